@@ -30,14 +30,14 @@ class Theirs(App[None]):
 
 
 def ours() -> App[None]:
-    from lifeboat_tui.widgets.table import Column, Row, Table
+    from lifeboat_tui.widgets.row_table import RowTable, TableColumn, TableRow
 
     class Ours(App[None]):
         def compose(self) -> ComposeResult:
-            yield Table([Column(title, 12, grow=1) for title in TITLES])
+            yield RowTable([TableColumn(title, 12, grow=1) for title in TITLES])
 
         def on_mount(self) -> None:
-            self.query_one(Table).show(Row(str(number), cells(number)) for number in range(int(sys.argv[2])))
+            self.query_one(RowTable).show(TableRow(str(number), cells(number)) for number in range(int(sys.argv[2])))
 
     return Ours()
 

@@ -75,8 +75,8 @@ def links(count: int) -> Iterator[Json]:
 
 def write(count: int, path: Path) -> int:
     """A stream by Lifeboat, hashes and checksum included."""
-    from lifeboat_formats.aimem.bundle import Envelope
-    from lifeboat_formats.aimem.writing import BundleWriter
+    from lifeboat_formats.aimem.wire.bundle_model import Envelope
+    from lifeboat_formats.aimem.wire.bundle_writing import BundleWriter
 
     with BundleWriter(Envelope(**_ENVELOPE), path.parent) as writer, path.open("wb") as stream:
         for chunk in chunks(count):
@@ -93,10 +93,10 @@ def write(count: int, path: Path) -> int:
 
 def read(count: int, path: Path) -> int:
     """A stream by Lifeboat: everything checked, then every record looked at."""
-    from lifeboat_formats.aimem.bundle import ARRAYS
-    from lifeboat_formats.aimem.reading import opened
+    from lifeboat_formats.aimem.wire.bundle_model import ARRAYS
+    from lifeboat_formats.aimem.wire.bundle_reading import open_bundle
 
-    with opened(path, folder=path.parent) as bundle:
+    with open_bundle(path, folder=path.parent) as bundle:
         return sum(1 for array in ARRAYS for _ in bundle.array(array))
 
 

@@ -18,13 +18,13 @@ from benchmarks.scale import Scale
 from benchmarks.served import Served
 from benchmarks.terminal import SIZE, Terminal, terminal
 
-from lifeboat_alf.seams.clock import SystemClock
-from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_alf.seams.system_clock import SystemClock
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.capture.run import capture
+from lifeboat_core.capture.capture_run import capture_agent
 from lifeboat_core.home.context import Context
 from lifeboat_core.state import last_status
-from lifeboat_keys import signing
+from lifeboat_keys.signed import sequence_signatures
 from lifeboat_vault.vault import Draft, EntryPut
 
 MIB = 1 << 20
@@ -113,9 +113,9 @@ def made(folder: Path, scale: Scale) -> Crowd:
         workspaces.many_files(tree / f"agent-{number:02}", files=12, size=12_000, seed=number)
     agents = [served.take_up(context, workspace) for workspace in sorted(tree.iterdir())]
     long_ago = datetime.now(UTC) - scale.kept * APART
-    capture(replace(context, clock=Standing(long_ago)), agents[0])
+    capture_agent(replace(context, clock=Standing(long_ago)), agents[0])
     for agent in agents[1:]:
-        capture(context, agent)
+        capture_agent(context, agent)
     return Crowd(context, agents, _lengthen(context, agents[0], scale.kept))
 
 
@@ -134,12 +134,12 @@ def _lengthen(context: Context, agent: Agent, count: int) -> int:
                 kind="capture",
                 writer=device.id,
                 time=start + (number + 1) * APART,
-                sign=lambda sequence: signing.sign(sequence, device),
+                sign=lambda sequence: sequence_signatures.sign_sequence(sequence, device),
             )
             assert made is not None, "every text is another one"
         store.execute("pragma synchronous = full")
     (agent.workspace / LOG).write_text(text)
-    capture(context, agent)
+    capture_agent(context, agent)
     with context.vault(agent.id) as vault:
         return len(vault.sequences())
 
@@ -152,7 +152,7 @@ def _first_pictures(crowd: Crowd, scale: Scale, when: str, *, with_bare: bool) -
     environment, name = crowd.context.environment, crowd.agents[0].name
 
     def forget(_: int) -> None:
-        last_status.forget(crowd.context.home, SystemFiles())
+        last_status.forget_status(crowd.context.home, SystemFiles())
 
     runs = scale.quick_runs // 2
     bare = [sys.executable, "-m", "benchmarks.bare_table", "datatable", str(AGENTS)]

@@ -13,10 +13,10 @@ from benchmarks.endpoints import Endpoint
 from benchmarks.measure import Budget, Row
 from benchmarks.scale import Scale
 
-from lifeboat_core.health.standing import OK
-from lifeboat_core.remotes import registry
+from lifeboat_core.health.agent_status import OK
+from lifeboat_core.remotes import remote_registry
+from lifeboat_core.remotes.agent_replication import replicate_agent
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.remotes.replicating import replicate
 
 WORKERS = 2
 MIB = 1 << 20
@@ -98,11 +98,11 @@ def replicate_one_change(folder: Path, scale: Scale) -> Iterator[Row]:
 
 
 def _remote(ours: subject.Subject, there: Endpoint) -> RemoteConfig:
-    registry.save_token(ours.context, "bench", there.token)
-    return registry.save(ours.context, RemoteConfig("bench", there.url, pin=there.pin))
+    remote_registry.save_token(ours.context, "bench", there.token)
+    return remote_registry.save_remote(ours.context, RemoteConfig("bench", there.url, pin=there.pin))
 
 
 def _replicated(ours: subject.Subject, config: RemoteConfig) -> None:
-    outcome = replicate(ours.context, ours.agent, config)
+    outcome = replicate_agent(ours.context, ours.agent, config)
     if outcome.state != OK:
         raise SystemExit(f"not replicated: {outcome}")

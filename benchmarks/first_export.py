@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.seams.crash_points import CrashPoint
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
     captured = time.perf_counter()
     subject.write_snapshot(snapshot)
     written = time.perf_counter()
-    committed = moments[Step.CAPTURE_COMMITTED]
+    committed = moments[CrashPoint.CAPTURE_COMMITTED]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     seconds = {"commit": committed - start, "look_ups": captured - committed, "write": written - captured}
     print(json.dumps({**seconds, "peak": peak}))

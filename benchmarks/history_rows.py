@@ -15,10 +15,10 @@ from benchmarks.measure import Row
 from benchmarks.scale import Scale
 from benchmarks.sender import Sender
 
-from lifeboat_alf import ids
+from lifeboat_alf.common import ids
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_vault.vault import Retention, Vault, take_over
+from lifeboat_endpoint.service.tenant_space import TenantSpace
+from lifeboat_vault.vault import Retention, Vault, draft_of_state
 
 _APART = timedelta(minutes=5)
 _DAY = "2026-10-01T08:00:00.000Z"
@@ -61,7 +61,7 @@ def history(folder: Path, scale: Scale) -> Iterator[Row]:
 
 
 def _agent(space: TenantSpace, folder: Path, count: int) -> _Agent:
-    agent_id = ids.new(_DAY)
+    agent_id = ids.make_id(_DAY)
     space.register(agent_id, f"Bench {count}", "openclaw")
     start = datetime.now(UTC) - timedelta(hours=1) - count * _APART
     with space.vault(agent_id) as vault:
@@ -72,7 +72,7 @@ def _agent(space: TenantSpace, folder: Path, count: int) -> _Agent:
                 there.capture(_SMALL, records=0)
         state = vault.state()
         here = Vault.create(folder / f"laptop-{count}", agent_id)
-        here.accept(state.sequence, take_over(state), kind="pull", writer="bench", raw_time=state.sequence.time)
+        here.accept(state.sequence, draft_of_state(state), kind="pull", writer="bench", raw_time=state.sequence.time)
         vault.compact()
         each = (vault.size() - before) / count
     sender = Sender(agent_id, here, Random(count), there.device, start, _APART, count)

@@ -13,8 +13,8 @@ from random import Random
 
 from benchmarks import prose
 
-from lifeboat_adapters.zeroclaw import paths
-from lifeboat_adapters.zeroclaw.restore import ddl
+from lifeboat_adapters.zeroclaw import zeroclaw_paths
+from lifeboat_adapters.zeroclaw.restore import table_definitions
 
 SEED = 20260630
 LAST = datetime(2026, 6, 30, tzinfo=UTC)
@@ -32,11 +32,11 @@ class Install:
 
     @property
     def workspace(self) -> Path:
-        return self.home / "agents" / paths.DEFAULT_ALIAS / "workspace"
+        return self.home / "agents" / zeroclaw_paths.DEFAULT_ALIAS / "workspace"
 
     @property
     def database(self) -> Path:
-        return self.home / "data" / paths.BRAIN
+        return self.home / "data" / zeroclaw_paths.BRAIN
 
     def remember(self, number: int) -> None:
         """One more memory, as a running ZeroClaw adds it."""
@@ -48,16 +48,18 @@ def many_rows(home: Path, *, rows: int = 50_000, dimensions: int = 384, seed: in
     """`rows` memories of about 300 bytes, over five years, with vectors of `dimensions` random numbers."""
     made = Install(home, dimensions)
     made.workspace.mkdir(parents=True)
-    (made.workspace / paths.SOUL).write_text("# Soul\n\nYou are Nova.\n")
-    (home / paths.CONFIG).write_text(
+    (made.workspace / zeroclaw_paths.SOUL).write_text("# Soul\n\nYou are Nova.\n")
+    (home / zeroclaw_paths.CONFIG).write_text(
         'schema_version = 3\n\n[memory]\nbackend = "sqlite.default"\n\n'
-        f"[agents.{paths.DEFAULT_ALIAS}]\nenabled = true\n"
+        f"[agents.{zeroclaw_paths.DEFAULT_ALIAS}]\nenabled = true\n"
     )
     made.database.parent.mkdir(parents=True)
     with closing(sqlite3.connect(made.database)) as connection:
-        connection.execute(ddl.JOURNAL)
-        connection.executescript(ddl.brain(paths.CURRENT))
-        connection.execute("INSERT INTO agents VALUES (?, ?, ?)", (_agent(), paths.DEFAULT_ALIAS, LAST.isoformat()))
+        connection.execute(table_definitions.JOURNAL)
+        connection.executescript(table_definitions.brain_tables(zeroclaw_paths.CURRENT))
+        connection.execute(
+            "INSERT INTO agents VALUES (?, ?, ?)", (_agent(), zeroclaw_paths.DEFAULT_ALIAS, LAST.isoformat())
+        )
         meta = {"embedding_provider": "example", "embedding_model": MODEL, "embedding_dimensions": str(dimensions)}
         connection.executemany("INSERT INTO memory_meta VALUES (?, ?)", meta.items())
         connection.executemany(_ADD, _rows(Random(seed), rows, dimensions))

@@ -71,18 +71,18 @@ def one_section(folder: Path, scale: Scale) -> Iterator[Row]:
 def _times(data: bytes, runs: int) -> list[float]:
     """Seconds, each the median: the last conversation of a file that was read, of one that was not, the whole file, its
     lines."""
-    from lifeboat_formats.aicf.document import emit, find_section, parse
+    from lifeboat_formats.aicf.syntax.document import emit_document, find_section, parse_document
 
     text = data.decode()
     name, ident = "CONVERSATION", text.rpartition("@CONVERSATION:")[2].partition("\n")[0]
-    document = parse(data)
-    if emit(document) != data or document.section(name, ident) != find_section(text, name, ident):
+    document = parse_document(data)
+    if emit_document(document) != data or document.section(name, ident) != find_section(text, name, ident):
         raise SystemExit("a file of AICF was not read as it is written")
     found = measure.in_turn(
         runs,
         lambda _: document.section(name, ident),
         lambda _: find_section(text, name, ident),
-        lambda _: parse(data),
+        lambda _: parse_document(data),
         lambda _: text.splitlines(),
     )
     return [measure.median(each) for each in found if each is not None]

@@ -13,11 +13,11 @@ from benchmarks import endpoints, measure, prose, rivals, subject, workspaces
 from benchmarks.endpoints import Endpoint
 from benchmarks.scale import Scale
 
-from lifeboat_core.health.standing import OK
-from lifeboat_core.remotes import adding
+from lifeboat_core.health.agent_status import OK
+from lifeboat_core.remotes import manage_remotes
+from lifeboat_core.remotes.agent_replication import replicate_agent
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.remotes.join import Given
-from lifeboat_core.remotes.replicating import replicate
+from lifeboat_core.remotes.remote_access import RemoteAccess
 from lifeboat_endpoint.endpoint import Endpoint as Opened
 from lifeboat_endpoint.tenancy.callers import PURGE
 
@@ -58,7 +58,7 @@ class LongLived:
             self.commit(number)
 
     def replicate(self, config: RemoteConfig) -> None:
-        outcome = replicate(self.subject.context, self.subject.agent, config)
+        outcome = replicate_agent(self.subject.context, self.subject.agent, config)
         if outcome.state != OK:
             raise SystemExit(f"not replicated: {outcome}")
 
@@ -91,6 +91,8 @@ def long_lived(folder: Path, scale: Scale) -> Iterator[LongLived]:
 
 def _remotes(ours: subject.Subject, there: Endpoint, folder: Path) -> list[RemoteConfig]:
     folder.mkdir()
-    endpoint, _ = adding.add(ours.context, ENDPOINT, Given(there.url, pin=there.pin, token=there.token))
-    stick, _ = adding.add(ours.context, FOLDER, Given(folder.as_uri()), sealed=True)
+    endpoint, _ = manage_remotes.add_remote(
+        ours.context, ENDPOINT, RemoteAccess(there.url, pin=there.pin, token=there.token)
+    )
+    stick, _ = manage_remotes.add_remote(ours.context, FOLDER, RemoteAccess(folder.as_uri()), sealed=True)
     return [endpoint, stick]

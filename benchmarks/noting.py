@@ -12,24 +12,24 @@ import os
 import sys
 import time
 
-from lifeboat_alf.seams import steps
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.seams import crash_points
+from lifeboat_alf.seams.crash_points import CrashPoint
 
 
 def main() -> int:
     what, file = sys.argv[1:]
     out = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
-    def note(step: Step) -> None:
+    def note(step: CrashPoint) -> None:
         os.write(out, f"{step.value} {time.monotonic()}\n".encode())
 
-    steps.hook = note
+    crash_points.hook = note
     if what == "worker":
-        from lifeboat_daemon.work import worker
+        from lifeboat_daemon.work import worker_loop
 
-        worker.main()
+        worker_loop.main()
         return 0
-    from lifeboat_daemon.service.main import main as serve
+    from lifeboat_daemon.service.daemon_process import main as serve
 
     return serve([], worker_command=[sys.executable, "-P", "-m", "benchmarks.noting", "worker", file])
 

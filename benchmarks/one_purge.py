@@ -15,10 +15,10 @@ import sys
 import time
 from pathlib import Path
 
-from lifeboat_alf import codec
-from lifeboat_alf.purging.wanted import Wanted
-from lifeboat_core.purge import doing
-from lifeboat_core.purge.request import Request
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.purging.purge_terms import PurgeTerms
+from lifeboat_core.purge import purge_run
+from lifeboat_core.purge.purge_request import PurgeRequest
 
 HERE = "here"
 
@@ -30,8 +30,8 @@ class _Laps:
         self._told = [(first, time.perf_counter())]
 
     def tell(self, text: str, done: int, total: int | None) -> None:
-        if text.startswith(doing.TELLING):
-            self._told.append((text.removeprefix(doing.TELLING), time.perf_counter()))
+        if text.startswith(purge_run.TELLING):
+            self._told.append((text.removeprefix(purge_run.TELLING), time.perf_counter()))
 
     def seconds(self) -> dict[str, float]:
         ends = [moment for _, moment in self._told[1:]] + [time.perf_counter()]
@@ -44,17 +44,17 @@ def main() -> None:
     from benchmarks.processes import peak
     from benchmarks.subject import reopen
 
-    request = Request(record_ids=(wanted,)) if kind == "record" else Request(wanted=Wanted((wanted,)))
+    request = PurgeRequest(record_ids=(wanted,)) if kind == "record" else PurgeRequest(wanted=PurgeTerms((wanted,)))
     subject = reopen(workspace, home)
     start = time.perf_counter()
-    found, _ = doing.look(subject.context, subject.agent, request)
+    found, _ = purge_run.preview_purge(subject.context, subject.agent, request)
     looked = time.perf_counter() - start
     laps = _Laps(HERE)
-    done = doing.purge(subject.context, subject.agent, request, found, tokens, laps.tell)
+    done = purge_run.purge_content(subject.context, subject.agent, request, found, tokens, laps.tell)
     seconds = laps.seconds()
     with subject.context.vault(subject.agent.id) as vault:
         redaction = next(one for one in vault.redactions if one.id == done.receipt)
-        document = len(codec.encode(redaction.to_json()))
+        document = len(json_codec.encode_json(redaction.to_json()))
     remotes = {each.name: each.state for each in done.remotes}
     told = {"look": looked, "purge": seconds, "document": document, "leaves": len(redaction.leaves)}
     searched = done.applied.searched

@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.endpoints import Endpoint, Request
 from benchmarks.sender import Sender
 
-from lifeboat_alf import ids
+from lifeboat_alf.common import ids
 
 CONNECTIONS = 8
 LOG = 14_000
@@ -43,7 +43,7 @@ def made(folder: Path, agents: int, deltas: int, shapes: Sequence[Shape] = ((LOG
 
 
 def _make(folder: Path, number: int, deltas: int, shapes: Sequence[Shape]) -> Bundles:
-    found = Bundles(ids.new(_DAY), folder / str(number), deltas)
+    found = Bundles(ids.make_id(_DAY), folder / str(number), deltas)
     sender = Sender.create(folder / str(number), found.agent_id, number)
     sender.capture(LOG)
     found.snapshot.write_bytes(sender.snapshot())

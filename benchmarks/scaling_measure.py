@@ -28,10 +28,10 @@ from benchmarks.scaling_model import Figures, Shape
 from benchmarks.sender import Sender
 from benchmarks.shared_rows import Cost, Shared
 
-from lifeboat_alf import ids
+from lifeboat_alf.common import ids
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.service.receiving import Sent
-from lifeboat_endpoint.service.space import TenantSpace
+from lifeboat_endpoint.service.bundle_receiver import SentBundle
+from lifeboat_endpoint.service.tenant_space import TenantSpace
 from lifeboat_vault.vault import Retention, Vault
 
 SHAPES = {"quiet": (200, 1), "normal": (6_500, 1), "busy": (18_500, 1), "load": (pushing.LOG, pushing.MEMORIES)}
@@ -160,7 +160,7 @@ def _in_process(place: Shared, folder: Path) -> tuple[float, float, float]:
 
 
 def _with_history(space: TenantSpace, folder: Path) -> str:
-    agent_id, apart = ids.new("2026-10-01T08:00:00.000Z"), timedelta(minutes=5)
+    agent_id, apart = ids.make_id("2026-10-01T08:00:00.000Z"), timedelta(minutes=5)
     space.register(agent_id, "Bench history", "openclaw")
     start = datetime.now(UTC) - timedelta(hours=1) - _SEQUENCES * apart
     vault = Vault.create(folder / "history", agent_id)
@@ -169,7 +169,7 @@ def _with_history(space: TenantSpace, folder: Path) -> str:
         sender.capture(2_000, records=1)
         data = sender.snapshot() if number == 0 else sender.delta(number - 1, number)
         kind, base = ("snapshot", None) if number == 0 else ("delta", number - 1)
-        space.receive(agent_id, Sent(kind, io.BytesIO(data), len(data), base=base))  # type: ignore[arg-type]
+        space.receive(agent_id, SentBundle(kind, io.BytesIO(data), len(data), base=base))  # type: ignore[arg-type]
     vault.close()
     return agent_id
 

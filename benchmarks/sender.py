@@ -10,15 +10,16 @@ from random import Random
 
 from benchmarks import prose
 
-from lifeboat_alf import codec, layout, times
-from lifeboat_alf.delta import write_delta
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import json_codec, times
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.deltas.delta_writer import write_delta
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.state import Sequence
-from lifeboat_alf.testing import first_day, head, quarter_file, record
-from lifeboat_keys import signing
-from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.user_key import UserKey
+from lifeboat_alf.states.agent_state import Sequence
+from lifeboat_alf.testing.sample_states import first_day, make_head, make_record, quarter_file
+from lifeboat_keys.pairs.device_key import DeviceKey
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.signed import sequence_signatures
 from lifeboat_vault.vault import Draft, EntryPut, RecordPut, SequenceRow, Vault
 
 _LOG = "raw/openclaw/memory/today.md"
@@ -50,10 +51,10 @@ class Sender:
         puts: dict[str, EntryPut | None] = {_LOG: EntryPut({}, self._text(log).encode())}
         if self.vault.head() is None:
             listed = [{"file": partition, "from": first_day(partition), "to": None, "sealed": False}]
-            document = head(self.agent_id, name="Bench", partitions=listed)
-            puts[layout.MANIFEST] = EntryPut({}, codec.encode_pretty(document))
+            document = make_head(self.agent_id, name="Bench", partitions=listed)
+            puts[archive_layout.MANIFEST] = EntryPut({}, json_codec.encode_pretty(document))
         lines = [self._record(moment) for _ in range(records)]
-        rows = [RecordPut("create", line["id"], partition, codec.encode(line)) for line in lines]
+        rows = [RecordPut("create", line["id"], partition, json_codec.encode_json(line)) for line in lines]
         self.made += 1
         made = self.vault.commit(Draft(puts, rows), kind="capture", writer=self.device.id, time=moment, sign=self._sign)
         assert made is not None, "every state differs from the one before"
@@ -68,10 +69,10 @@ class Sender:
 
     def _record(self, moment: datetime) -> JsonObject:
         text = f"{self.random.getrandbits(64):016x} {prose.paragraph(self.random, 280)}"
-        return record(text, created_at=times.to_text(moment), agent_id=self.agent_id)
+        return make_record(text, created_at=times.to_text(moment), agent_id=self.agent_id)
 
     def _sign(self, sequence: Sequence) -> JsonObject:
-        return signing.sign(sequence, self.device)
+        return sequence_signatures.sign_sequence(sequence, self.device)
 
     def snapshot(self) -> bytes:
         out = io.BytesIO()

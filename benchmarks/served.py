@@ -15,15 +15,15 @@ from typing import TypeVar
 
 from benchmarks import processes, subject
 
-from lifeboat_alf import ids
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_alf.seams.steps import Step
-from lifeboat_core.agents import agents
+from lifeboat_alf.common import ids
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_core.agents import manage_agents
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.errors import ServiceError
 from lifeboat_core.home.context import Context
-from lifeboat_daemon.control.client import Client
+from lifeboat_daemon.control.daemon_client import DaemonClient
 
 T = TypeVar("T")
 PATIENCE = 600.0
@@ -44,9 +44,9 @@ def until(condition: Callable[[], T], what: str, patience: float = PATIENCE) -> 
 def take_up(context: Context, workspace: Path, runtime: str = "openclaw") -> Agent:
     """Have the service take an agent into its care; nothing is captured here."""
     now = context.now()
-    known = Agent(id=ids.new(now), name=workspace.name, runtime=runtime, workspace=workspace, added_at=now)
+    known = Agent(id=ids.make_id(now), name=workspace.name, runtime=runtime, workspace=workspace, added_at=now)
     context.create_vault(known.id).close()
-    return agents.save(context, replace(agents.register(context, known), watched=True))
+    return manage_agents.save_agent(context, replace(manage_agents.register_agent(context, known), watched=True))
 
 
 class Moments:
@@ -69,17 +69,19 @@ class Moments:
         words = [line.split() for line in lines if line.endswith("\n")]
         return sorted(((step, float(moment)) for step, moment in words), key=lambda one: one[1])
 
-    def of(self, step: Step) -> list[float]:
+    def of(self, step: CrashPoint) -> list[float]:
         return [moment for name, moment in self.all() if name == step.value]
 
     def of_capture(self) -> tuple[float, float]:
         """Wait for the next capture that finds something, and until nothing is asked of the worker any more; when the
         daemon began it and when it was durable."""
-        until(lambda: self.of(Step.CAPTURE_COMMITTED), "a capture")
-        committed = self.of(Step.CAPTURE_COMMITTED)[0]
-        until(lambda: any(moment > committed for moment in self.of(Step.DAEMON_ANSWERED)), "the answer of a worker")
-        begun = [moment for moment in self.of(Step.DAEMON_QUEUED) if moment < committed]
-        return begun[-1], self.of(Step.CAPTURE_COMMITTED)[-1]
+        until(lambda: self.of(CrashPoint.CAPTURE_COMMITTED), "a capture")
+        committed = self.of(CrashPoint.CAPTURE_COMMITTED)[0]
+        until(
+            lambda: any(moment > committed for moment in self.of(CrashPoint.DAEMON_ANSWERED)), "the answer of a worker"
+        )
+        begun = [moment for moment in self.of(CrashPoint.DAEMON_QUEUED) if moment < committed]
+        return begun[-1], self.of(CrashPoint.CAPTURE_COMMITTED)[-1]
 
 
 class Served:
@@ -94,8 +96,8 @@ class Served:
     def pid(self) -> int:
         return self.process.pid
 
-    def client(self) -> Client:
-        return Client.connect(self.context.home, SystemFiles(), timeout=30.0, app="benchmarks")
+    def client(self) -> DaemonClient:
+        return DaemonClient.connect(self.context.home, SystemFiles(), timeout=30.0, app="benchmarks")
 
     def ask(self, method: str, **parameters: object) -> JsonObject:
         with self.client() as client:

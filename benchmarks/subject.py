@@ -13,16 +13,16 @@ from pathlib import Path
 
 from benchmarks import measure
 
-from lifeboat_alf.delta import write_delta
-from lifeboat_alf.seams import steps
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.deltas.delta_writer import write_delta
+from lifeboat_alf.seams import crash_points
+from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_core.agents import agents
+from lifeboat_core.agents import manage_agents
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.capture.run import capture
+from lifeboat_core.capture.capture_run import capture_agent
 from lifeboat_core.home.context import Context
-from lifeboat_core.memories.search import search
-from lifeboat_core.restore import RestoreOptions, opened_plan, run
+from lifeboat_core.memories.memory_search import search_memories
+from lifeboat_core.restore import RestoreOptions, carry_out_plan, open_plan
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,14 @@ class Subject:
 
     def capture(self) -> int | None:
         """Capture; the new sequence, None when nothing changed."""
-        report = capture(self.context, self.agent)
+        report = capture_agent(self.context, self.agent)
         return report.sequence if report.changed else None
 
     def timed_capture(self) -> tuple[float, float]:
         """Capture; the seconds it took in all, and those from knowing what changed to having it committed."""
         with moments_of_steps() as moments:
             whole = measure.seconds(self.capture)
-        return whole, moments[Step.CAPTURE_COMMITTED] - moments[Step.CAPTURE_SCANNED]
+        return whole, moments[CrashPoint.CAPTURE_COMMITTED] - moments[CrashPoint.CAPTURE_SCANNED]
 
     def head(self) -> int:
         with self.context.vault(self.agent.id) as vault:
@@ -62,11 +62,11 @@ class Subject:
             write_delta(vault.changes(base, self.head()), out)
 
     def restore(self, target: Path) -> None:
-        with opened_plan(self.context, self.agent, target, RestoreOptions(reindex=False)) as plan:
-            run(self.context, plan)
+        with open_plan(self.context, self.agent, target, RestoreOptions(reindex=False)) as plan:
+            carry_out_plan(self.context, plan)
 
     def search(self, words: str) -> int:
-        return len(search(self.context, self.agent, words))
+        return len(search_memories(self.context, self.agent, words))
 
     def forget_caches(self) -> None:
         """Delete state.db and what SQLite keeps beside it."""
@@ -75,32 +75,32 @@ class Subject:
 
 
 @contextlib.contextmanager
-def moments_of_steps() -> Iterator[dict[Step, float]]:
+def moments_of_steps() -> Iterator[dict[CrashPoint, float]]:
     """When each step was reached for the last time: that of `committed` is after the durable commit."""
-    moments: dict[Step, float] = {}
+    moments: dict[CrashPoint, float] = {}
 
-    def note(step: Step) -> None:
+    def note(step: CrashPoint) -> None:
         moments[step] = time.perf_counter()
 
-    steps.hook = note
+    crash_points.hook = note
     try:
         yield moments
     finally:
-        steps.hook = None
+        crash_points.hook = None
 
 
 def protect(workspace: Path, home: Path, runtime: str = "openclaw", **environment: str) -> Subject:
     """Protect a workspace in a home of its own: the first capture is part of it."""
     opened = context(home, **environment)
-    return Subject(opened, agents.add(opened, workspace, runtime=runtime)[0])
+    return Subject(opened, manage_agents.protect_workspace(opened, workspace, runtime=runtime)[0])
 
 
 def reopen(workspace: Path, home: Path, **environment: str) -> Subject:
     """The same agent, in another process."""
-    from lifeboat_core.agents.agent import find
+    from lifeboat_core.agents.agent import find_agent
 
     opened = context(home, **environment)
-    return Subject(opened, find(opened, str(workspace)))
+    return Subject(opened, find_agent(opened, str(workspace)))
 
 
 def context(home: Path, **environment: str) -> Context:

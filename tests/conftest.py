@@ -114,10 +114,10 @@ def ada(prepared_folders: PreparedFolders) -> Protected:
 def light_wrapping(monkeypatch: pytest.MonkeyPatch) -> None:
     """Passphrases are stretched as little as is accepted. Where a command is tested in a terminal, it is as much
     as for users."""
-    from lifeboat_keys.stores import wrapping
+    from lifeboat_keys.stores import passphrase_wrapping
 
-    monkeypatch.setattr(wrapping, "OPERATIONS", wrapping.MIN_OPERATIONS)
-    monkeypatch.setattr(wrapping, "MEMORY", wrapping.MIN_MEMORY)
+    monkeypatch.setattr(passphrase_wrapping, "OPERATIONS", passphrase_wrapping.MIN_OPERATIONS)
+    monkeypatch.setattr(passphrase_wrapping, "MEMORY", passphrase_wrapping.MIN_MEMORY)
 
 
 @pytest.fixture

@@ -14,27 +14,27 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
-from lifeboat_adapters.credentials import (
-    Delivery,
+from lifeboat_adapters.credential_types import (
+    CredentialDelivery,
+    CredentialNeed,
+    EncryptionKeyFile,
+    FileSecret,
     ForeignCredential,
-    KeyFile,
-    Leftover,
-    Need,
+    LeftoverSecretFile,
     Place,
-    Recrypted,
-    Secret,
-    Translation,
+    ReencryptedFile,
+    TranslatedCredentials,
 )
-from lifeboat_adapters.held_files import Grounds
+from lifeboat_adapters.guarded_files import GuardedFolders
+from lifeboat_adapters.item_fates import ItemFate
 from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, ServerWrite, WriteOrder
-from lifeboat_adapters.receipts import Fate
-from lifeboat_adapters.session_hooks import HookOrder, HookPlan
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.reasons import Reason
+from lifeboat_adapters.session_hook_plan import HookOrder, HookPlan
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.common.reason_codes import Reason
 
 
 @dataclass(frozen=True, slots=True)
-class FoundAgent:
+class DiscoveredAgent:
     """An agent found on this machine. `native_id` is the runtime's own name for it."""
 
     runtime: str
@@ -70,13 +70,13 @@ class Installation:
     server: str = ""
 
     @property
-    def grounds(self) -> Grounds:
+    def grounds(self) -> GuardedFolders:
         """The folders below which no link is followed."""
-        return Grounds(self.workspace, self.state_dir)
+        return GuardedFolders(self.workspace, self.state_dir)
 
 
 @dataclass(frozen=True, slots=True)
-class Cap:
+class FolderCap:
     """How much of a folder in a root is kept: at most `count` files of at most `size` bytes each; None where the user's
     limit for files counts. A program writes into it all the time: another version of a file is taken when `seconds`
     have passed. `noise` are names, as globs of `fnmatch`, of files that come and go in it and are never kept."""
@@ -89,14 +89,14 @@ class Cap:
 
 
 @dataclass(frozen=True, slots=True)
-class Root:
+class CaptureRoot:
     """A folder that is captured under an archive prefix. `only` lists its files when not the whole tree is wanted
     (the runtime's home); globs of `fnmatch`. The first root is always the workspace."""
 
     prefix: str
     folder: Path
     only: tuple[str, ...] | None = None
-    caps: tuple[Cap, ...] = ()
+    caps: tuple[FolderCap, ...] = ()
 
 
 class Placement(StrEnum):
@@ -111,7 +111,7 @@ class Placement(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class MemorySection:
     """A consecutive piece of a memory file: joining the `content` of all sections gives the file's text back.
 
     `heading` is for matching only and is never stored. `fields` are the parts of a memory record that follow from
@@ -136,7 +136,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedHomeFile:
     """A file of the runtime's own folder with what an archive's has and it lacked. `decided` says of paths in the
     archive's file why they were not put in, None for those that were or stood there alike; what is said of a path holds
     for everything below it that nothing else is said of. `rewritten`: comments and layout are lost."""
@@ -152,7 +152,7 @@ class Merged:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class UnusedDataOffer:
     """Something of the agent that its runtime does not use, found beside it: `command` of Lifeboat puts it back to
     use."""
 
@@ -160,7 +160,7 @@ class Offer:
     command: str
 
 
-class Files(Protocol):
+class AgentFiles(Protocol):
     """The files of an agent as a derivation sees them: by archive path (`raw/openclaw/SOUL.md`), cut bytes."""
 
     def read(self, path: str) -> bytes | None:
@@ -181,7 +181,7 @@ class Derivation:
 
     document: str
     reads: Callable[[str], bool]
-    derive: Callable[[Files, JsonObject | None, DerivationContext], JsonObject | None]
+    derive: Callable[[AgentFiles, JsonObject | None, DerivationContext], JsonObject | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ class DerivationContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RuntimeRow:
     """A row of a runtime's database: `path` is its archive path (`raw/openclaw-home/db/state/cron_jobs.jsonl`),
     `key` sorts and identifies it in its table."""
 
@@ -217,7 +217,7 @@ class NextStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
+class RenderedFile:
     """A file written from structured layers. `basis` is `raw`, `merged` or `structured`."""
 
     path: str
@@ -233,7 +233,7 @@ class Adapter(Protocol):
     home_names: tuple[str, ...]
     """Globs of the folders that the runtime makes in a user's home: where one comes, there may be an agent."""
 
-    def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]: ...
+    def discover(self, environment: Mapping[str, str], user_home: Path) -> list[DiscoveredAgent]: ...
 
     def find_program(self, environment: Mapping[str, str]) -> Path | None:
         """The runtime's command on this machine, None when it is not on PATH."""
@@ -252,7 +252,7 @@ class Adapter(Protocol):
         2 the runtime's own database or configuration says so."""
         ...
 
-    def roots(self, installation: Installation) -> Sequence[Root]: ...
+    def roots(self, installation: Installation) -> Sequence[CaptureRoot]: ...
 
     def place(self, path: str, *, is_folder: bool) -> Placement:
         """By archive path. EXCLUDED for a folder means it is not entered."""
@@ -262,7 +262,7 @@ class Adapter(Protocol):
         """Why a path is EXCLUDED, in people's words; None where it is not."""
         ...
 
-    def split(self, path: str, text: str) -> list[Section] | None:
+    def split(self, path: str, text: str) -> list[MemorySection] | None:
         """The memories in a file, by archive path; None when such a file holds none."""
         ...
 
@@ -288,11 +288,11 @@ class Adapter(Protocol):
         """What a record is called in a file that `render` wrote, as the last part of a section's heading."""
         ...
 
-    def secrets(self, path: str, data: bytes) -> list[Secret] | None:
+    def secrets(self, path: str, data: bytes) -> list[FileSecret] | None:
         """Spans to cut, sorted, not overlapping; None when this path never holds secrets. Raises UnparsableSecrets."""
         ...
 
-    def opened(self, installation: Installation, secrets: list[Secret]) -> list[Secret]:
+    def opened(self, installation: Installation, secrets: list[FileSecret]) -> list[FileSecret]:
         """What `secrets` found, with values that the runtime encrypts on this machine decrypted (others `locked`): an
         archive never holds the runtime's own key, and whoever restores it elsewhere needs what the value says."""
         ...
@@ -306,22 +306,22 @@ class Adapter(Protocol):
         """What of a file is worth another sequence when it changes; None when all of it is."""
         ...
 
-    def learned(self, installation: Installation) -> Iterator[Secret]:
+    def learned(self, installation: Installation) -> Iterator[FileSecret]:
         """Secrets of the runtime's databases and of files that are never captured: their values are known, and cut
         wherever else they stand. Errors are those of `rows`."""
         ...
 
-    def leftovers(self, installation: Installation) -> Iterator[Leftover]:
+    def leftovers(self, installation: Installation) -> Iterator[LeftoverSecretFile]:
         """Files around the agent in which secrets stand in clear, left behind by migrations and changes."""
         ...
 
     def derivations(self) -> Sequence[Derivation]: ...
 
-    def offers(self, installation: Installation) -> Iterator[Offer]:
+    def offers(self, installation: Installation) -> Iterator[UnusedDataOffer]:
         """What the runtime left lying where it does not look any more. Errors are those of `rows`."""
         ...
 
-    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[Row]:
+    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[RuntimeRow]:
         """Durable rows of the runtime's databases but its memories, each database read in one read transaction, nothing
         written. Transcripts, and scheduled jobs that are no part of the configuration, only where they are asked
         for."""
@@ -346,7 +346,7 @@ class Adapter(Protocol):
         store that is not there, empty or damaged: that is no deletion."""
         ...
 
-    def memory_of(self, installation: Installation, values: JsonObject) -> Section:
+    def memory_of(self, installation: Installation, values: JsonObject) -> MemorySection:
         """The memory in a row of `memory_store`, from its columns. `fields.temporal.created_at` is the row's own time;
         `fields.raw_source_format` holds, under the runtime's name, all columns but the content."""
         ...
@@ -357,9 +357,9 @@ class Adapter(Protocol):
         other."""
         ...
 
-    def render(self, state: Any) -> Iterator[Rendered]:
+    def render(self, state: Any) -> Iterator[RenderedFile]:
         """Native files of a state that holds no (or outdated) raw of this runtime, archive paths under `raw/<runtime>/`
-        and `raw/<runtime>-home/`. `state` is a `lifeboat_alf.state.State`."""
+        and `raw/<runtime>-home/`. `state` is a `lifeboat_alf.states.agent_state.State`."""
         ...
 
     def home_around(self, workspace: Path) -> Path | None:
@@ -387,14 +387,14 @@ class Adapter(Protocol):
         here. Asks no server."""
         ...
 
-    def cannot_hold(self, installation: Installation, state: Any) -> Iterator[Fate]:
+    def cannot_hold(self, installation: Installation, state: Any) -> Iterator[ItemFate]:
         """What of a state this runtime has no place for: it is listed, kept in the archive, and comes back
         elsewhere."""
         ...
 
     def translate(
         self, installation: Installation, credentials: Sequence[ForeignCredential], state: Any
-    ) -> Translation:
+    ) -> TranslatedCredentials:
         """Credentials of another runtime's archive under this one's names."""
         ...
 
@@ -430,13 +430,13 @@ class Adapter(Protocol):
         state: Any,
         user_home: Path,
         now: str,
-    ) -> Merged | None:
+    ) -> MergedHomeFile | None:
         """A file of an archive (whole again) merged into the runtime's own, None where that is not there. `left_out`
         says of paths why they must not be put in. None for a file that is taken over as it is or not at all. Raises
         ValueError when either does not parse."""
         ...
 
-    def key_file(self, installation: Installation) -> KeyFile | None:
+    def key_file(self, installation: Installation) -> EncryptionKeyFile | None:
         """The key that credentials in the runtime's own folder are encrypted with, a new one where it has none; None
         when they are not encrypted. Asked once for a restore. Raises SecretsError."""
         ...
@@ -447,10 +447,10 @@ class Adapter(Protocol):
         path: str,
         data: bytes,
         values: Mapping[tuple[str | int, ...], str],
-        key: KeyFile | None,
+        key: EncryptionKeyFile | None,
         *,
         translated: bool = False,
-    ) -> Recrypted:
+    ) -> ReencryptedFile:
         """A file of an archive (whole again) as this installation can read it: what `key` does not open is encrypted
         with it, what it opens stays byte for byte. `values` are those of the credentials at the places of
         `secret_places` (of a login all of its members, as they are sealed). Of a file that was `translated` what stands
@@ -467,21 +467,21 @@ class Adapter(Protocol):
         files: Mapping[str, bytes],
         left_out: Mapping[Place, Reason],
         now: str,
-    ) -> list[Delivery]:
+    ) -> list[CredentialDelivery]:
         """What has to be run for the stores of an archive (whole again, by archive path). Reads the runtime's own: what
         is there and usable stays."""
         ...
 
-    def session_deliveries(self, installation: Installation, tables: Mapping[str, bytes]) -> list[Delivery]:
+    def session_deliveries(self, installation: Installation, tables: Mapping[str, bytes]) -> list[CredentialDelivery]:
         """What has to be run for the sessions of an archive (files of rows, whole again, by archive path) that the
         runtime lacks, where only its own command takes them. Errors are those of `rows`."""
         ...
 
-    def not_arrived(self, installation: Installation, delivered: Delivery) -> Mapping[Place, Reason]:
+    def not_arrived(self, installation: Installation, delivered: CredentialDelivery) -> Mapping[Place, Reason]:
         """What of a delivery that was run the runtime's store does not hold, each with why."""
         ...
 
-    def needs(self, files: Files, identity: JsonObject) -> list[Need]:
+    def needs(self, files: AgentFiles, identity: JsonObject) -> list[CredentialNeed]:
         """Which credentials the capabilities of an identity document need (ALF §3.2.6)."""
         ...
 

@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from lifeboat_adapters.errors import RuntimeDatabaseError
-from lifeboat_adapters.held_files import HeldFile, identity
+from lifeboat_adapters.guarded_files import GuardedFile, file_identity
 
 JOURNAL = bytes.fromhex("d9d505f920a163d7")
 """How a rollback journal begins that is in force (SQLite, "Database File Format", section 3)."""
@@ -26,7 +26,7 @@ _TRIES = 3
 
 
 @contextmanager
-def open_copy(held: HeldFile, fix: str | None) -> Iterator[sqlite3.Connection]:
+def open_copy(held: GuardedFile, fix: str | None) -> Iterator[sqlite3.Connection]:
     """Open one committed state of a database. No file of the copy has a name any more once it is open. Raises
     RuntimeDatabaseError, sqlite3.Error, OSError."""
     with tempfile.TemporaryDirectory(prefix="lifeboat-read-") as folder:
@@ -39,12 +39,12 @@ def open_copy(held: HeldFile, fix: str | None) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def is_half_written(held: HeldFile) -> bool:
+def is_half_written(held: GuardedFile) -> bool:
     """Return whether a rollback journal says that pages of a database may be of no committed state. Raises OSError."""
     return _first_bytes(held, "-journal", len(JOURNAL)) == JOURNAL
 
 
-def _copy(held: HeldFile, copy: Path, fix: str | None) -> bool:
+def _copy(held: GuardedFile, copy: Path, fix: str | None) -> bool:
     """Copy a database and then its log, which has all that was written into the database since the log was begun;
     return False when the database went on to something else meanwhile."""
     if is_half_written(held):
@@ -58,23 +58,23 @@ def _copy(held: HeldFile, copy: Path, fix: str | None) -> bool:
     return _state(held) == before and not is_half_written(held)
 
 
-def _state(held: HeldFile) -> tuple[object, ...]:
+def _state(held: GuardedFile) -> tuple[object, ...]:
     """Return what stays the same as long as a copy of a database and then of its log is sound: with a log, that it is
     not begun again; without one, that the file is not written."""
     found, log = held.status(), _first_bytes(held, "-wal", _LOG_HEADER)
     is_in_use = len(log) == _LOG_HEADER
     written = () if is_in_use else (found.st_size, found.st_mtime_ns)
-    return (identity(found), *written, log if is_in_use else b"")
+    return (file_identity(found), *written, log if is_in_use else b"")
 
 
-def _first_bytes(held: HeldFile, end: str, count: int) -> bytes:
+def _first_bytes(held: GuardedFile, end: str, count: int) -> bytes:
     if held.find(end) is None:
         return b""
     with os.fdopen(held.open(end), "rb") as stream:
         return stream.read(count)
 
 
-def _copy_file(held: HeldFile, end: str, target: Path) -> None:
+def _copy_file(held: GuardedFile, end: str, target: Path) -> None:
     with os.fdopen(held.open(end), "rb") as source, target.open("wb") as made:
         shutil.copyfileobj(source, made)
 

@@ -20,9 +20,9 @@ from typing import Any, TypeVar
 
 from lifeboat_adapters.database_copies import is_half_written, open_copy
 from lifeboat_adapters.errors import RuntimeDatabaseError
-from lifeboat_adapters.held_files import Guarded, HeldFile, can_hold, identity, open_files
-from lifeboat_alf.seams.beneath import Identity, LinkInPath
-from lifeboat_alf.system_texts import refusal_reason
+from lifeboat_adapters.guarded_files import Guarded, GuardedFile, can_hold, count_open_files, file_identity
+from lifeboat_alf.common.refusal_texts import refusal_reason
+from lifeboat_alf.seams.held_folder import Identity, LinkInPath
 
 Found = TypeVar("Found")
 
@@ -48,7 +48,7 @@ def read_database(
     opens and closes the database properly. Where it lies below `workspace` (or the runtime's folder that
     is given with it), no link in its path is followed."""
     try:
-        held = HeldFile(path, workspace)
+        held = GuardedFile(path, workspace)
         opened = open_copy if held.is_in_workspace and can_hold() else _opened
         with opened(held, fix) as connection:
             connection.text_factory = _text
@@ -75,19 +75,19 @@ def problem_of_table(path: Path, table: str | None, workspace: Guarded = None) -
 
 
 @dataclass(frozen=True, slots=True)
-class _Stamp:
+class _DatabaseStamp:
     file: tuple[int, int, int]
     log: int | None
 
 
-def _stamp(held: HeldFile) -> _Stamp:
+def _stamp(held: GuardedFile) -> _DatabaseStamp:
     """What tells whether a database without a log was written to."""
     found, log = held.status(), held.find(_LOG)
-    return _Stamp((found.st_size, found.st_mtime_ns, found.st_ino), log.st_size or None if log else None)
+    return _DatabaseStamp((found.st_size, found.st_mtime_ns, found.st_ino), log.st_size or None if log else None)
 
 
 @contextmanager
-def _opened(held: HeldFile, fix: str | None) -> Iterator[sqlite3.Connection]:
+def _opened(held: GuardedFile, fix: str | None) -> Iterator[sqlite3.Connection]:
     """Open without leaving a trace: a closed database as immutable; one in use through the shared memory that its user
     made. A log without shared memory would make SQLite create it in the runtime's folder, so it is left alone.
 
@@ -107,12 +107,12 @@ def _opened(held: HeldFile, fix: str | None) -> Iterator[sqlite3.Connection]:
         raise RuntimeDatabaseError(f"{held.place} changed while it was read")
 
 
-def _connected(held: HeldFile, uri: str, *, in_use: bool) -> sqlite3.Connection:
+def _connected(held: GuardedFile, uri: str, *, in_use: bool) -> sqlite3.Connection:
     """Return a connection that has opened the files of the folder that is held. The system tells what the process has
     open, not the connection: where another thread opens a file at this moment, the database is opened again. Raises
     RuntimeDatabaseError, sqlite3.Error."""
     for _ in range(_OPENINGS):
-        known = open_files()
+        known = count_open_files()
         connection = _connect(held, uri)
         if known is None or _has_opened(held, known, in_use=in_use):
             return connection
@@ -120,7 +120,7 @@ def _connected(held: HeldFile, uri: str, *, in_use: bool) -> sqlite3.Connection:
     raise RuntimeDatabaseError(f"{held.place} was exchanged while it was opened")
 
 
-def _connect(held: HeldFile, uri: str) -> sqlite3.Connection:
+def _connect(held: GuardedFile, uri: str) -> sqlite3.Connection:
     """Let SQLite open a database and its log in a thread of its own. Only that thread waits when a FIFO took the place
     of one of the files since they were checked. Raises RuntimeDatabaseError, sqlite3.Error."""
     opening = Future[sqlite3.Connection]()
@@ -151,14 +151,14 @@ def _close_late(opening: Future[sqlite3.Connection]) -> None:
         opening.result().close()
 
 
-def _has_opened(held: HeldFile, known: Counter[Identity], *, in_use: bool) -> bool:
+def _has_opened(held: GuardedFile, known: Counter[Identity], *, in_use: bool) -> bool:
     """Return whether the process has the database and its log open, and has opened no other file since `known`. Of a
     file that it had open before, SQLite may use that descriptor again."""
-    now = open_files()
+    now = count_open_files()
     if now is None:
         return True
     ends = ("", _LOG, _SHARED_MEMORY) if in_use else ("",)
-    wanted = {identity(found) for end in ends if (found := held.find(end)) is not None}
+    wanted = {file_identity(found) for end in ends if (found := held.find(end)) is not None}
     return len(wanted) == len(ends) and wanted <= now.keys() and (now - known).keys() <= wanted
 
 

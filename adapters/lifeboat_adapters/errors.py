@@ -60,7 +60,7 @@ class DatabaseAbsent(RuntimeDatabaseError):
     title = "A database of the agent's runtime is not there"
 
 
-class NoHook(AdapterError):
+class HookUnavailable(AdapterError):
     code = "no_hook"
     title = "The end of a session cannot be told by this runtime"
     exit_status = 3

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lifeboat_adapters.errors import ForeignWorkspace
-from lifeboat_adapters.nested import get
+from lifeboat_adapters.nested_values import get_nested
 from lifeboat_adapters.small_files import read_small
 
 _DATED_NOTES = "[0-9]" * 6 + "/" + "[0-9]" * 8 + ".md"
@@ -122,7 +122,7 @@ def _json_in(workspace: Path, name: str) -> object:
 
 
 def _holds(*keys: Iterable[str]) -> Callable[[object], bool]:
-    return lambda values: any(get(values, *path) is not None for path in keys)
+    return lambda values: any(get_nested(values, *path) is not None for path in keys)
 
 
 _JSON_MARKS: tuple[tuple[str, str, Callable[[object], bool]], ...] = (

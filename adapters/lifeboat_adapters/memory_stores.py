@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lifeboat_adapters.held_files import Guarded
-from lifeboat_adapters.receipts import Fate
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_adapters.guarded_files import Guarded
+from lifeboat_adapters.item_fates import ItemFate
+from lifeboat_alf.common.json_types import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class DatabaseWrite:
     path: Path
     changes: bool
     write: Callable[[Path], None]
-    fates: tuple[Fate, ...] = ()
+    fates: tuple[ItemFate, ...] = ()
     replaces: tuple[Path, ...] = ()
     held: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
@@ -113,8 +113,8 @@ class ServerWrite:
     its record. None: the server may not be asked. It raises RuntimeDatabaseError when nothing was put there."""
 
     server: str
-    fates: tuple[Fate, ...]
-    write: Callable[[Any], list[Fate]] | None = None
+    fates: tuple[ItemFate, ...]
+    write: Callable[[Any], list[ItemFate]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import os
 import stat
 from pathlib import Path
 
-from lifeboat_adapters.held_files import Guarded, HeldFile
+from lifeboat_adapters.guarded_files import Guarded, GuardedFile
 
 LIMIT = 16 << 20
 """Bytes. A larger configuration or list of jobs is none."""
@@ -27,7 +27,7 @@ def read_small(path: Path, workspace: Guarded = None, *, limit: int = LIMIT) -> 
 
 def _opened(path: Path, workspace: Guarded) -> int:
     if workspace is not None:
-        return HeldFile(path, workspace).open()
+        return GuardedFile(path, workspace).open()
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     return os.open(path, flags)
 

@@ -11,56 +11,56 @@ import click
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.terminal import command_again
-from lifeboat_cli.terminal.lazy import LazyGroup
-from lifeboat_cli.terminal.output import Output
+from lifeboat_cli.terminal.lazy_group import LazyGroup
+from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.errors import DiskFull, UnexpectedError
-from lifeboat_core.system_refusals import of_system
+from lifeboat_core.system_refusals import convert_system_error
 from lifeboat_core.texts import misplaced_words
 from lifeboat_core.texts.safe_text import block_text, json_text
-from lifeboat_keys.hardening import no_core_dumps
+from lifeboat_keys.hardening import disable_core_dumps
 
 COMMANDS = {
-    "setup": "lifeboat_cli.setup.setup:setup",
-    "tui": "lifeboat_cli.commands.tui:tui",
-    "demo": "lifeboat_cli.commands.demo:demo",
-    "agents": "lifeboat_cli.agents.agents:agents",
-    "keys": "lifeboat_cli.keys.keys:keys",
-    "status": "lifeboat_cli.status.status:status",
-    "sync": "lifeboat_cli.commands.sync:sync",
-    "timeline": "lifeboat_cli.history.history:timeline",
-    "label": "lifeboat_cli.history.history:label",
-    "log": "lifeboat_cli.history.log:log",
-    "diff": "lifeboat_cli.history.history:diff",
-    "search": "lifeboat_cli.history.history:search",
-    "records": "lifeboat_cli.history.records:records",
-    "receipts": "lifeboat_cli.purge.purge_receipts:purge_receipts",
-    "restore": "lifeboat_cli.restore.restore:restore",
-    "undo": "lifeboat_cli.restore.restore:undo",
-    "purge": "lifeboat_cli.purge.purge:purge",
-    "verify": "lifeboat_cli.restore.restore:verify",
-    "remote": "lifeboat_cli.remote.remote:remote",
-    "config": "lifeboat_cli.commands.config:config",
-    "daemon": "lifeboat_cli.commands.daemon:daemon",
-    "service": "lifeboat_cli.commands.service:service",
-    "doctor": "lifeboat_cli.commands.doctor:doctor",
+    "setup": "lifeboat_cli.setup.setup_command:setup",
+    "tui": "lifeboat_cli.commands.tui_command:tui",
+    "demo": "lifeboat_cli.commands.demo_command:demo",
+    "agents": "lifeboat_cli.agents.agent_commands:agents",
+    "keys": "lifeboat_cli.keys.key_commands:keys",
+    "status": "lifeboat_cli.status.status_command:status",
+    "sync": "lifeboat_cli.commands.sync_command:sync",
+    "timeline": "lifeboat_cli.history.history_commands:timeline",
+    "label": "lifeboat_cli.history.history_commands:label",
+    "log": "lifeboat_cli.history.log_command:log",
+    "diff": "lifeboat_cli.history.history_commands:diff",
+    "search": "lifeboat_cli.history.history_commands:search",
+    "records": "lifeboat_cli.history.record_commands:records",
+    "receipts": "lifeboat_cli.purge.receipt_commands:purge_receipts",
+    "restore": "lifeboat_cli.restore.restore_commands:restore",
+    "undo": "lifeboat_cli.restore.restore_commands:undo",
+    "purge": "lifeboat_cli.purge.purge_commands:purge",
+    "verify": "lifeboat_cli.restore.restore_commands:verify",
+    "remote": "lifeboat_cli.remote.remote_commands:remote",
+    "config": "lifeboat_cli.commands.config_commands:config",
+    "daemon": "lifeboat_cli.commands.daemon_commands:daemon",
+    "service": "lifeboat_cli.commands.service_commands:service",
+    "doctor": "lifeboat_cli.commands.doctor_command:doctor",
     "endpoint": "lifeboat_cli.endpoint:endpoint",
-    "alf": "lifeboat_cli.archives.alf:alf",
-    "completion": "lifeboat_cli.commands.completion:completion",
+    "alf": "lifeboat_cli.archives.alf_commands:alf",
+    "completion": "lifeboat_cli.commands.completion_command:completion",
 }
 INTERRUPTED = 130
 
 
-class Program(LazyGroup):
+class ProgramGroup(LazyGroup):
     """The commands. Recovery words on a command line are refused before anything reads, repeats or keeps them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         misplaced_words.refuse_in_arguments(args)
         misplaced_words.refuse_in_environment(os.environ)
-        command_again.remember(ctx, args)
+        command_again.remember_command(ctx, args)
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=Program, lazy=COMMANDS, invoke_without_command=True, context_settings={"max_content_width": 110})
+@click.group(cls=ProgramGroup, lazy=COMMANDS, invoke_without_command=True, context_settings={"max_content_width": 110})
 @click.option(
     "--version",
     is_flag=True,
@@ -87,11 +87,11 @@ def program(context: click.Context, as_json: bool) -> None:
 
 def _show_version(context: click.Context) -> None:
     """Imported when it is asked for: it looks at what is installed."""
-    from lifeboat_alf import codec
+    from lifeboat_alf.common import json_codec
     from lifeboat_cli.support.running_versions import running_versions, version_lines
 
     if context.params.get("as_json"):
-        click.echo(json_text(codec.encode_pretty(running_versions()).decode()))
+        click.echo(json_text(json_codec.encode_pretty(running_versions()).decode()))
     else:
         click.echo(block_text("\n".join(version_lines())))
     context.exit()
@@ -99,15 +99,15 @@ def _show_version(context: click.Context) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and end the process with its exit status. A crash must not write the key into a core file."""
-    no_core_dumps()
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    disable_core_dumps()
+    sys.exit(run_command(sys.argv[1:] if arguments is None else arguments))
 
 
-def run(arguments: list[str]) -> int:
+def run_command(arguments: list[str]) -> int:
     """Run a command; returns its exit status. Every failure is said once, in the form that was asked for."""
     as_json = "--json" in arguments
     _prepare_streams(as_json=as_json)
-    output = Output(as_json=as_json)
+    output = CommandOutput(as_json=as_json)
     return _flushed(_ended(output, arguments))
 
 
@@ -131,7 +131,7 @@ def _flushed(status: int) -> int:
     except OSError as error:
         _silence()
         if status == 0:
-            Output(as_json=False).error(DiskFull(f"the result could not be written: {error.strerror}"))
+            CommandOutput(as_json=False).error(DiskFull(f"the result could not be written: {error.strerror}"))
         return status or DiskFull.exit_status
     return status
 
@@ -141,7 +141,7 @@ def _silence() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _ended(output: Output, arguments: list[str]) -> int:
+def _ended(output: CommandOutput, arguments: list[str]) -> int:
     try:
         result = program.main(arguments, prog_name="lifeboat", standalone_mode=False)
     except click.UsageError as error:
@@ -158,7 +158,7 @@ def _ended(output: Output, arguments: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _say(output: Output, error: Exception) -> int:
+def _say(output: CommandOutput, error: Exception) -> int:
     if isinstance(error, LifeboatError):
         known = error
     elif isinstance(error, click.ClickException):
@@ -166,18 +166,18 @@ def _say(output: Output, error: Exception) -> int:
     elif os.environ.get("LIFEBOAT_DEBUG"):
         raise error
     elif isinstance(error, OSError | sqlite3.Error):
-        known = of_system(error)
+        known = convert_system_error(error)
     else:
         known = UnexpectedError(f"{type(error).__name__}: {error} (LIFEBOAT_DEBUG=1 shows where)")
     try:
         output.error(known)
     except OSError:
         _silence()
-        Output(as_json=False).error(known)
+        CommandOutput(as_json=False).error(known)
     return known.exit_status
 
 
-def _say_usage(output: Output, error: click.UsageError) -> None:
+def _say_usage(output: CommandOutput, error: click.UsageError) -> None:
     usage = LifeboatError(error.format_message(), fix=_help_command(error))
     usage.code, usage.title = "usage", "The command was not understood"
     output.error(usage)

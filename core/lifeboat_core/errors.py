@@ -279,7 +279,7 @@ class NetworkError(DaemonError):
     title = "A request over the network came to nothing"
 
 
-class Unreachable(NetworkError):
+class NetworkUnreachable(NetworkError):
     code = "unreachable"
     title = "The other side could not be reached"
     retryable = True

@@ -7,15 +7,15 @@ import errno
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from lifeboat_alf.common.refusal_texts import describe_refusal
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.system_texts import describe_refusal
 from lifeboat_core.errors import Busy, DaemonError, DiskFull, ReaderGone, SystemRefused, UnexpectedError
 
 if TYPE_CHECKING:
     import sqlite3  # a megabyte, and the daemon has no database
 
 
-def of_system(error: OSError | sqlite3.Error) -> DaemonError:
+def convert_system_error(error: OSError | sqlite3.Error) -> DaemonError:
     """An error of the system, or of a cache, as one of ours."""
     if isinstance(error, OSError):
         kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else SystemRefused
@@ -32,7 +32,7 @@ def _of_cache(error: sqlite3.Error) -> DaemonError:
     return (DiskFull if code == sqlite3.SQLITE_FULL else SystemRefused)(f"a cache in the home: {error}")
 
 
-def as_known(error: Exception) -> LifeboatError:
+def convert_error(error: Exception) -> LifeboatError:
     """Return an error as one of ours. Of a mistake of the program, report type and place only: its text may hold
     secrets."""
     if isinstance(error, LifeboatError):
@@ -40,7 +40,7 @@ def as_known(error: Exception) -> LifeboatError:
     import sqlite3
 
     if isinstance(error, OSError | sqlite3.Error):
-        return of_system(error)
+        return convert_system_error(error)
     return UnexpectedError(f"{type(error).__name__} {_place(error)}".rstrip())
 
 
@@ -56,7 +56,7 @@ def _place(error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def system_errors() -> Iterator[None]:
+def convert_system_errors() -> Iterator[None]:
     """Whatever the system refuses in here is raised as SystemRefused, DiskFull or Busy."""
     import sqlite3
 
@@ -65,4 +65,4 @@ def system_errors() -> Iterator[None]:
     except ReaderGone:
         raise
     except (OSError, sqlite3.Error) as error:
-        raise of_system(error) from error
+        raise convert_system_error(error) from error

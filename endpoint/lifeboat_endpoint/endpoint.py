@@ -1,6 +1,6 @@
 """An endpoint: made, opened, checked.
 
-    endpoint.json     what it is and what was decided (`settings`)
+    endpoint.json     what it is and what was decided (`endpoint_config`)
     tls/, run/        of the server
     signing/          the key that signs receipts of purges
 
@@ -25,31 +25,31 @@ from typing import Any, Self
 import filelock
 import msgspec
 
-from lifeboat_alf import codec, ids, times
+from lifeboat_alf.common import ids, json_codec, times
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.seams.clock import Clock, SystemClock
-from lifeboat_alf.seams.files import FileOperations, SystemFiles, read_all, write_atomic
-from lifeboat_endpoint import settings
-from lifeboat_endpoint.engines import opening
+from lifeboat_alf.seams.file_operations import FileOperations, SystemFiles, read_all, write_atomic
+from lifeboat_alf.seams.system_clock import Clock, SystemClock
+from lifeboat_endpoint import endpoint_config
+from lifeboat_endpoint.endpoint_config import FILE, EndpointConfig
+from lifeboat_endpoint.engines import engine_choice
 from lifeboat_endpoint.engines.contract import Engine
-from lifeboat_endpoint.engines.files import TENANTS
-from lifeboat_endpoint.engines.opening import Role
-from lifeboat_endpoint.maintenance.trust import is_trusted
-from lifeboat_endpoint.service.limits import Limits
-from lifeboat_endpoint.service.purging import WAITS, Purging
-from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_endpoint.settings import FILE, Settings
+from lifeboat_endpoint.engines.engine_choice import Role
+from lifeboat_endpoint.engines.files_engine import TENANTS
+from lifeboat_endpoint.maintenance.trusted_time import is_trusted
+from lifeboat_endpoint.service.endpoint_limits import EndpointLimits
+from lifeboat_endpoint.service.purge.purge_policy import WAITS, PurgePolicy
+from lifeboat_endpoint.service.tenant_space import TenantSpace
 from lifeboat_endpoint.tenancy.control import Control
 from lifeboat_endpoint.tenancy.control_file import CONTROL, create_control
-from lifeboat_endpoint.tenancy.rows import Tenant
-from lifeboat_keys.endpoint_key import EndpointKey
+from lifeboat_endpoint.tenancy.tenant_rows import Tenant
 from lifeboat_keys.errors import KeysError
+from lifeboat_keys.pairs.endpoint_key import EndpointKey
 from lifeboat_vault import errors
-from lifeboat_vault.at_rest import kept_secrets, moved_source
+from lifeboat_vault.at_rest import endpoint_secrets, moved_key_source
 from lifeboat_vault.at_rest.data_keys import DataKeys
-from lifeboat_vault.at_rest.key_sources import registry
-from lifeboat_vault.at_rest.key_sources.file import SCHEME, default_file
+from lifeboat_vault.at_rest.key_sources import key_source_registry
+from lifeboat_vault.at_rest.key_sources.file_source import SCHEME, default_file
 
 SIGNING = "signing"
 TRANSFER_KEY = "transfer_key"
@@ -72,7 +72,9 @@ _WAIT = 10.0
 class Endpoint:
     """An open endpoint, for many threads. Close it: what was gathered for the audit is written then."""
 
-    def __init__(self, folder: Path, found: Settings, engine: Engine, *, files: FileOperations, clock: Clock) -> None:
+    def __init__(
+        self, folder: Path, found: EndpointConfig, engine: Engine, *, files: FileOperations, clock: Clock
+    ) -> None:
         self.folder = folder
         self.settings = found
         self.engine = engine
@@ -133,8 +135,8 @@ class Endpoint:
             except (FileNotFoundError, NotADirectoryError):
                 raise errors.NoEndpoint(f"{folder} holds no {FILE}") from None
             _check_safe(folder, files)
-        found = settings.decoded(data)
-        engine = opening.opened(folder, found, role, files=files, clock=clock)
+        found = endpoint_config.decode_config(data)
+        engine = engine_choice.open_engine(folder, found, role, files=files, clock=clock)
         return cls(folder, found, engine, files=files, clock=clock)
 
     @property
@@ -174,8 +176,8 @@ class Endpoint:
             self.control.tenant(name)
             raise errors.TenantExists(f"{name!r} is the name of a tenant already")
         if key_source is not None:
-            registry.make_key(key_source, outside=self.folder)
-        tenant_id = ids.new(times.to_text(self.clock.now()))
+            key_source_registry.make_key(key_source, outside=self.folder)
+        tenant_id = ids.make_id(times.to_text(self.clock.now()))
         source = key_source or self.key_source
         documents = self.engine.key_documents(tenant_id)
         scope = self.settings.key_scope
@@ -223,7 +225,7 @@ class Endpoint:
         with self._guard:
             self._keys.pop(tenant_id, None)
 
-    def limits(self, tenant: Tenant) -> Limits:
+    def limits(self, tenant: Tenant) -> EndpointLimits:
         """What a tenant may send and keep."""
         return self._limits if tenant.quota is None else replace(self._limits, tenant_bytes=tenant.quota)
 
@@ -244,22 +246,22 @@ class Endpoint:
         """Have a worker do something for a tenant (`work.jobs`), at a time or now. Nothing where the server does such
         things itself. Raises VaultError."""
         if self.engine.shared:
-            from lifeboat_endpoint.work.opening import queue_of
+            from lifeboat_endpoint.work.shared_queue import open_queue
 
-            queue_of(self).add(kind, tenant=tenant_id, run_at=run_at)
+            open_queue(self).add(kind, tenant=tenant_id, run_at=run_at)
 
-    def _purging(self, tenant_id: str) -> Purging:
+    def _purging(self, tenant_id: str) -> PurgePolicy:
         def note(kind: str, subject: str, details: JsonObject) -> None:
             self.control.record(None, kind, subject, {"tenant": tenant_id, **details})
             if kind == WAITS:
                 with contextlib.suppress(errors.VaultError):  # workers look for what waits from time to time
-                    self.ask("apply_purge", tenant_id, times.parse(details["applies_at"]))
+                    self.ask("apply_purge", tenant_id, times.parse_time(details["applies_at"]))
 
         def shred_later() -> None:
             self.ask("shred", tenant_id, self.clock.now() + _SHRED_AFTER)
 
         wait = timedelta(hours=self.settings.purge_hours)
-        return Purging(self.id, self.signing_key, wait, note, lambda: is_trusted(self), shred_later)
+        return PurgePolicy(self.id, self.signing_key, wait, note, lambda: is_trusted(self), shred_later)
 
     def signing_key(self) -> EndpointKey:
         """The key that signs receipts of purges, made when it is needed first: a file of its own, or a secret that the
@@ -283,13 +285,13 @@ class Endpoint:
             raise errors.EndpointUnsafe(error.message, fix=error.fix) from error
 
     def _shared_signing_key(self) -> EndpointKey:
-        source = registry.key_source(self.key_source, outside=self.folder)
+        source = key_source_registry.open_key_source(self.key_source, outside=self.folder)
         alone = self.engine.alone(SIGNING, seconds=_WAIT)
-        document = kept_secrets.kept(
-            self.control, source, SIGNING, lambda: codec.encode(EndpointKey.generate().to_document()), alone
+        document = endpoint_secrets.ensure_secret(
+            self.control, source, SIGNING, lambda: json_codec.encode_json(EndpointKey.generate().to_document()), alone
         )
         try:
-            return EndpointKey.of_document(codec.decode_object(document, entry=SIGNING))
+            return EndpointKey.of_document(json_codec.decode_object(document, entry=SIGNING))
         except LifeboatError:
             told = f"what {source.spec} unwrapped is not the key that signs receipts"
         raise errors.VaultDamaged(told, fix="look whether the key source is the one that this endpoint has used")
@@ -303,21 +305,23 @@ class Endpoint:
         note = self.control.get(KEY_SOURCE) if self.engine.shared else None
         if note is None:
             return begin
-        known = (begin, codec.encode(note))
+        known = (begin, json_codec.encode_json(note))
         if known not in self._followed:
-            opened = partial(registry.key_source, outside=self.folder)
-            self._followed = {known: moved_source.followed(note, begin, opened)}
+            opened = partial(key_source_registry.open_key_source, outside=self.folder)
+            self._followed = {known: moved_key_source.follow_moves(note, begin, opened)}
         return self._followed[known]
 
     def move_secrets(self, source: str) -> None:
         """All processes of a shared endpoint use another source from now on, also for what they keep together, which
         moves with it or not at all. Raises KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged."""
-        before, after = (registry.key_source(each, outside=self.folder) for each in (self.key_source, source))
-        moved: dict[str, Any] = {SIGNING: kept_secrets.rewrapped(self.control, before, after, SIGNING)}
+        before, after = (
+            key_source_registry.open_key_source(each, outside=self.folder) for each in (self.key_source, source)
+        )
+        moved: dict[str, Any] = {SIGNING: endpoint_secrets.rewrap_secret(self.control, before, after, SIGNING)}
         with contextlib.suppress(errors.KeyRevoked, errors.VaultDamaged):  # made anew by whoever needs it
-            moved[TRANSFER_KEY] = kept_secrets.rewrapped(self.control, before, after, TRANSFER_KEY)
+            moved[TRANSFER_KEY] = endpoint_secrets.rewrap_secret(self.control, before, after, TRANSFER_KEY)
         notes = {name: note for name, note in moved.items() if note is not None}
-        notes[KEY_SOURCE] = moved_source.noted(self.control.get(KEY_SOURCE), before, source)
+        notes[KEY_SOURCE] = moved_key_source.note_move(self.control.get(KEY_SOURCE), before, source)
         self.control.set_all(notes)
 
     def _spaces(self) -> OrderedDict[str, TenantSpace]:
@@ -334,31 +338,31 @@ def _checked_id(tenant_id: str) -> str:
     return tenant_id
 
 
-def limits_of(found: Settings) -> Limits:
+def limits_of(found: EndpointConfig) -> EndpointLimits:
     """Raises EndpointSettings for a limit that there is not, or that cannot be so."""
-    unknown = found.limits.keys() - {field.name for field in fields(Limits)}
+    unknown = found.limits.keys() - {field.name for field in fields(EndpointLimits)}
     if unknown:
         raise errors.EndpointSettings(f"{FILE}: there is no limit {', '.join(sorted(unknown))}")
     try:
-        return msgspec.convert(found.limits, Limits)
+        return msgspec.convert(found.limits, EndpointLimits)
     except (msgspec.ValidationError, ValueError) as error:
         raise errors.EndpointSettings(f"{FILE}: limits: {error}") from None
 
 
-def _fresh(key_source: str | None, key_scope: str, clock: Clock) -> Settings:
+def _fresh(key_source: str | None, key_scope: str, clock: Clock) -> EndpointConfig:
     now = times.to_text(clock.now())
-    endpoint_id = ids.new(now)
+    endpoint_id = ids.make_id(now)
     source = key_source or f"{SCHEME}:{default_file(endpoint_id)}"
-    return Settings(settings.KIND, settings.VERSION, endpoint_id, now, source, key_scope)
+    return EndpointConfig(endpoint_config.KIND, endpoint_config.VERSION, endpoint_id, now, source, key_scope)
 
 
-def _make(folder: Path, found: Settings, files: FileOperations, clock: Clock) -> None:
+def _make(folder: Path, found: EndpointConfig, files: FileOperations, clock: Clock) -> None:
     """endpoint.json comes last: without it there is no endpoint."""
-    registry.key_source(found.key_source, outside=folder)
+    key_source_registry.open_key_source(found.key_source, outside=folder)
     files.make_folders(folder / TENANTS, 0o700)
     create_control(folder / CONTROL, clock)
-    registry.make_key(found.key_source, outside=folder)
-    write_atomic(files, folder / FILE, settings.encoded(found))
+    key_source_registry.make_key(found.key_source, outside=folder)
+    write_atomic(files, folder / FILE, endpoint_config.encode_config(found))
 
 
 def _check_empty(folder: Path, files: FileOperations) -> None:

@@ -8,7 +8,7 @@ import sys
 _PR_SET_DUMPABLE = 4
 
 
-def no_core_dumps() -> bool:
+def disable_core_dumps() -> bool:
     """Let this process leave no core dump, and on Linux no other process of the user look into its memory.
 
     Says whether all that the system offers was done. Python cannot wipe `bytes`, so this and short-lived processes

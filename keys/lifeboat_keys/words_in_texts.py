@@ -37,7 +37,10 @@ def _has_row(pieces: Iterable[str], fits: Callable[[str], bool]) -> bool:
 
 
 def _stands_for_word(letters: str) -> bool:
-    from lifeboat_keys.words import is_beginning, is_known  # what only reads settings does not load the list
+    from lifeboat_keys.recovery.bip39_words import (  # what only reads settings does not load the list
+        is_beginning,
+        is_known,
+    )
 
     return is_known(letters) or is_beginning(letters)
 

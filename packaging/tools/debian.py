@@ -27,9 +27,10 @@ _MAINTAINER = "Agent Lifeboat contributors <agent-lifeboat@localhost.invalid>"
 """Who distributes packages puts an address that answers into LIFEBOAT_MAINTAINER."""
 _RUN = "from lifeboat_cli import main; main()"
 _UNIT = f"""
-from lifeboat_daemon.units.systemd import render
-from lifeboat_daemon.units.unit import Program
-print(render(Program(("/{environment.PLACE}/bin/python3", "-I", "-m", "lifeboat_daemon.service", "--wait"))), end="")
+from lifeboat_daemon.units.systemd import render_unit
+from lifeboat_daemon.units.service_unit import UnitProgram
+print(render_unit(UnitProgram(("/{environment.PLACE}/bin/python3", "-I", "-m", "lifeboat_daemon.service", "--wait"))),
+end="")
 """
 _SHELLS = {
     "bash": "usr/share/bash-completion/completions/lifeboat",

@@ -11,7 +11,7 @@ import sys
 import click
 
 from lifeboat_cli.program import program
-from lifeboat_cli.terminal.examples import listed, typed
+from lifeboat_cli.terminal.help_examples import parse_examples, walk_commands
 
 _ENDING = r"""
 .SH EXIT STATUS
@@ -64,7 +64,7 @@ def page(day: str, version: str) -> str:
     lines += [".SH DESCRIPTION", *_prose(program.help or "")]
     lines += _options(program, "lifeboat")
     lines.append(".SH COMMANDS")
-    for words, command in typed("lifeboat", program):
+    for words, command in walk_commands("lifeboat", program):
         lines += _command(words, command)
     return "\n".join(lines) + _ENDING
 
@@ -73,7 +73,7 @@ def _command(words: str, command: click.Command) -> list[str]:
     context = click.Context(command, info_name=words)
     usage = " ".join(command.collect_usage_pieces(context))
     lines = [f".SS {_text(words)} {_text(usage)}", *_prose(command.help or ""), *_options(command, words)]
-    shown = listed(command.epilog)
+    shown = parse_examples(command.epilog)
     if shown:
         lines += [".PP", "Examples:", ".PP", ".RS 4", ".nf", *(_text(example) for example in shown), ".fi", ".RE"]
     return lines

@@ -11,13 +11,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from lifeboat_daemon.units import launchd, systemd, task_scheduler
-from lifeboat_daemon.units.unit import Program
+from lifeboat_daemon.units.service_unit import UnitProgram
 
-PROGRAM = Program(("@PYTHON@", "-I", "-m", "lifeboat_daemon.service", "--wait"))
+PROGRAM = UnitProgram(("@PYTHON@", "-I", "-m", "lifeboat_daemon.service", "--wait"))
 FILES: dict[str, Callable[[], bytes]] = {
-    "lifeboat.service": lambda: systemd.render(PROGRAM).encode(),
-    f"{launchd.LABEL}.plist": lambda: launchd.render(PROGRAM),
-    "lifeboat-task.xml": lambda: task_scheduler.render(PROGRAM, "@USER@"),
+    "lifeboat.service": lambda: systemd.render_unit(PROGRAM).encode(),
+    f"{launchd.LABEL}.plist": lambda: launchd.render_agent_plist(PROGRAM),
+    "lifeboat-task.xml": lambda: task_scheduler.render_task(PROGRAM, "@USER@"),
 }
 _TASK = "{http://schemas.microsoft.com/windows/2004/02/mit/task}"
 _TASK_NEEDS = (

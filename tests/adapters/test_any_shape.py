@@ -11,23 +11,24 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lifeboat_adapters import registry
+from lifeboat_adapters import adapter_registry
 from lifeboat_adapters.contract import Adapter, DerivationContext, Installation
-from lifeboat_adapters.openclaw import databases
-from lifeboat_adapters.openclaw.restore.merging import merge_profiles
+from lifeboat_adapters.openclaw import openclaw_databases
+from lifeboat_adapters.openclaw.restore.credential_file_merging import merge_openclaw_profiles
 from lifeboat_adapters.zeroclaw import ADAPTER as ZEROCLAW
-from lifeboat_alf import layout, testing
+from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.testing import MemoryState
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import MemoryState
 from lifeboat_core.exchange import conversion_options
-from lifeboat_formats.interchange import registry as formats
-from lifeboat_formats.interchange.contract import Surroundings
+from lifeboat_formats.interchange import format_registry as formats
+from lifeboat_formats.interchange.contract import ConversionContext
 from support.adapters.openclaw_derived import FileMap
 from support.adapters.openclaw_workspaces import OLD, make_state_dir
 from support.alf.any_shape import replaced, spoiled
 
 IDENTITY: dict[str, Any] = {
-    **testing.identity(),
+    **sample_states.make_identity(),
     "structured": {
         "names": {"primary": "Ada", "nickname": "A"},
         "role": "helper",
@@ -53,14 +54,14 @@ PRINCIPALS: dict[str, Any] = {
         }
     ]
 }
-RECORD = testing.record(
+RECORD = sample_states.make_record(
     "Red fades.",
     tags=["category:DATA"],
     category="aicf:insight",
     confidence=0.8,
     entities=[{"name": "Bo", "type": "person", "x_aimem": {"id": "urn:x"}}],
-    embeddings=[{"model": "openai/m", "dimensions": 2, "vector": [0.1, 0.2], "computed_at": testing.TIME}],
-    related_records=[{"id": testing.AGENT_ID, "relation": "caused", "x_aimem": {"weight": 1.0}}],
+    embeddings=[{"model": "openai/m", "dimensions": 2, "vector": [0.1, 0.2], "computed_at": sample_states.TIME}],
+    related_records=[{"id": sample_states.AGENT_ID, "relation": "caused", "x_aimem": {"weight": 1.0}}],
     raw_source_format={"zeroclaw": {"key": "k", "row": {"a": 1}}},
     x_aicf={"role": "user", "span": "@INSIGHTS x\n", "file": "a.aicf", "columns": [["a", "b"]], "about": [[0, 0, "t"]]},
     x_aimem={"id": "urn:aimem:p:1", "memory_type": "fact", "zone": "core", "unknown": {"a": 1}},
@@ -73,7 +74,7 @@ def _derive(adapter: Adapter, name: str, previous: Any) -> None:
     files = FileMap({raw + path: text.encode() for path, text in texts.items()})
     about = DerivationContext(
         Installation(adapter.runtime, Path("/invented"), "main", "Ada"),
-        testing.AGENT_ID,
+        sample_states.AGENT_ID,
         lambda *parts: "-".join(parts),
     )
     for derivation in adapter.derivations():
@@ -88,8 +89,8 @@ def _derive(adapter: Adapter, name: str, previous: Any) -> None:
 @example(replaced(IDENTITY, ("structured", "sub_agents"), [5]), replaced(PRINCIPALS, ("principals", 0), ["x"]))
 def test_identities_and_principals_of_any_shape_stop_no_adapter(identity: Any, principals: Any) -> None:
     state = MemoryState()
-    state.put_document(layout.IDENTITY, identity).put_document(layout.PRINCIPALS, principals)
-    for adapter in registry.adapters().values():
+    state.put_document(archive_layout.IDENTITY, identity).put_document(archive_layout.PRINCIPALS, principals)
+    for adapter in adapter_registry.load_adapters().values():
         assert all(isinstance(made.data, bytes) for made in adapter.render(state))
         list(adapter.cannot_hold(Installation(adapter.runtime, Path("/invented"), "main", "Ada"), state))
         adapter.missing_on_host(identity)
@@ -107,11 +108,11 @@ def test_memories_of_any_shape_are_written_in_other_forms(memory: dict[str, Any]
     whole = {**memory, "id": RECORD["id"], "temporal": {**RECORD["temporal"]}}
     state = MemoryState()
     state.add(whole)
-    chosen = formats.named(name)
-    options = conversion_options.for_writing(chosen, {}, "target")
+    chosen = formats.load_format(name)
+    options = conversion_options.choose_writing_options(chosen, {}, "target")
     try:
         chosen.losses(state, options)
-        chosen.write(state, io.BytesIO(), options, Surroundings(testing.TIME))
+        chosen.write(state, io.BytesIO(), options, ConversionContext(sample_states.TIME))
     except LifeboatError:
         pass
     ZEROCLAW.row_of(whole, "root")
@@ -130,8 +131,10 @@ def test_an_extension_of_an_aicf_file_takes_no_time_away(said: dict[str, Any], t
     file = tmp_path / "a.aicf"
     section = f"@ALF_RECORD:019a0000-0000-7000-8000-0000000000fe\nof=INSIGHT:i1\njson={json.dumps(said)}\n"
     file.write_text(f"@INSIGHT:i1\ntext=Red fades\ntimestamp=2026-10-02T08:00:00Z\n{section}")
-    chosen = formats.named("aicf")
-    with chosen.read(str(file), conversion_options.for_reading(chosen, {}), Surroundings(testing.TIME)) as reading:
+    chosen = formats.load_format("aicf")
+    with chosen.read(
+        str(file), conversion_options.choose_reading_options(chosen, {}), ConversionContext(sample_states.TIME)
+    ) as reading:
         (found,) = [each for each in reading.records if each["content"] == "Red fades"]
     assert found["temporal"]["created_at"] == "2026-10-02T08:00:00.000Z" and found["source"]["runtime"] == "aicf"
 
@@ -139,15 +142,15 @@ def test_an_extension_of_an_aicf_file_takes_no_time_away(said: dict[str, Any], t
 def test_jobs_that_are_no_list_are_unreadable_and_not_empty(tmp_path: Path) -> None:
     state = make_state_dir(tmp_path / ".openclaw", layout=OLD)
     (state.folder / "cron/jobs.json").write_text('{"version": 1, "jobs": true}')
-    adapter = registry.adapter("openclaw")
+    adapter = adapter_registry.load_adapter("openclaw")
     installation = adapter.locate(state.workspace, {}, tmp_path)
-    with pytest.raises(databases.RuntimeDatabaseError, match="not a list"):
+    with pytest.raises(openclaw_databases.RuntimeDatabaseError, match="not a list"):
         list(adapter.rows(installation, transcripts=False, cron=True))
 
 
 def test_a_store_whose_profiles_are_no_object_is_not_changed() -> None:
     with pytest.raises(ValueError, match="not an object"):
-        merge_profiles(b'{"version": 1, "profiles": "x"}', [], testing.TIME)
+        merge_openclaw_profiles(b'{"version": 1, "profiles": "x"}', [], sample_states.TIME)
 
 
 def test_an_active_profile_that_is_no_name_is_passed_over() -> None:
@@ -157,5 +160,5 @@ def test_an_active_profile_that_is_no_name_is_passed_over() -> None:
     installation = Installation("zeroclaw", Path("/invented"), "ada", "Ada")
     path = "raw/zeroclaw-home/auth-profiles.json"
     there, home = b'{"schema_version": 1}', Path("/invented")
-    merged = ZEROCLAW.merge_home(installation, path, there, data, {}, MemoryState(), home, testing.TIME)
+    merged = ZEROCLAW.merge_home(installation, path, there, data, {}, MemoryState(), home, sample_states.TIME)
     assert merged is not None and json.loads(merged.data)["active_profiles"] == {}

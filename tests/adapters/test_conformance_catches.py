@@ -10,11 +10,20 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.contract import Adapter, Derivation, FoundAgent, Installation, Offer, Root, Row, Section
-from lifeboat_adapters.credentials import Secret
+from lifeboat_adapters.contract import (
+    Adapter,
+    CaptureRoot,
+    Derivation,
+    DiscoveredAgent,
+    Installation,
+    MemorySection,
+    RuntimeRow,
+    UnusedDataOffer,
+)
+from lifeboat_adapters.credential_types import FileSecret
 from lifeboat_adapters.errors import RuntimeConfigError
 from lifeboat_adapters.memory_stores import MemoryStore
-from lifeboat_adapters.testing import AdapterConformance, Made
+from lifeboat_adapters.testing import AdapterConformance, SampleInstallation
 from support.adapters.notebook_installs import make_notebook
 from support.adapters.notebook_runtime import Notebook
 
@@ -22,7 +31,7 @@ Json = dict[str, Any]
 
 
 class DiscoversAnotherName(Notebook):
-    def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
+    def discover(self, environment: Mapping[str, str], user_home: Path) -> list[DiscoveredAgent]:
         return [replace(each, native_id="other") for each in super().discover(environment, user_home)]
 
 
@@ -32,14 +41,14 @@ class TakesAnyFolder(Notebook):
 
 
 class FindsAgentsEverywhere(Notebook):
-    def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
+    def discover(self, environment: Mapping[str, str], user_home: Path) -> list[DiscoveredAgent]:
         found = super().discover(environment, user_home)
-        return found or [FoundAgent(self.runtime, "ghost", "Ghost", user_home, None)]
+        return found or [DiscoveredAgent(self.runtime, "ghost", "Ghost", user_home, None)]
 
 
 class CapturesForOthers(Notebook):
-    def roots(self, installation: Installation) -> Sequence[Root]:
-        cache = Root("raw/other-home/", installation.workspace / "cache", only=("x.json",))
+    def roots(self, installation: Installation) -> Sequence[CaptureRoot]:
+        cache = CaptureRoot("raw/other-home/", installation.workspace / "cache", only=("x.json",))
         return [*super().roots(installation), cache]
 
 
@@ -67,12 +76,12 @@ class WeighsByChance(_Counting):
 
 
 class LosesTheLastLine(Notebook):
-    def split(self, path: str, text: str) -> list[Section] | None:
+    def split(self, path: str, text: str) -> list[MemorySection] | None:
         return super().split(path, text.rstrip("\n"))
 
 
 class SplitsByChance(_Counting):
-    def split(self, path: str, text: str) -> list[Section] | None:
+    def split(self, path: str, text: str) -> list[MemorySection] | None:
         number = next(self.counter)
         found = super().split(path, text)
         return found and [replace(section, fields={"category": str(number)}) for section in found]
@@ -116,38 +125,38 @@ class ForgetsTheUnknown(_Deriving):
 
 
 class _Finding(Notebook):
-    def secrets(self, path: str, data: bytes) -> list[Secret] | None:
+    def secrets(self, path: str, data: bytes) -> list[FileSecret] | None:
         found = super().secrets(path, data)
         return found and [self.changed(each) for each in found]
 
-    def changed(self, secret: Secret) -> Secret:
+    def changed(self, secret: FileSecret) -> FileSecret:
         raise AssertionError("a subclass says how")
 
 
 class NamesNoService(_Finding):
-    def changed(self, secret: Secret) -> Secret:
+    def changed(self, secret: FileSecret) -> FileSecret:
         return replace(secret, service="")
 
 
 class CutsBesideTheSecret(_Finding):
-    def changed(self, secret: Secret) -> Secret:
+    def changed(self, secret: FileSecret) -> FileSecret:
         return replace(secret, start=secret.start - 2, end=secret.start)
 
 
 class FailsAtRubbish(Notebook):
-    def secrets(self, path: str, data: bytes) -> list[Secret] | None:
+    def secrets(self, path: str, data: bytes) -> list[FileSecret] | None:
         return super().secrets(path, data) if data else [][0]
 
 
 class LeavesATrace(Notebook):
-    def offers(self, installation: Installation) -> Iterator[Offer]:
+    def offers(self, installation: Installation) -> Iterator[UnusedDataOffer]:
         (installation.workspace / "facts.db-journal").write_bytes(b"")
         return iter(())
 
 
 class NamesRowsAlike(Notebook):
-    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[Row]:
-        row = Row("raw/notebook-home/db/facts/jobs.jsonl", "1", {})
+    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[RuntimeRow]:
+        row = RuntimeRow("raw/notebook-home/db/facts/jobs.jsonl", "1", {})
         return iter([row, row])
 
 
@@ -218,7 +227,7 @@ def failing(broken: type[Notebook], folder: Path) -> list[str]:
         def adapter(self) -> Adapter:
             return adapter
 
-        def make(self, folder: Path) -> Made:
+        def make(self, folder: Path) -> SampleInstallation:
             return make_notebook(folder)
 
     found = []

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters import database_copies, database_reading, held_files
+from lifeboat_adapters import database_copies, database_reading, guarded_files
 from lifeboat_adapters.errors import RuntimeDatabaseError
-from lifeboat_adapters.held_files import followed
+from lifeboat_adapters.guarded_files import resolve_guarded
 from lifeboat_adapters.small_files import read_small
-from lifeboat_alf.seams import beneath
+from lifeboat_alf.seams import held_folder
 from support.exchanging import ExchangingFiles, everything_in, exchange, needs_exchange
 
 pytestmark = needs_exchange
@@ -70,7 +70,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
 @pytest.fixture(params=["in one call", "by components"])
 def walk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "by components":
-        monkeypatch.setattr(beneath, "openat2", lambda: None)
+        monkeypatch.setattr(held_folder, "load_openat2", lambda: None)
 
 
 @pytest.mark.usefixtures("walk")
@@ -199,7 +199,7 @@ def test_no_row_of_another_database_is_copied_while_its_folder_is_exchanged_agai
 ) -> None:
     files, read = ExchangingFiles(places.workspace), 0
     files.before = lambda number: places.exchange() if number % every == 0 else None
-    monkeypatch.setattr(held_files, "SystemFiles", lambda: files)
+    monkeypatch.setattr(guarded_files, "SystemFiles", lambda: files)
     for _ in range(24):
         try:
             assert places.read() == [OWN]
@@ -235,14 +235,14 @@ def test_a_database_that_changes_while_it_is_copied_is_copied_again(
 
 def test_a_link_above_the_workspace_or_beside_it_is_the_users_own(places: Places, tmp_path: Path) -> None:
     (tmp_path / "short").symlink_to(places.workspace)
-    assert followed(tmp_path / "short" / "memory" / "brain.db", tmp_path / "short") == places.database
+    assert resolve_guarded(tmp_path / "short" / "memory" / "brain.db", tmp_path / "short") == places.database
     (tmp_path / "data").symlink_to("outside")
-    assert followed(tmp_path / "data" / "brain.db", places.workspace) == places.outside / "brain.db"
+    assert resolve_guarded(tmp_path / "data" / "brain.db", places.workspace) == places.outside / "brain.db"
 
 
 def test_a_link_of_the_user_that_leads_into_the_workspace_leads_no_further(places: Places, tmp_path: Path) -> None:
     (tmp_path / "data").symlink_to(places.swap)
-    found = followed(tmp_path / "data" / "brain.db", places.workspace)
+    found = resolve_guarded(tmp_path / "data" / "brain.db", places.workspace)
     assert found == places.swap / "brain.db"
     with pytest.raises(RuntimeDatabaseError, match="a link stands in its path"):
         list(database_reading.read_database(tmp_path / "data" / "brain.db", texts, workspace=places.workspace))

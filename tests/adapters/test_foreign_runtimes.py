@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_adapters import registry
+from lifeboat_adapters import adapter_registry
 from lifeboat_adapters.errors import AdapterError, ForeignWorkspace, NotAWorkspace
 from support.adapters import openclaw_workspaces as workspaces
 
@@ -61,7 +61,7 @@ def test_the_home_of_another_runtime_is_refused_by_name(tmp_path: Path, home: st
     runtime, name, files = HOMES[home]
     folder = _make(tmp_path / name, files)
     with pytest.raises(NotAWorkspace, match=rf"belongs to {runtime} \("):
-        registry.recognise(folder)
+        adapter_registry.recognise_workspace(folder)
 
 
 @pytest.mark.parametrize("home", HOMES)
@@ -70,7 +70,7 @@ def test_naming_a_runtime_does_not_make_it_that_runtimes(tmp_path: Path, home: s
     _, name, files = HOMES[home]
     folder = _make(tmp_path / name, files)
     with pytest.raises(AdapterError) as raised:
-        registry.adapter(runtime).locate(folder, {}, tmp_path / "user")
+        adapter_registry.load_adapter(runtime).locate(folder, {}, tmp_path / "user")
     assert isinstance(raised.value, NotAWorkspace)
 
 
@@ -78,17 +78,17 @@ def test_a_workspace_that_openclaw_names_is_its_own_whatever_else_lies_in_it(tmp
     made = workspaces.make_state_dir(tmp_path / ".openclaw")
     _make(made.workspace / "memories", {"MEMORY.md": "x"})
     (made.workspace / "auth.json").write_text(_HERMES_AUTH)
-    assert registry.recognise(made.workspace).runtime == "openclaw"
-    assert registry.adapter("openclaw").locate(made.workspace, {}, tmp_path).state_dir == made.folder
+    assert adapter_registry.recognise_workspace(made.workspace).runtime == "openclaw"
+    assert adapter_registry.load_adapter("openclaw").locate(made.workspace, {}, tmp_path).state_dir == made.folder
 
 
 def test_a_mark_that_cannot_be_read_is_none(tmp_path: Path) -> None:
     folder = _make(tmp_path / "data", {"SOUL.md": "x", "USER.md": "x", "auth.json": "{" * 100_000})
-    assert registry.recognise(folder).runtime == "openclaw"
+    assert adapter_registry.recognise_workspace(folder).runtime == "openclaw"
 
 
 def test_the_refusal_has_a_code(tmp_path: Path) -> None:
     folder = _make(tmp_path / ".hermes", {"SOUL.md": "x", "USER.md": "x"})
     with pytest.raises(ForeignWorkspace) as raised:
-        registry.recognise(folder)
+        adapter_registry.recognise_workspace(folder)
     assert raised.value.code == "foreign_workspace"

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_adapters import json5_text
-from lifeboat_adapters.merging import Change
+from lifeboat_adapters import json5_editing
+from lifeboat_adapters.additive_merging import ValueChange
 
 KEY = "sk-fake-0123456789abcdef"
 
 
 def values(data: bytes) -> Any:
-    return json5_text.parse(data)
+    return json5_editing.parse_json5_object(data)
 
 
 def test_comments_order_and_layout_stay_around_a_new_member() -> None:
@@ -28,7 +28,7 @@ def test_comments_order_and_layout_stay_around_a_new_member() -> None:
   },
 }
 """
-    changed = json5_text.change(found, [Change(("models", "providers", "two"), {"apiKey": KEY})])
+    changed = json5_editing.edit_json5(found, [ValueChange(("models", "providers", "two"), {"apiKey": KEY})])
     assert (
         changed.data.decode()
         == f"""{{
@@ -60,26 +60,28 @@ def test_comments_order_and_layout_stay_around_a_new_member() -> None:
     ],
 )
 def test_a_member_is_added_in_the_style_of_its_object(found: str, expected: str) -> None:
-    assert json5_text.change(found.encode(), [Change(("b",), 1)]).data.decode() == expected
+    assert json5_editing.edit_json5(found.encode(), [ValueChange(("b",), 1)]).data.decode() == expected
 
 
 def test_an_item_is_added_to_a_list() -> None:
-    changed = json5_text.change(b'{ a: ["x"] }', [Change(("a", 1), "y")])
+    changed = json5_editing.edit_json5(b'{ a: ["x"] }', [ValueChange(("a", 1), "y")])
     assert changed.data == b'{ a: ["x", "y"] }'
 
 
 def test_a_value_is_replaced_and_its_key_stays_as_spelled() -> None:
-    changed = json5_text.change(b"{ 'a' /* old */ : 'x', b: {c: 1} }", [Change(("a",), "y"), Change(("b",), 2)])
+    changed = json5_editing.edit_json5(
+        b"{ 'a' /* old */ : 'x', b: {c: 1} }", [ValueChange(("a",), "y"), ValueChange(("b",), 2)]
+    )
     assert changed.data == b"""{ 'a' /* old */ : "y", b: 2 }"""
 
 
 def test_a_member_is_removed_with_its_line() -> None:
-    changed = json5_text.change(b"{\n  a: 1,\n  b: 2,\n  c: 3\n}\n", [Change(("b",), remove=True)])
+    changed = json5_editing.edit_json5(b"{\n  a: 1,\n  b: 2,\n  c: 3\n}\n", [ValueChange(("b",), remove=True)])
     assert changed.data == b"{\n  a: 1,\n  c: 3\n}\n"
 
 
 def test_a_document_whose_key_stands_twice_is_written_anew_and_that_is_said() -> None:
-    changed = json5_text.change(b"{ a: { b: 1 }, a: 2 } // old", [Change(("a",), remove=True)])
+    changed = json5_editing.edit_json5(b"{ a: { b: 1 }, a: 2 } // old", [ValueChange(("a",), remove=True)])
     assert changed.rewritten
     assert json.loads(changed.data) == {}
 
@@ -95,8 +97,8 @@ OBJECTS = st.dictionaries(st.text(max_size=3), VALUES, max_size=4)
 @given(OBJECTS, OBJECTS, st.sampled_from([None, 2, "\t"]))
 def test_any_addition_leaves_a_document_with_exactly_that_more(found: Any, added: Any, indent: Any) -> None:
     data = json.dumps(found, indent=indent, ensure_ascii=False).encode()
-    changes = [Change((key,), value) for key, value in added.items() if key not in found]
-    changed = json5_text.change(data, changes)
+    changes = [ValueChange((key,), value) for key, value in added.items() if key not in found]
+    changed = json5_editing.edit_json5(data, changes)
     assert values(changed.data) == added | found
     assert not changed.rewritten
 
@@ -105,5 +107,5 @@ def test_any_addition_leaves_a_document_with_exactly_that_more(found: Any, added
 def test_any_removal_leaves_the_rest(found: Any, data: st.DataObject) -> None:
     gone = data.draw(st.sets(st.sampled_from(sorted(found)))) if found else set()
     text = json.dumps(found, indent=data.draw(st.sampled_from([None, 2])), ensure_ascii=False).encode()
-    changed = json5_text.change(text, [Change((key,), remove=True) for key in gone])
+    changed = json5_editing.edit_json5(text, [ValueChange((key,), remove=True) for key in gone])
     assert values(changed.data) == {key: value for key, value in found.items() if key not in gone}

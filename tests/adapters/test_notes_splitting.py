@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.contract import Section
-from lifeboat_adapters.notes import splitting
-from lifeboat_adapters.notes.splitting import LARGEST_SECTION, PRIMARY_PRINCIPAL_NAMESPACE
+from lifeboat_adapters.contract import MemorySection
+from lifeboat_adapters.notes import note_splitting
+from lifeboat_adapters.notes.note_splitting import LARGEST_SECTION, PRIMARY_PRINCIPAL_NAMESPACE
 from lifeboat_adapters.openclaw import ADAPTER
 from support.adapters import openclaw_workspaces as workspaces
 
 
-def split(relative: str, text: str) -> list[Section]:
-    sections = splitting.split(relative, text)
+def split(relative: str, text: str) -> list[MemorySection]:
+    sections = note_splitting.split_note(relative, text)
     assert sections is not None
     assert "".join(section.content for section in sections) == text
     return sections
@@ -164,7 +164,7 @@ def test_tags_are_words_after_a_hash_outside_headings_code_links_and_comments() 
     ],
 )
 def test_other_files_hold_no_memories(path: str) -> None:
-    assert splitting.split(path, "## A\n") is None
+    assert note_splitting.split_note(path, "## A\n") is None
 
 
 def test_files_outside_the_workspace_hold_no_memories() -> None:
@@ -233,4 +233,4 @@ def test_joining_the_sections_gives_back_any_text(parts: list[str], end: str, na
 @given(st.text(max_size=300), st.integers(1, 60))
 def test_joining_the_pieces_of_a_large_section_gives_back_any_text(text: str, times: int) -> None:
     whole = (text + "\n\n- ") * times
-    assert "".join(splitting.divide(whole)) == whole
+    assert "".join(note_splitting.divide_section(whole)) == whole

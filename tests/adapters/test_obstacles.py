@@ -17,17 +17,17 @@ from typing import Any
 import pytest
 
 from lifeboat_adapters import database_reading
+from lifeboat_adapters.adapter_registry import load_adapter
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import RuntimeDatabaseError
-from lifeboat_adapters.held_files import Grounds, followed
+from lifeboat_adapters.guarded_files import GuardedFolders, resolve_guarded
 from lifeboat_adapters.memory_stores import MemoryTable
-from lifeboat_adapters.openclaw import paths as openclaw_paths
-from lifeboat_adapters.openclaw.hook import note as notes
-from lifeboat_adapters.openclaw.hook import planning
-from lifeboat_adapters.registry import adapter
+from lifeboat_adapters.openclaw import openclaw_paths as openclaw_paths
+from lifeboat_adapters.openclaw.hook import hook_note as notes
+from lifeboat_adapters.openclaw.hook import hook_planning
 from lifeboat_adapters.small_files import read_small
-from lifeboat_adapters.testing.looking import rows_of
-from lifeboat_adapters.zeroclaw import paths as zeroclaw_paths
+from lifeboat_adapters.testing.sample_installation import rows_of
+from lifeboat_adapters.zeroclaw import zeroclaw_paths as zeroclaw_paths
 from lifeboat_formats.aionforge import data_dir
 from support.adapters import openclaw_workspaces
 from support.adapters.openclaw_workspaces import NEW, OLD
@@ -70,7 +70,7 @@ class Runtime:
 
     def read(self) -> str:
         """Everything that is read of the runtime, and why something is not; as text."""
-        made, said = adapter(self.runtime), []
+        made, said = load_adapter(self.runtime), []
         for call in (
             lambda: list(made.rows(self.installed, transcripts=True, cron=True)),
             lambda: list(made.learned(self.installed)),
@@ -85,7 +85,7 @@ class Runtime:
 
 def openclaw(folder: Path, layout: str) -> Runtime:
     made = openclaw_workspaces.make_state_dir(folder / ".openclaw", layout=layout)
-    installed = adapter("openclaw").locate(made.workspace, {}, folder)
+    installed = load_adapter("openclaw").locate(made.workspace, {}, folder)
     if layout == NEW:
         rows = openclaw_paths.DATABASES
         files = {
@@ -108,7 +108,7 @@ def openclaw(folder: Path, layout: str) -> Runtime:
 def zeroclaw(folder: Path, generation: str) -> Runtime:
     made = make_install(folder / ".zeroclaw", generation)
     made.remember("first", "The first memory.")
-    installed = adapter("zeroclaw").locate(made.workspace(), made.environment, folder)
+    installed = load_adapter("zeroclaw").locate(made.workspace(), made.environment, folder)
     files = {"brain": made.database}
     for name, (table, archived) in ZEROCLAW.items():
         path = (made.home if name == "knowledge.db" else made.data) / name
@@ -252,8 +252,8 @@ def test_a_workspace_that_the_user_linked_into_the_runtimes_folder_is_reached(tm
     runtime.mkdir()
     real.mkdir(parents=True)
     (runtime / "workspace").symlink_to(real)
-    grounds = Grounds(runtime / "workspace", runtime)
-    assert followed(runtime / "workspace" / "brain.db", grounds) == real / "brain.db"
+    grounds = GuardedFolders(runtime / "workspace", runtime)
+    assert resolve_guarded(runtime / "workspace" / "brain.db", grounds) == real / "brain.db"
 
 
 def test_a_small_file_of_the_runtime_is_not_read_through_a_link(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_a_small_file_of_the_runtime_is_not_read_through_a_link(tmp_path: Path) 
     link = tmp_path / "runtime" / "jobs.json"
     link.symlink_to(tmp_path / "outside.json")
     with pytest.raises(OSError, match="a link stands in its path"):
-        read_small(link, Grounds(tmp_path / "workspace", tmp_path / "runtime"))
+        read_small(link, GuardedFolders(tmp_path / "workspace", tmp_path / "runtime"))
 
 
 LEFT = {
@@ -286,7 +286,7 @@ def test_no_leftover_is_read_through_a_link(name: str, tmp_path: Path) -> None:
             other.write_text(form)
             file.symlink_to(other)
             assert OUTSIDE not in made.read(), file
-            assert file in [left.path for left in adapter(made.runtime).leftovers(made.installed)], file
+            assert file in [left.path for left in load_adapter(made.runtime).leftovers(made.installed)], file
             file.unlink()
 
 
@@ -295,12 +295,12 @@ def test_the_note_of_a_hook_is_not_read_through_a_link(tmp_path: Path) -> None:
     folder = tmp_path / "runtime" / "hooks" / "lifeboat"
     folder.mkdir(parents=True)
     (folder / notes.NAME).symlink_to(tmp_path / "outside.json")
-    assert notes.read(folder) is None
+    assert notes.read_hook_note(folder) is None
     shutil.rmtree(folder)
     (tmp_path / "elsewhere").mkdir()
     shutil.copy(tmp_path / "outside.json", tmp_path / "elsewhere" / notes.NAME)
     folder.symlink_to(tmp_path / "elsewhere")
-    assert notes.read(folder) is None
+    assert notes.read_hook_note(folder) is None
 
 
 @pytest.fixture
@@ -329,7 +329,7 @@ def test_a_fifo_that_comes_at_the_moment_of_opening_makes_nobody_wait(
 
     monkeypatch.setattr(sqlite3, "connect", exchanged)
     monkeypatch.setattr(database_reading, "OPEN_SECONDS", 0.5)
-    guarded = Grounds(tmp_path / "workspace", tmp_path / "runtime")
+    guarded = GuardedFolders(tmp_path / "workspace", tmp_path / "runtime")
     found = in_time(lambda: list(database_reading.read_database(database, tables, workspace=guarded)))
     assert waiting.is_set()
     assert isinstance(found, RuntimeDatabaseError)
@@ -347,11 +347,11 @@ def test_a_log_of_aionforge_is_not_waited_for(obstacle: Callable[[Path, Path], N
 @pytest.mark.parametrize("obstacle", [fifo, link_to_fifo, link_to_device])
 def test_a_file_of_the_hook_is_not_waited_for(obstacle: Callable[[Path, Path], None], tmp_path: Path) -> None:
     obstacle(tmp_path / "handler.js", tmp_path)
-    assert in_time(lambda: planning._read(tmp_path, "handler.js")) is None
+    assert in_time(lambda: hook_planning._read(tmp_path, "handler.js")) is None
 
 
 def test_the_memories_of_a_table_are_guarded_wherever_they_are_read(tmp_path: Path) -> None:
     made = zeroclaw(tmp_path, "0.8.3")
-    table = adapter("zeroclaw").memory_store(made.installed)
+    table = load_adapter("zeroclaw").memory_store(made.installed)
     assert isinstance(table, MemoryTable)
     assert table.workspace == made.installed.grounds

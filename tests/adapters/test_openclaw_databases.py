@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_adapters.contract import Installation, Row
+from lifeboat_adapters.contract import Installation, RuntimeRow
 from lifeboat_adapters.errors import RuntimeDatabaseError
-from lifeboat_adapters.openclaw import ADAPTER, databases
+from lifeboat_adapters.openclaw import ADAPTER, openclaw_databases
 from support.adapters import openclaw_workspaces as workspaces
 
 
@@ -17,8 +17,10 @@ def located(made: workspaces.StateFolder, agent: str = "main") -> Installation:
     return ADAPTER.locate(made.workspaces[agent], {}, made.folder.parent)
 
 
-def rows(made: workspaces.StateFolder, agent: str = "main", *, transcripts: bool = False) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
+def rows(
+    made: workspaces.StateFolder, agent: str = "main", *, transcripts: bool = False
+) -> dict[str, list[RuntimeRow]]:
+    found: dict[str, list[RuntimeRow]] = {}
     for row in ADAPTER.rows(located(made, agent), transcripts=transcripts):
         found.setdefault(row.path.removeprefix("raw/openclaw-home/db/"), []).append(row)
     return found
@@ -98,7 +100,7 @@ def test_an_event_that_does_not_unfold_is_kept_as_it_is(made: workspaces.StateFo
 def test_an_event_that_unfolds_without_end_is_kept_folded(
     made: workspaces.StateFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(databases, "LARGEST_EVENT", 100)
+    monkeypatch.setattr(openclaw_databases, "LARGEST_EVENT", 100)
     event = rows(made, transcripts=True)["agent/transcript_events.jsonl"][1]
     assert set(event.values["event_zstd"]) == {"base64"}
 

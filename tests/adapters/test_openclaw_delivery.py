@@ -12,13 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lifeboat_adapters.additive_merging import KEPT
 from lifeboat_adapters.contract import Installation
-from lifeboat_adapters.credentials import Delivery
-from lifeboat_adapters.merging import KEPT
-from lifeboat_adapters.openclaw import paths
-from lifeboat_adapters.openclaw.restore import delivery
-from lifeboat_adapters.openclaw.restore.delivery import deliveries, not_arrived
-from lifeboat_adapters.secrets import dotenv
+from lifeboat_adapters.credential_types import CredentialDelivery
+from lifeboat_adapters.openclaw import openclaw_paths
+from lifeboat_adapters.openclaw.restore import credential_delivery
+from lifeboat_adapters.openclaw.restore.credential_delivery import (
+    find_undelivered_credentials,
+    plan_credential_deliveries,
+)
+from lifeboat_adapters.secrets import dotenv_leaves
 from support.core.credentialed import Machine
 
 NOW = "2026-11-20T12:00:00Z"
@@ -48,9 +51,9 @@ def installation(folder: Path, *, native_id: str = "main", program: Path | None 
     )
 
 
-def of(folder: Path, *rows: dict[str, Any], **options: Any) -> list[Delivery]:
+def of(folder: Path, *rows: dict[str, Any], **options: Any) -> list[CredentialDelivery]:
     lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
-    return deliveries(installation(folder, **options), {paths.AUTH_PROFILES: lines}, {}, NOW)
+    return plan_credential_deliveries(installation(folder, **options), {openclaw_paths.AUTH_PROFILES: lines}, {}, NOW)
 
 
 def test_a_key_goes_by_standard_input(tmp_path: Path) -> None:
@@ -114,21 +117,21 @@ def test_what_nothing_can_be_done_with_stays_out(tmp_path: Path, row: dict[str, 
 
 def test_without_the_program_nothing_is_run(tmp_path: Path) -> None:
     found = of(tmp_path, api_key(), login(), program=None)
-    assert {each.reason for each in found} == {delivery.NO_PROGRAM}
+    assert {each.reason for each in found} == {credential_delivery.NO_PROGRAM}
 
 
 def test_a_profile_that_is_there_stays_also_when_it_is_of_a_provider_that_was_renamed(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     given = ("models", "auth", "paste-api-key", "--provider", "openai", "--profile-id", "openai:me")
     machine.openclaw(*given, given="sk-mine")
-    (found,) = deliveries(
+    (found,) = plan_credential_deliveries(
         installation(machine.home),
-        {paths.AUTH_PROFILES: json.dumps(login("openai-codex:me")).encode()},
+        {openclaw_paths.AUTH_PROFILES: json.dumps(login("openai-codex:me")).encode()},
         {},
         NOW,
     )
     assert found.reason == KEPT
-    assert not_arrived(installation(machine.home), found) == {}
+    assert find_undelivered_credentials(installation(machine.home), found) == {}
 
 
 def test_a_token_that_was_put_back_before_is_in_its_place(tmp_path: Path) -> None:
@@ -149,7 +152,9 @@ def test_a_store_that_cannot_be_read_is_left_alone(tmp_path: Path) -> None:
 
 def test_what_is_not_in_the_store_afterwards_is_named(tmp_path: Path) -> None:
     (found,) = of(tmp_path, api_key())
-    assert not_arrived(installation(tmp_path), found) == {(paths.AUTH_PROFILES, (0,)): delivery.NOT_TAKEN}
+    assert find_undelivered_credentials(installation(tmp_path), found) == {
+        (openclaw_paths.AUTH_PROFILES, (0,)): credential_delivery.NOT_TAKEN
+    }
 
 
 def test_a_login_that_openclaw_could_not_refresh_did_not_arrive(tmp_path: Path) -> None:
@@ -162,7 +167,9 @@ def test_a_login_that_openclaw_could_not_refresh_did_not_arrive(tmp_path: Path) 
     machine.openclaw("doctor", "--fix")
     (found,) = of(machine.home, login())
     assert found.reason is None
-    assert "sign in again" in str(not_arrived(installation(machine.home), found)[paths.AUTH_PROFILES, (0,)])
+    assert "sign in again" in str(
+        find_undelivered_credentials(installation(machine.home), found)[openclaw_paths.AUTH_PROFILES, (0,)]
+    )
 
 
 def test_entries_of_the_secret_store_are_imported_by_kind(tmp_path: Path) -> None:
@@ -172,7 +179,7 @@ def test_entries_of_the_secret_store_are_imported_by_kind(tmp_path: Path) -> Non
         {"scope_kind": "identity", "scope_id": "x", "name": "C", "value": "mine", "kind": "secret"},
     ]
     lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
-    found = deliveries(installation(tmp_path), {paths.STORED_SECRETS: lines}, {}, NOW)
+    found = plan_credential_deliveries(installation(tmp_path), {openclaw_paths.STORED_SECRETS: lines}, {}, NOW)
     assert [(each.input, each.command[-1]) for each in found if each.command] == [
         (b"B=plain\n", "env"),
         (b"A=`it's`\n", "secret"),
@@ -182,9 +189,9 @@ def test_entries_of_the_secret_store_are_imported_by_kind(tmp_path: Path) -> Non
 
 @given(st.text(max_size=12))
 def test_a_line_for_the_secret_store_says_its_value_or_is_none(value: str) -> None:
-    line = delivery.dotenv_line("NAME", value)
+    line = credential_delivery.dotenv_line("NAME", value)
     if line is not None:
-        (leaf,) = dotenv.scan(line)
+        (leaf,) = dotenv_leaves.scan_dotenv(line)
         assert leaf.value == value
 
 
@@ -205,5 +212,5 @@ def test_a_configuration_cannot_lead_a_file_with_secrets_to_another_place(tmp_pa
     config.write_text(json.dumps({"agents": {"defaults": {"systemAgent": {"agentId": "../../public"}}}}))
     lines = (json.dumps(login()) + "\n").encode()
     around = replace(installation(tmp_path), config=config)
-    (found,) = deliveries(around, {paths.AUTH_PROFILES: lines}, {}, NOW)
+    (found,) = plan_credential_deliveries(around, {openclaw_paths.AUTH_PROFILES: lines}, {}, NOW)
     assert [path for path, _ in found.files] == [tmp_path / ".openclaw/agents/main/agent/auth-profiles.json"]

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_adapters.contract import FoundAgent
+from lifeboat_adapters.contract import DiscoveredAgent
 from lifeboat_adapters.errors import NotAWorkspace, RuntimeConfigError
-from lifeboat_adapters.openclaw import ADAPTER, discovery, placement
+from lifeboat_adapters.openclaw import ADAPTER, openclaw_discovery, openclaw_placement
 from support.adapters import openclaw_workspaces as workspaces
 
 
-def ids(found: list[FoundAgent]) -> list[str]:
+def ids(found: list[DiscoveredAgent]) -> list[str]:
     return [agent.native_id for agent in found]
 
 
@@ -163,7 +163,7 @@ def test_the_roots_are_the_workspace_and_chosen_files_of_the_state_folder(tmp_pa
     made = workspaces.make_state_dir(tmp_path / ".openclaw")
     workspace, home = ADAPTER.roots(ADAPTER.locate(made.workspace, {}, tmp_path))
     assert (workspace.prefix, workspace.folder, workspace.only) == ("raw/openclaw/", made.workspace, None)
-    expected = tuple(name.replace("agents/*", "agents/main") for name in placement.HOME_FILES)
+    expected = tuple(name.replace("agents/*", "agents/main") for name in openclaw_placement.HOME_FILES)
     assert (home.prefix, home.folder, home.only) == ("raw/openclaw-home/", made.folder, expected)
 
 
@@ -182,4 +182,4 @@ def test_the_roots_are_the_workspace_and_chosen_files_of_the_state_folder(tmp_pa
 def test_a_workspace_is_recognised_by_its_names(tmp_path: Path, names: list[str], looks_like_one: bool) -> None:
     for name in names:
         (tmp_path / name).write_text("x\n")
-    assert discovery.recognises(tmp_path) == looks_like_one
+    assert openclaw_discovery.rate_openclaw_workspace(tmp_path) == looks_like_one

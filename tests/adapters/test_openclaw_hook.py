@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.base import BaseAdapter
+from lifeboat_adapters.adapter_defaults import AdapterDefaults
 from lifeboat_adapters.contract import Installation
-from lifeboat_adapters.errors import NoHook
-from lifeboat_adapters.openclaw.hook import planning
-from lifeboat_adapters.openclaw.placement import exclusion
-from lifeboat_adapters.session_hooks import HookOrder, HookPlan
+from lifeboat_adapters.errors import HookUnavailable
+from lifeboat_adapters.openclaw.hook import hook_planning
+from lifeboat_adapters.openclaw.openclaw_placement import openclaw_exclusion_reason
+from lifeboat_adapters.session_hook_plan import HookOrder, HookPlan
 from support.patience import patience
 
 AGENT = "01990000-0000-7000-8000-000000000001"
@@ -55,7 +55,7 @@ class Place:
         self.config.write_text(json.dumps(values))
 
     def install(self, **changes: Any) -> HookPlan:
-        return planning.install(replace(self.installation, **changes), self.order)
+        return hook_planning.plan_hook_install(replace(self.installation, **changes), self.order)
 
     def carry_out(self, plan: HookPlan) -> None:
         """What the daemon and OpenClaw's program would do."""
@@ -99,7 +99,7 @@ def test_nothing_is_planned_where_the_hook_is_there_already(tmp_path: Path) -> N
     place = Place(tmp_path)
     place.carry_out(place.install())
     assert place.install().empty
-    assert planning.problem(place.installation, place.order) == ""
+    assert hook_planning.find_hook_problem(place.installation, place.order) == ""
 
 
 @pytest.mark.parametrize(
@@ -116,18 +116,18 @@ def test_taking_it_away_leaves_configuration_and_folder_as_they_were(tmp_path: P
     place = Place(tmp_path, values)
     before = place.tree()
     place.carry_out(place.install())
-    assert planning.problem(place.installation, place.order) == ""
-    place.carry_out(planning.remove(place.installation, place.order))
+    assert hook_planning.find_hook_problem(place.installation, place.order) == ""
+    place.carry_out(hook_planning.plan_hook_removal(place.installation, place.order))
     assert json.loads(place.config.read_text()) == values
     assert place.tree() == before
-    assert planning.remove(place.installation, place.order).empty
+    assert hook_planning.plan_hook_removal(place.installation, place.order).empty
 
 
 def test_a_folder_of_hooks_that_was_there_stays(tmp_path: Path) -> None:
     place = Place(tmp_path)
     (place.state / "hooks").mkdir()
     place.carry_out(place.install())
-    place.carry_out(planning.remove(place.installation, place.order))
+    place.carry_out(hook_planning.plan_hook_removal(place.installation, place.order))
     assert (place.state / "hooks").is_dir()
 
 
@@ -150,14 +150,14 @@ def test_where_packs_name_their_hooks_this_one_is_named_too(tmp_path: Path) -> N
 
 def test_hooks_that_the_user_switched_off_are_not_switched_on(tmp_path: Path) -> None:
     place = Place(tmp_path, {"hooks": {"internal": {"enabled": False}}})
-    with pytest.raises(NoHook, match="switched off") as refused:
+    with pytest.raises(HookUnavailable, match="switched off") as refused:
         place.install()
     assert refused.value.fix == "openclaw config set hooks.internal.enabled true"
 
 
 def test_a_release_that_would_start_all_its_hooks_is_asked_for_nothing(tmp_path: Path) -> None:
     place = Place(tmp_path, {"agents": {"list": []}}, layout="2026.2")
-    with pytest.raises(NoHook, match="OpenClaw's own ones too"):
+    with pytest.raises(HookUnavailable, match="OpenClaw's own ones too"):
         place.install()
     place.configure({"hooks": {"internal": {"enabled": True, "entries": {"boot-md": {"enabled": False}}}}})
     assert not place.install().steps
@@ -165,20 +165,20 @@ def test_a_release_that_would_start_all_its_hooks_is_asked_for_nothing(tmp_path:
 
 def test_a_workspace_that_stands_alone_has_no_hook(tmp_path: Path) -> None:
     place = Place(tmp_path)
-    with pytest.raises(NoHook, match="stands alone"):
+    with pytest.raises(HookUnavailable, match="stands alone"):
         place.install(state_dir=None)
-    assert planning.remove(replace(place.installation, state_dir=None), place.order).empty
+    assert hook_planning.plan_hook_removal(replace(place.installation, state_dir=None), place.order).empty
 
 
 def test_without_its_program_no_configuration_is_changed(tmp_path: Path) -> None:
-    with pytest.raises(NoHook, match="not on PATH"):
+    with pytest.raises(HookUnavailable, match="not on PATH"):
         Place(tmp_path).install(program=None)
 
 
 def test_a_hook_of_that_name_which_is_somebody_elses_stays(tmp_path: Path) -> None:
     place = Place(tmp_path)
     (place.state / "hooks" / "lifeboat").mkdir(parents=True)
-    with pytest.raises(NoHook, match="not written by Lifeboat"):
+    with pytest.raises(HookUnavailable, match="not written by Lifeboat"):
         place.install()
 
 
@@ -186,14 +186,14 @@ def test_a_second_agent_joins_the_hook_and_the_first_may_leave_it(tmp_path: Path
     place = Place(tmp_path)
     place.carry_out(place.install())
     rover, order = replace(place.installation, native_id="rover"), replace(place.order, agent=OTHER)
-    second = planning.install(rover, order)
+    second = hook_planning.plan_hook_install(rover, order)
     assert [path.name for path in second.write] == ["lifeboat.json"]
     assert not second.steps and second.after == ""
     place.carry_out(second)
-    place.carry_out(planning.remove(place.installation, place.order))
-    assert planning.problem(rover, order) == ""
-    assert planning.problem(place.installation, place.order) == "no hook tells when a session ends"
-    place.carry_out(planning.remove(rover, order))
+    place.carry_out(hook_planning.plan_hook_removal(place.installation, place.order))
+    assert hook_planning.find_hook_problem(rover, order) == ""
+    assert hook_planning.find_hook_problem(place.installation, place.order) == "no hook tells when a session ends"
+    place.carry_out(hook_planning.plan_hook_removal(rover, order))
     assert "hooks" not in json.loads(place.config.read_text())
 
 
@@ -201,28 +201,28 @@ def test_a_stale_hook_is_named(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.carry_out(place.install())
     folder = place.state / "hooks" / "lifeboat"
-    assert "another agent" in planning.problem(place.installation, replace(place.order, agent=OTHER))
-    assert "another home" in planning.problem(place.installation, replace(place.order, home=tmp_path))
+    assert "another agent" in hook_planning.find_hook_problem(place.installation, replace(place.order, agent=OTHER))
+    assert "another home" in hook_planning.find_hook_problem(place.installation, replace(place.order, home=tmp_path))
     place.configure({})
-    assert "not switched on" in planning.problem(place.installation, place.order)
+    assert "not switched on" in hook_planning.find_hook_problem(place.installation, place.order)
     (folder / "handler.js").write_text("// mine\n")
-    assert "another release" in planning.problem(place.installation, place.order)
+    assert "another release" in hook_planning.find_hook_problem(place.installation, place.order)
     place.program.unlink()
-    assert "not there any more" in planning.problem(place.installation, place.order)
+    assert "not there any more" in hook_planning.find_hook_problem(place.installation, place.order)
 
 
 def test_nothing_of_the_hook_is_captured(tmp_path: Path) -> None:
     reason = "Lifeboat's hook, put in on each machine: lifeboat agents hook"
-    assert exclusion("raw/openclaw-home/hooks/lifeboat/lifeboat.json", is_folder=False) == reason
-    assert exclusion("raw/openclaw-home/hooks/lifeboat", is_folder=True) == reason
-    assert exclusion("raw/openclaw-home/hooks/lifeboat-of-mine/HOOK.md", is_folder=False) is None
+    assert openclaw_exclusion_reason("raw/openclaw-home/hooks/lifeboat/lifeboat.json", is_folder=False) == reason
+    assert openclaw_exclusion_reason("raw/openclaw-home/hooks/lifeboat", is_folder=True) == reason
+    assert openclaw_exclusion_reason("raw/openclaw-home/hooks/lifeboat-of-mine/HOOK.md", is_folder=False) is None
 
 
 def test_a_runtime_without_hooks_says_so(tmp_path: Path) -> None:
     place = Place(tmp_path)
-    with pytest.raises(NoHook, match="does not tell"):
-        BaseAdapter().hook(place.installation, place.order)
-    assert BaseAdapter().unhook(place.installation, place.order).empty
+    with pytest.raises(HookUnavailable, match="does not tell"):
+        AdapterDefaults().hook(place.installation, place.order)
+    assert AdapterDefaults().unhook(place.installation, place.order).empty
 
 
 # The handler ---------------------------------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ class Handler:
         self.program.write_text(f'#!/bin/sh\necho "$* ${{LIFEBOAT_HOME:-usual}}" >> {self.said}\n')
         place.carry_out(place.install())
         home = HookOrder(OTHER, (str(place.program),), Path("/srv/home of ada"))
-        place.carry_out(planning.install(replace(place.installation, native_id="rover"), home))
+        place.carry_out(hook_planning.plan_hook_install(replace(place.installation, native_id="rover"), home))
         self.folder = place.state / "hooks" / "lifeboat"
 
     def tell(self, *steps: object) -> list[str]:

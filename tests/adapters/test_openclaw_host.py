@@ -11,8 +11,8 @@ import pytest
 
 from lifeboat_adapters.contract import Installation, NextStep
 from lifeboat_adapters.openclaw import ADAPTER
-from lifeboat_adapters.openclaw.restore import next_steps
-from lifeboat_alf.testing import MemoryState
+from lifeboat_adapters.openclaw.restore import openclaw_next_steps
+from lifeboat_alf.testing.sample_states import MemoryState
 from support.adapters import openclaw_workspaces as workspaces
 
 DB = "raw/openclaw-home/db/"
@@ -149,7 +149,7 @@ def test_a_database_that_cannot_be_read_makes_no_command_disappear(tmp_path: Pat
 )
 def test_every_kind_of_schedule_is_spelled_as_options(schedule: dict[str, Any], words: list[str]) -> None:
     job = {"schedule": schedule, "sessionTarget": "main", "payload": {"kind": "systemEvent", "text": "tick"}}
-    found = next_steps.cron_words({"job_id": "j", "job_json": json.dumps(job), "enabled": 0}, "main")
+    found = openclaw_next_steps.cron_words({"job_id": "j", "job_json": json.dumps(job), "enabled": 0}, "main")
     expected = ["--agent", "main", "--name", "j", *words, "--session", "main", "--system-event", "tick", "--disabled"]
     assert found == [*expected, "--declaration-key", "lifeboat:j"]
 
@@ -160,7 +160,9 @@ def test_delivery_and_a_key_of_its_own_are_kept() -> None:
         "payload": {"message": "go", "model": "example/small"},
         "delivery": {"mode": "announce", "channel": "telegram", "to": "1"},
     }
-    words = next_steps.cron_words({"job_id": "j", "job_json": json.dumps(job), "declaration_key": "own"}, "main")
+    words = openclaw_next_steps.cron_words(
+        {"job_id": "j", "job_json": json.dumps(job), "declaration_key": "own"}, "main"
+    )
     assert words[6:] == [
         *("--session", "isolated", "--message", "go", "--model", "example/small"),
         *("--announce", "--channel", "telegram", "--to", "1", "--declaration-key", "own"),
@@ -169,4 +171,4 @@ def test_delivery_and_a_key_of_its_own_are_kept() -> None:
 
 @pytest.mark.parametrize("job_json", ["{", "[]", "{}", None, '{"schedule": {"expr": "* * * * *"}}'])
 def test_a_job_that_options_cannot_express_is_left_out(job_json: str | None) -> None:
-    assert next_steps.cron_words({"job_id": "j", "job_json": job_json}, "main") == []
+    assert openclaw_next_steps.cron_words({"job_id": "j", "job_json": job_json}, "main") == []

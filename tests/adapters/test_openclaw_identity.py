@@ -7,7 +7,7 @@ import pytest
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.openclaw import ADAPTER
-from lifeboat_adapters.persona import synthesis
+from lifeboat_adapters.persona import prose_synthesis
 from support.adapters import openclaw_derived as derived
 from support.adapters import openclaw_workspaces as workspaces
 from support.adapters.openclaw_derived import FileMap
@@ -184,8 +184,8 @@ def test_a_workspace_alone_does_not_say_that_configuration_skills_and_heartbeat_
 def test_a_file_that_was_made_from_the_structure_is_not_taken_for_prose() -> None:
     previous = {"structured": {"names": {"primary": "Ada"}, "role": "pilot", "goals": ["fly"]}}
     made = {
-        "SOUL.md": synthesis.soul(previous),
-        "IDENTITY.md": synthesis.identity_profile(previous),
+        "SOUL.md": prose_synthesis.compose_soul(previous),
+        "IDENTITY.md": prose_synthesis.compose_identity_profile(previous),
     }
     assert identity(made, previous)["structured"] == previous["structured"]
     assert not identity(made, previous).get("prose")

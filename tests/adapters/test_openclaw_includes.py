@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_adapters.errors import RuntimeConfigError
-from lifeboat_adapters.openclaw import includes
+from lifeboat_adapters.openclaw import config_includes
 
 OUTSIDE = {"channels": {"telegram": {"botToken": "1234567890:FAKE-outside"}}}
 
@@ -24,10 +24,10 @@ def state(tmp_path: Path) -> Path:
     return folder
 
 
-def read(state: Path, named: str, config: Path | None = None) -> includes.Whole:
+def read(state: Path, named: str, config: Path | None = None) -> config_includes.ResolvedConfig:
     config = config or state / "openclaw.json"
     config.write_text(json.dumps({"$include": named}))
-    return includes.read_or_backup(config, state)
+    return config_includes.read_resolved_config(config, state)
 
 
 def test_no_link_in_the_place_of_an_included_file_leads_out_of_the_runtimes_folder(state: Path) -> None:

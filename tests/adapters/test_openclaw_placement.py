@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_adapters.contract import Placement
-from lifeboat_adapters.openclaw import placement
+from lifeboat_adapters.openclaw import openclaw_placement
 from support.adapters import openclaw_workspaces as workspaces
 
 RAW = "raw/openclaw/"
@@ -26,7 +26,7 @@ HOME = "raw/openclaw-home/"
     ],
 )
 def test_what_the_runtime_reads_and_writes_is_its_state(path: str) -> None:
-    assert placement.place(RAW + path, is_folder=False) is Placement.MANAGED
+    assert openclaw_placement.place_openclaw_path(RAW + path, is_folder=False) is Placement.MANAGED
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def test_what_the_runtime_reads_and_writes_is_its_state(path: str) -> None:
     ],
 )
 def test_everything_else_is_an_artifact(path: str) -> None:
-    assert placement.place(RAW + path, is_folder=False) is Placement.ARTIFACT
-    assert placement.place("artifacts/" + path, is_folder=False) is Placement.ARTIFACT
+    assert openclaw_placement.place_openclaw_path(RAW + path, is_folder=False) is Placement.ARTIFACT
+    assert openclaw_placement.place_openclaw_path("artifacts/" + path, is_folder=False) is Placement.ARTIFACT
 
 
 @pytest.mark.parametrize(
@@ -67,18 +67,18 @@ def test_everything_else_is_an_artifact(path: str) -> None:
     ],
 )
 def test_what_can_be_made_again_is_left_out_with_a_reason(path: str) -> None:
-    assert placement.place(RAW + path, is_folder=False) is Placement.EXCLUDED
-    assert placement.exclusion(RAW + path, is_folder=False)
+    assert openclaw_placement.place_openclaw_path(RAW + path, is_folder=False) is Placement.EXCLUDED
+    assert openclaw_placement.openclaw_exclusion_reason(RAW + path, is_folder=False)
 
 
 @pytest.mark.parametrize("path", [".git", ".openclaw/agents", "a/node_modules", "__pycache__", "a/.venv"])
 def test_folders_of_packages_caches_and_version_control_are_not_entered(path: str) -> None:
-    assert placement.place(RAW + path, is_folder=True) is Placement.EXCLUDED
+    assert openclaw_placement.place_openclaw_path(RAW + path, is_folder=True) is Placement.EXCLUDED
 
 
 def test_folders_of_state_and_artifacts_are_entered() -> None:
     for path in ("memory", "memory/deep", "data", "skills/x", "memory.sqlite"):
-        assert placement.place(RAW + path, is_folder=True) is not Placement.EXCLUDED
+        assert openclaw_placement.place_openclaw_path(RAW + path, is_folder=True) is not Placement.EXCLUDED
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_folders_of_state_and_artifacts_are_entered() -> None:
     ],
 )
 def test_of_the_state_folder_configuration_credentials_and_managed_skills_are_kept(path: str) -> None:
-    assert placement.place(HOME + path, is_folder=False) is Placement.MANAGED
+    assert openclaw_placement.place_openclaw_path(HOME + path, is_folder=False) is Placement.MANAGED
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_of_the_state_folder_configuration_credentials_and_managed_skills_are_ke
     ],
 )
 def test_the_rest_of_the_state_folder_is_left_out(path: str) -> None:
-    assert placement.place(HOME + path, is_folder=False) is Placement.EXCLUDED
+    assert openclaw_placement.place_openclaw_path(HOME + path, is_folder=False) is Placement.EXCLUDED
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_the_rest_of_the_state_folder_is_left_out(path: str) -> None:
     ],
 )
 def test_folders_of_the_state_folder_that_hold_something_kept_are_entered(folder: str) -> None:
-    assert placement.place(HOME + folder, is_folder=True) is Placement.MANAGED
+    assert openclaw_placement.place_openclaw_path(HOME + folder, is_folder=True) is Placement.MANAGED
 
 
 @pytest.mark.parametrize(
@@ -164,14 +164,14 @@ def test_folders_of_the_state_folder_that_hold_something_kept_are_entered(folder
     ],
 )
 def test_other_folders_of_the_state_folder_are_not_entered(folder: str) -> None:
-    assert placement.place(HOME + folder, is_folder=True) is Placement.EXCLUDED
+    assert openclaw_placement.place_openclaw_path(HOME + folder, is_folder=True) is Placement.EXCLUDED
 
 
 @pytest.mark.parametrize(
     "name", ["session-49.0.json", "pre-key-7.json", "sender-key-a.json", "app-state-sync-key-b.json", "keys.sqlite"]
 )
 def test_what_a_channel_changes_with_every_message_is_left_out_with_its_reason(name: str) -> None:
-    reason = placement.exclusion(f"{HOME}credentials/whatsapp/default/{name}", is_folder=False)
+    reason = openclaw_placement.openclaw_exclusion_reason(f"{HOME}credentials/whatsapp/default/{name}", is_folder=False)
     assert reason == "state of a running channel, stale as soon as it was used"
 
 
@@ -180,7 +180,8 @@ def test_nothing_of_the_invented_workspace_is_left_out_but_what_should_be(tmp_pa
     left_out = {
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")
-        if path.is_file() and placement.exclusion(RAW + path.relative_to(folder).as_posix(), is_folder=False)
+        if path.is_file()
+        and openclaw_placement.openclaw_exclusion_reason(RAW + path.relative_to(folder).as_posix(), is_folder=False)
     }
     assert left_out == {
         ".DS_Store",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.persona import synthesis
+from lifeboat_adapters.persona import prose_synthesis
 from support.adapters import openclaw_derived as derived
 from support.adapters import openclaw_workspaces as workspaces
 from support.adapters.openclaw_derived import FileMap
@@ -118,4 +118,4 @@ def test_a_user_md_that_was_made_from_the_structure_changes_nothing() -> None:
         "structured": {"name": "Ada", "timezone": "UTC", "relationships": [{"name": "Bo", "relation": "friend"}]}
     }
     previous = {"principals": [{"id": "p-1", "principal_type": "human", "profile": profile}]}
-    assert principals(synthesis.user_profile(profile), previous) == previous
+    assert principals(prose_synthesis.compose_user_profile(profile), previous) == previous

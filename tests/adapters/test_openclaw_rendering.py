@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.notes import joining, splitting
-from lifeboat_adapters.notes import rendering as notes_rendering
+from lifeboat_adapters.notes import note_joining, note_splitting
+from lifeboat_adapters.notes import note_rendering as notes_rendering
 from lifeboat_adapters.openclaw import ADAPTER
-from lifeboat_adapters.persona import synthesis
-from lifeboat_alf import testing
-from lifeboat_alf.testing import MemoryState
+from lifeboat_adapters.persona import prose_synthesis
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import MemoryState
 from support.adapters import openclaw_derived as derived
 from support.adapters import openclaw_workspaces as workspaces
 from support.adapters.openclaw_derived import FileMap
@@ -34,7 +34,7 @@ def with_documents(identity: Any = None, user: Any = None) -> MemoryState:
 
 def memory(content: str, file: str | None = None, **fields: Any) -> Any:
     source = {"runtime": "zeroclaw", "origin": "sqlite_store", **({"origin_file": file} if file else {})}
-    return testing.record(content, source=source, **fields)
+    return sample_states.make_record(content, source=source, **fields)
 
 
 def test_prose_is_written_as_it_is() -> None:
@@ -73,7 +73,7 @@ def test_without_prose_the_structure_is_written_marked_and_the_same_each_time() 
     user = {"structured": {"name": "Bo", "timezone": "UTC", "communication_preferences": {"tone": "dry"}}}
     files = render(with_documents(identity, user))
     assert set(files) == {"SOUL.md", "IDENTITY.md", "AGENTS.md", "USER.md"}
-    assert all(text.startswith(synthesis.MARK) for text in files.values())
+    assert all(text.startswith(prose_synthesis.MARK) for text in files.values())
     assert "- **logic:** 0.8" in files["SOUL.md"]
     assert files == render(with_documents(identity, user))
 
@@ -104,7 +104,7 @@ def test_a_character_without_prose_gets_its_soul_before_a_runtime_puts_its_own_t
     files = render(with_documents({"structured": structured, "prose": {"operating_instructions": "# A\n"}}))
     assert files.keys() == {"SOUL.md", "AGENTS.md"}
     assert "logic" in files["SOUL.md"]
-    assert files["SOUL.md"].startswith(synthesis.MARK)
+    assert files["SOUL.md"].startswith(prose_synthesis.MARK)
 
 
 def test_memories_go_to_the_file_of_their_kind() -> None:
@@ -124,26 +124,26 @@ def test_memories_go_to_the_file_of_their_kind() -> None:
     assert memories("memory/2026-02-10.md", files) == ["day"]
     assert memories("memory/default.md", files) == ["fact"]
     assert memories("memory/people/jonas.md", files) == ["kept"]
-    assert [joining.texts(name, text) for name, text in files.items()] == [["project"]]
+    assert [note_joining.memory_texts(name, text) for name, text in files.items()] == [["project"]]
     assert next(iter(files)).startswith("memory/project-harbour-chart-")
 
 
 def memories(name: str, files: dict[str, str]) -> list[str]:
-    return joining.texts(name, files.pop(name))
+    return note_joining.memory_texts(name, files.pop(name))
 
 
 def test_preferences_of_the_human_have_a_file_of_their_own() -> None:
     record = memory("likes tea", memory_type="preference", namespace="principal_context:p-1")
     state = with_documents(user={"structured": {"name": "Bo"}}).add_all([record])
-    (section,) = splitting.split("memory/preferences.md", render(state)["memory/preferences.md"]) or []
+    (section,) = note_splitting.split_note("memory/preferences.md", render(state)["memory/preferences.md"]) or []
     assert section.text == "likes tea"
-    assert section.fields["namespace"] == splitting.PRIMARY_PRINCIPAL_NAMESPACE
+    assert section.fields["namespace"] == note_splitting.PRIMARY_PRINCIPAL_NAMESPACE
 
 
 def test_what_is_known_of_another_principal_finds_its_namespace_again() -> None:
     namespace = "principal_context:0198f7a0-0000-7000-8000-00000000000b"
     (path,) = render(MemoryState().add_all([memory("knows", namespace=namespace)]))
-    (section,) = splitting.split(path, "knows") or []
+    (section,) = note_splitting.split_note(path, "knows") or []
     assert section.fields["namespace"] == namespace
 
 
@@ -156,7 +156,10 @@ def test_no_memory_leads_out_of_the_notes(origin: str) -> None:
 
 
 def test_a_name_made_of_a_namespace_is_safe_and_tells_namespaces_apart() -> None:
-    names = {notes_rendering.file_for(memory("x", namespace=name)) for name in ("a/b", "a b", "../..", "ä", "x" * 500)}
+    names = {
+        notes_rendering.note_name_for_record(memory("x", namespace=name))
+        for name in ("a/b", "a b", "../..", "ä", "x" * 500)
+    }
     assert len(names) == 5
     assert all(name.startswith("memory/") and name.count("/") == 1 and len(name) < 110 for name in names)
 
@@ -180,8 +183,8 @@ def test_a_memory_that_says_nothing_is_no_file() -> None:
 
 
 def test_a_raw_file_that_says_the_same_is_not_written_again() -> None:
-    sections = splitting.split("MEMORY.md", workspaces.MEMORY) or []
-    records = [testing.record(section.content) for section in sections]
+    sections = note_splitting.split_note("MEMORY.md", workspaces.MEMORY) or []
+    records = [sample_states.make_record(section.content) for section in sections]
     state = with_documents({"prose": {"soul": workspaces.SOUL}}).add_all(records)
     state.put(RAW + "SOUL.md", workspaces.SOUL.encode())
     state.put(RAW + "MEMORY.md", workspaces.MEMORY.encode()).set_records_of(
@@ -191,7 +194,7 @@ def test_a_raw_file_that_says_the_same_is_not_written_again() -> None:
 
 
 def test_a_raw_file_whose_memories_changed_is_merged_in_its_order() -> None:
-    first, second = testing.record("## A\n\none\n\n"), testing.record("## B\n\ntwo\n")
+    first, second = sample_states.make_record("## A\n\none\n\n"), sample_states.make_record("## B\n\ntwo\n")
     state = MemoryState().add_all([second, first])
     state.put(RAW + "MEMORY.md", b"## A\n\none\n\n## B\n\ntwo\n").set_records_of(
         RAW + "MEMORY.md", [first["id"], second["id"]]

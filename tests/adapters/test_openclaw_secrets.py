@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.credentials import Secret, UnparsableSecrets
-from lifeboat_adapters.openclaw import ADAPTER, paths
-from lifeboat_alf import codec
+from lifeboat_adapters.credential_types import FileSecret, UnparsableSecrets
+from lifeboat_adapters.openclaw import ADAPTER, openclaw_paths
+from lifeboat_alf.common import json_codec
 from support.adapters import openclaw_stores as stores
 from support.adapters import openclaw_workspaces as workspaces
 
@@ -97,7 +97,7 @@ def test_what_looks_like_a_secret_is_one_in_a_file_that_is_made_for_secrets(path
     assert all(first.end <= second.start for first, second in pairwise(found))
 
 
-def found_in(path: str, document: object) -> list[Secret]:
+def found_in(path: str, document: object) -> list[FileSecret]:
     found = ADAPTER.secrets(path, json.dumps(document).encode())
     assert found is not None
     return found
@@ -165,8 +165,8 @@ TEXT = st.text(min_size=1, max_size=20)
 @given(st.lists(st.tuples(TEXT, TEXT, TEXT), max_size=5))
 def test_every_secret_in_rows_is_found_where_it_stands(logins: list[tuple[str, str, str]]) -> None:
     rows = [{"store": "agent", "id": id, "credential": stores.login("p", one, other)} for id, one, other in logins]
-    data = b"".join(codec.encode(row) + b"\n" for row in rows)
-    found = ADAPTER.secrets(paths.AUTH_PROFILES, data)
+    data = b"".join(json_codec.encode_json(row) + b"\n" for row in rows)
+    found = ADAPTER.secrets(openclaw_paths.AUTH_PROFILES, data)
     assert found is not None
     assert {one.value for one in found} <= {value for login in logins for value in login[1:]}
     assert all(json.loads(data[one.start : one.end]) == one.value for one in found)

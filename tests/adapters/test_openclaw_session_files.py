@@ -9,10 +9,10 @@ import pytest
 from backports import zstd
 
 from lifeboat_adapters.errors import RuntimeDatabaseError
-from lifeboat_adapters.openclaw import ADAPTER, paths
+from lifeboat_adapters.openclaw import ADAPTER, openclaw_paths
 from support.adapters import openclaw_workspaces as workspaces
 
-FILES = paths.SESSION_FILES
+FILES = openclaw_paths.SESSION_FILES
 
 
 def sessions(made: workspaces.StateFolder) -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_adapters.contract import Installation
-from lifeboat_adapters.openclaw import ADAPTER, paths
+from lifeboat_adapters.openclaw import ADAPTER, openclaw_paths
 from lifeboat_adapters.openclaw.restore.session_import import EVENTS, NODES, WINDOWS
 from support.adapters import openclaw_workspaces as workspaces
 
@@ -57,9 +57,9 @@ def test_each_session_is_a_file_with_its_events_in_order_beside_an_index(here: I
 
 def test_transcripts_of_february_are_taken_over_as_they_were(here: Installation) -> None:
     tables = {
-        f"{paths.SESSION_FILES}s-2.jsonl": lines({"type": "session"}, {"line": "half a li"}),
-        f"{paths.SESSION_FILES}sessions.jsonl": lines({"session_key": "k", "entry": {"sessionId": "s-2"}}),
-        f"{paths.SESSION_FILES}cold/abc.jsonl": lines({"type": "session"}),
+        f"{openclaw_paths.SESSION_FILES}s-2.jsonl": lines({"type": "session"}, {"line": "half a li"}),
+        f"{openclaw_paths.SESSION_FILES}sessions.jsonl": lines({"session_key": "k", "entry": {"sessionId": "s-2"}}),
+        f"{openclaw_paths.SESSION_FILES}cold/abc.jsonl": lines({"type": "session"}),
     }
     (delivery,) = ADAPTER.session_deliveries(here, tables)
     assert {path.name: data for path, data in delivery.files} == {

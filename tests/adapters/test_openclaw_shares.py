@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.credentials import UnparsableSecrets
+from lifeboat_adapters.credential_types import UnparsableSecrets
 from lifeboat_adapters.openclaw import ADAPTER
-from lifeboat_adapters.openclaw.credentials import shares
+from lifeboat_adapters.openclaw.credentials import openclaw_share
 
 CONFIG: dict[str, Any] = {
     "agents": {
@@ -56,14 +56,14 @@ CONFIG: dict[str, Any] = {
 }
 
 
-def share(agent: str, values: dict[str, Any] = CONFIG) -> shares.Share:
-    found = shares.share_of(values, agent)
+def share(agent: str, values: dict[str, Any] = CONFIG) -> openclaw_share.OpenClawShare:
+    found = openclaw_share.share_of(values, agent)
     assert found is not None
     return found
 
 
 def part(agent: str, values: dict[str, Any] = CONFIG) -> Any:
-    return shares.of_config(values, share(agent, values))
+    return openclaw_share.share_of_config(values, share(agent, values))
 
 
 def changed(*path: str, value: object) -> dict[str, Any]:
@@ -76,11 +76,11 @@ def changed(*path: str, value: object) -> dict[str, Any]:
 
 
 def test_the_only_agent_of_a_configuration_shares_with_nobody() -> None:
-    assert shares.share_of({"agents": {"entries": {"main": {}}}}, "main") is None
+    assert openclaw_share.share_of({"agents": {"entries": {"main": {}}}}, "main") is None
 
 
 def test_an_agent_that_is_not_configured_has_no_share() -> None:
-    assert shares.share_of(CONFIG, "gone") is None
+    assert openclaw_share.share_of(CONFIG, "gone") is None
 
 
 def test_an_agent_has_its_own_entry_and_bindings_alone() -> None:
@@ -151,19 +151,25 @@ def test_search_of_memories_is_everybodys() -> None:
     ],
 )
 def test_a_change_of_anothers_part_changes_no_byte(values: dict[str, Any]) -> None:
-    assert shares.written(part("rover", values)) == shares.written(part("rover"))
+    assert openclaw_share.share_as_json(part("rover", values)) == openclaw_share.share_as_json(part("rover"))
 
 
 def test_variables_are_shared_by_who_refers_to_them_or_uses_their_provider() -> None:
     data = b"# all\nORCHARD_API_KEY=a\nMEADOW_API_KEY=b\nREED_SECRET=c\nEDITOR=nano\nSLACK_BOT_TOKEN='d\nd'\n"
-    assert shares.of_variables(data, share("rover")) == b"MEADOW_API_KEY=b\nREED_SECRET=c\nSLACK_BOT_TOKEN='d\nd'\n"
-    assert shares.of_variables(data, share("main")) == b"# all\nORCHARD_API_KEY=a\nREED_SECRET=c\nEDITOR=nano\n"
+    assert (
+        openclaw_share.share_of_variables(data, share("rover"))
+        == b"MEADOW_API_KEY=b\nREED_SECRET=c\nSLACK_BOT_TOKEN='d\nd'\n"
+    )
+    assert (
+        openclaw_share.share_of_variables(data, share("main"))
+        == b"# all\nORCHARD_API_KEY=a\nREED_SECRET=c\nEDITOR=nano\n"
+    )
 
 
 def test_secrets_are_shared_by_the_pointers_that_name_them() -> None:
     values = {"providers": {"meadow": "fake-meadow", "orchard": {"key": "fake-orchard"}}, "a/b": "fake"}
-    assert shares.of_secrets(values, share("rover")) == {"providers": {"meadow": "fake-meadow"}}
-    assert shares.of_secrets(values, share("main")) == {
+    assert openclaw_share.share_of_secrets(values, share("rover")) == {"providers": {"meadow": "fake-meadow"}}
+    assert openclaw_share.share_of_secrets(values, share("main")) == {
         "providers": {"orchard": {"key": "fake-orchard"}},
         "a/b": "fake",
     }
@@ -181,7 +187,7 @@ def test_secrets_are_shared_by_the_pointers_that_name_them() -> None:
     ],
 )
 def test_a_channels_login_is_of_the_agent_that_the_channel_is_bound_to(path: str, owner: str) -> None:
-    assert [one for one in ("main", "rover") if shares.has_login(path, share(one))] == [owner]
+    assert [one for one in ("main", "rover") if openclaw_share.has_login(path, share(one))] == [owner]
 
 
 @given(

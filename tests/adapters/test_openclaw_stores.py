@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_adapters.contract import Row
+from lifeboat_adapters.contract import RuntimeRow
 from lifeboat_adapters.errors import RuntimeDatabaseError
-from lifeboat_adapters.openclaw import ADAPTER, paths
-from lifeboat_adapters.openclaw.credentials.profiles import profiles_in
-from lifeboat_alf import codec
+from lifeboat_adapters.openclaw import ADAPTER, openclaw_paths
+from lifeboat_adapters.openclaw.credentials.openclaw_auth_profiles import profiles_in
+from lifeboat_alf.common import json_codec
 from support.adapters import openclaw_stores as stores
 from support.adapters import openclaw_workspaces as workspaces
 
@@ -28,9 +28,13 @@ def made(tmp_path: Path) -> workspaces.StateFolder:
     return state
 
 
-def rows(made: workspaces.StateFolder, agent: str = "main") -> list[Row]:
+def rows(made: workspaces.StateFolder, agent: str = "main") -> list[RuntimeRow]:
     installed = ADAPTER.locate(made.workspaces[agent], {}, made.folder.parent)
-    return [row for row in ADAPTER.rows(installed, transcripts=False) if row.path.startswith(f"{paths.DATABASES}auth/")]
+    return [
+        row
+        for row in ADAPTER.rows(installed, transcripts=False)
+        if row.path.startswith(f"{openclaw_paths.DATABASES}auth/")
+    ]
 
 
 def test_profiles_of_both_stores_are_rows_by_store_and_id(made: workspaces.StateFolder) -> None:
@@ -43,8 +47,8 @@ def test_profiles_of_both_stores_are_rows_by_store_and_id(made: workspaces.State
 
 def test_rows_are_read_again_as_profiles(made: workspaces.StateFolder) -> None:
     stores.put_shared(made.state_database, stores.store(a__x=stores.api_key("a", KEY)))
-    data = b"".join(codec.encode(row.values) + b"\n" for row in rows(made))
-    (profile,) = profiles_in(paths.AUTH_PROFILES, data)
+    data = b"".join(json_codec.encode_json(row.values) + b"\n" for row in rows(made))
+    (profile,) = profiles_in(openclaw_paths.AUTH_PROFILES, data)
     assert (profile.store, profile.id, profile.provider) == ("shared", "a:x", "a")
 
 
@@ -52,14 +56,14 @@ def test_of_the_state_of_profiles_only_their_order_is_kept(made: workspaces.Stat
     state = {"version": 1, "order": {"a": ["a:x"]}, "lastGood": {"a": "a:x"}, "usageStats": {"a:x": {"lastUsed": 1}}}
     stores.put_shared(made.state_database, stores.store(), state)
     (row,) = rows(made)
-    assert (row.path, row.values) == (paths.AUTH_ORDER, {"store": "shared", "provider": "a", "ids": ["a:x"]})
+    assert (row.path, row.values) == (openclaw_paths.AUTH_ORDER, {"store": "shared", "provider": "a", "ids": ["a:x"]})
 
 
 def test_entries_of_the_secret_store_are_rows_unless_they_were_deleted(made: workspaces.StateFolder) -> None:
     stores.put_secret(made.state_database, "ORCHARD_KEY", KEY)
     stores.put_secret(made.state_database, "OLD_KEY", "sk-fake-old", deleted=True)
     (row,) = rows(made)
-    assert (row.path, row.values["name"], row.values["value"]) == (paths.STORED_SECRETS, "ORCHARD_KEY", KEY)
+    assert (row.path, row.values["name"], row.values["value"]) == (openclaw_paths.STORED_SECRETS, "ORCHARD_KEY", KEY)
 
 
 def test_an_older_release_keeps_the_shared_store_in_the_database_of_main(tmp_path: Path) -> None:
@@ -83,7 +87,7 @@ def test_the_profile_file_of_an_agent_whose_folder_lies_elsewhere_is_rows(tmp_pa
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     document = stores.store(a__x=stores.api_key("a", KEY))
-    (elsewhere / "auth-profiles.json").write_bytes(codec.encode(document))
+    (elsewhere / "auth-profiles.json").write_bytes(json_codec.encode_json(document))
     made.config.write_text(
         f'{{agents: {{list: [{{id: "main", workspace: "{made.workspace}", agentDir: "{elsewhere}"}}]}}}}'
     )

@@ -37,25 +37,27 @@ def test_a_requirement_names_programs(requirement: str, programs: list[str]) -> 
 
 
 def test_what_is_missing_is_reported_with_its_reason() -> None:
-    assert capabilities.missing(needing("Docker Engine"), nothing) == [
+    assert capabilities.find_missing_capabilities(needing("Docker Engine"), nothing) == [
         {"name": "thing", "host_requirements": "Docker Engine", "code": "absent", "reason": "not found: docker"}
     ]
-    assert capabilities.missing(needing("Docker Engine"), everything) == []
+    assert capabilities.find_missing_capabilities(needing("Docker Engine"), everything) == []
 
 
 def test_what_cannot_be_checked_is_said_to_be_so() -> None:
-    assert capabilities.missing(needing("a sunny day"), everything)[0]["reason"] == "cannot be checked"
-    assert capabilities.missing(needing(None), everything)[0]["reason"] == "cannot be checked"
+    assert (
+        capabilities.find_missing_capabilities(needing("a sunny day"), everything)[0]["reason"] == "cannot be checked"
+    )
+    assert capabilities.find_missing_capabilities(needing(None), everything)[0]["reason"] == "cannot be checked"
 
 
 @pytest.mark.parametrize("portability", ["intrinsic", None])
 def test_a_capability_is_intrinsic_unless_it_says_otherwise(portability: str | None) -> None:
-    assert capabilities.missing(needing("Docker Engine", portability), nothing) == []
+    assert capabilities.find_missing_capabilities(needing("Docker Engine", portability), nothing) == []
 
 
 def test_capabilities_of_sub_agents_count_too() -> None:
     roster = [{"name": "Scout", "capabilities": needing("git")["structured"]["capabilities"]}]
-    assert len(capabilities.missing({"structured": {"sub_agents": roster}}, nothing)) == 1
+    assert len(capabilities.find_missing_capabilities({"structured": {"sub_agents": roster}}, nothing)) == 1
 
 
 @pytest.mark.parametrize(
@@ -74,8 +76,11 @@ def test_capabilities_of_sub_agents_count_too() -> None:
     ],
 )
 def test_a_skill_says_in_its_front_matter_what_it_needs(front: str, expected: dict[str, str]) -> None:
-    assert capabilities.from_skill("folder", f"---\n{front}---\n\n# Text\n") == expected
+    assert capabilities.capability_from_skill("folder", f"---\n{front}---\n\n# Text\n") == expected
 
 
 def test_a_skill_without_front_matter_has_the_name_of_its_folder() -> None:
-    assert capabilities.from_skill("folder", "# Text\nname: no\n") == {"name": "folder", "portability": "intrinsic"}
+    assert capabilities.capability_from_skill("folder", "# Text\nname: no\n") == {
+        "name": "folder",
+        "portability": "intrinsic",
+    }

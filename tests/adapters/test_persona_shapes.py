@@ -7,9 +7,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lifeboat_adapters.openclaw import ADAPTER as OPENCLAW
-from lifeboat_adapters.persona import shapes
-from lifeboat_adapters.zeroclaw import rendering
-from lifeboat_alf.testing import MemoryState
+from lifeboat_adapters.persona import document_shapes
+from lifeboat_adapters.zeroclaw import zeroclaw_rendering
+from lifeboat_alf.testing.sample_states import MemoryState
 from support.adapters import zeroclaw_derived as derived
 from support.adapters.zeroclaw_derived import NOVA, WITH_AIEOS, files, text_of
 
@@ -38,7 +38,7 @@ IDENTITIES = st.fixed_dictionaries(
 
 def test_what_fits_stays_as_it_is() -> None:
     document = {"structured": {"names": {"primary": "A", "own": 5}, "goals": ["a"], "other": [1]}, "more": 1}
-    assert shapes.identity(document) == document
+    assert document_shapes.well_formed_identity(document) == document
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_what_fits_stays_as_it_is() -> None:
     ],
 )
 def test_what_does_not_fit_is_passed_over(structured: Any, left: Any) -> None:
-    assert shapes.identity({"structured": structured}) == {"structured": left}
+    assert document_shapes.well_formed_identity({"structured": structured}) == {"structured": left}
 
 
 @given(IDENTITIES, having("structured", "prose"))
@@ -64,7 +64,7 @@ def test_documents_of_any_shape_are_written_and_read_in_every_runtime(identity: 
     principals = {"principals": [{"id": "p-1", "principal_type": "human", "profile": profile}]}
     state.put_document("identity.json", identity).put_document("principals.json", principals)
     captured = files({"identity.json": text_of(NOVA), "USER.md": "- **Name:** Bo\n"}, WITH_AIEOS)
-    for render in (OPENCLAW.render, rendering.render):
+    for render in (OPENCLAW.render, zeroclaw_rendering.render_zeroclaw_files):
         assert all(isinstance(made.data, bytes) for made in render(state))
     assert derived.derive("identity", captured, identity)["structured"]["names"]["nickname"] == "N"
     assert derived.derive("principals", captured, principals)["principals"][0]["profile"]["structured"]["name"] == "Bo"

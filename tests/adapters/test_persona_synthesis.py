@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.persona import synthesis
+from lifeboat_adapters.persona import prose_synthesis
 
 FULL: dict[str, Any] = {
     "structured": {
@@ -43,28 +43,32 @@ JSON = st.recursive(
     ],
 )
 def test_a_soul_tells_everything_that_is_known_of_the_agent(words: str) -> None:
-    assert words in synthesis.soul(FULL)
+    assert words in prose_synthesis.compose_soul(FULL)
 
 
 def test_a_soul_tells_nothing_twice_and_nothing_that_is_for_machines() -> None:
-    text = synthesis.soul(FULL)
+    text = prose_synthesis.compose_soul(FULL)
     assert (text.count("ENTP"), "hidden" in text) == (1, False)
 
 
-@pytest.mark.parametrize("prose", sorted(synthesis.MAKERS))
+@pytest.mark.parametrize("prose", sorted(prose_synthesis.MAKERS))
 def test_a_text_that_was_made_is_known_again_without_what_it_was_made_of(prose: str) -> None:
     roster = [{"name": "Scout", "capabilities": [], "status": "active"}]
-    text = synthesis.MAKERS[prose]({"structured": {"name": "Mira", "names": {"primary": "A"}, "sub_agents": roster}})
-    assert synthesis.is_own(text)
+    text = prose_synthesis.MAKERS[prose](
+        {"structured": {"name": "Mira", "names": {"primary": "A"}, "sub_agents": roster}}
+    )
+    assert prose_synthesis.is_unedited_synthesis(text)
 
 
 @pytest.mark.parametrize("changed", ["\n- more\n", " "])
 def test_a_text_that_was_edited_is_not_taken_for_one_that_was_made(changed: str) -> None:
-    text = synthesis.soul(FULL) + changed
-    assert (synthesis.is_own(text), synthesis.was_own(text)) == (False, True)
+    text = prose_synthesis.compose_soul(FULL) + changed
+    assert (prose_synthesis.is_unedited_synthesis(text), prose_synthesis.is_marked_as_synthesis(text)) == (False, True)
 
 
 @given(JSON)
 def test_extensions_of_any_shape_can_be_told(extensions: Any) -> None:
-    text = synthesis.soul({"structured": {"aieos_extensions": {"history": extensions, "psychology": extensions}}})
-    assert synthesis.is_own(text)
+    text = prose_synthesis.compose_soul(
+        {"structured": {"aieos_extensions": {"history": extensions, "psychology": extensions}}}
+    )
+    assert prose_synthesis.is_unedited_synthesis(text)

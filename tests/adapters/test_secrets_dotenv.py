@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.credentials import UnparsableSecrets
-from lifeboat_adapters.secrets import dotenv
+from lifeboat_adapters.credential_types import UnparsableSecrets
+from lifeboat_adapters.secrets import dotenv_leaves
 
 _NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,12}", fullmatch=True)
 _WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=12)
@@ -35,7 +35,7 @@ def _files(draw: st.DrawFn) -> tuple[bytes, list[tuple[str, str, bytes]]]:
 @given(_files())
 def test_every_assignment_is_found_with_exactly_its_literal(case: tuple[bytes, list[tuple[str, str, bytes]]]) -> None:
     data, expected = case
-    found = [(leaf.path[0], leaf.value, data[leaf.start : leaf.end]) for leaf in dotenv.scan(data)]
+    found = [(leaf.path[0], leaf.value, data[leaf.start : leaf.end]) for leaf in dotenv_leaves.scan_dotenv(data)]
     assert found == expected
 
 
@@ -49,7 +49,7 @@ def test_every_assignment_is_found_with_exactly_its_literal(case: tuple[bytes, l
 @example(b"export " * 20_000)
 def test_any_bytes_end_in_leaves_or_in_a_typed_error(data: bytes) -> None:
     try:
-        leaves = dotenv.scan(data)
+        leaves = dotenv_leaves.scan_dotenv(data)
     except UnparsableSecrets as error:
         assert str(error).startswith("line ")
     else:
@@ -79,19 +79,19 @@ def test_any_bytes_end_in_leaves_or_in_a_typed_error(data: bytes) -> None:
     ],
 )
 def test_one_line_in_its_many_spellings(line: bytes, literal: bytes, value: str) -> None:
-    (leaf,) = dotenv.scan(line + b"\nZ=1\n")[:-1]
+    (leaf,) = dotenv_leaves.scan_dotenv(line + b"\nZ=1\n")[:-1]
     assert (line[leaf.start : leaf.end], leaf.value) == (literal, value)
 
 
 def test_a_quoted_value_may_span_lines() -> None:
     data = b'KEY="-----BEGIN\r\nabc\r\n-----END"\r\nNEXT=1\r\n'
-    key, following = dotenv.scan(data)
+    key, following = dotenv_leaves.scan_dotenv(data)
     assert data[key.start : key.end] == b'"-----BEGIN\r\nabc\r\n-----END"'
     assert following.path == ("NEXT",)
 
 
 def test_a_name_without_a_value_is_passed_over() -> None:
-    assert [leaf.path for leaf in dotenv.scan(b"export A\nB\n\nC=1")] == [("C",)]
+    assert [leaf.path for leaf in dotenv_leaves.scan_dotenv(b"export A\nB\n\nC=1")] == [("C",)]
 
 
 @pytest.mark.parametrize(
@@ -106,6 +106,6 @@ def test_a_name_without_a_value_is_passed_over() -> None:
 )
 def test_what_is_not_understood_is_named_with_its_place_and_without_its_content(data: bytes, where: str) -> None:
     with pytest.raises(UnparsableSecrets) as caught:
-        dotenv.scan(data)
+        dotenv_leaves.scan_dotenv(data)
     assert where in str(caught.value)
     assert "half" not in str(caught.value)

@@ -50,10 +50,10 @@ def test_eight_characters_without_words_are_enough_to_tell(value: str, is_random
 
 
 def test_bits_are_those_of_shannon() -> None:
-    assert entropy.bits("") == 0
-    assert entropy.bits("aaaa") == 0
-    assert entropy.bits("abab") == 1
-    assert entropy.bits("abcd") == 2
+    assert entropy.entropy_bits("") == 0
+    assert entropy.entropy_bits("aaaa") == 0
+    assert entropy.entropy_bits("abab") == 1
+    assert entropy.entropy_bits("abcd") == 2
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.credentials import UnparsableSecrets
-from lifeboat_adapters.secrets import json5
-from lifeboat_adapters.secrets.leaves import Leaf, Path
+from lifeboat_adapters.credential_types import UnparsableSecrets
+from lifeboat_adapters.secrets import json5_leaves
+from lifeboat_adapters.secrets.parsed_leaves import ParsedLeaf, Path
 
 _PLAIN_NAMES = st.from_regex(r"[A-Za-z_$][A-Za-z0-9_$]{0,8}", fullmatch=True)
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -96,7 +96,7 @@ def _flat(value: Any, path: Path = ()) -> list[tuple[Path, Any]]:
     return [(path, value)]
 
 
-def _pairs(leaves: list[Leaf]) -> list[tuple[Path, Any]]:
+def _pairs(leaves: list[ParsedLeaf]) -> list[tuple[Path, Any]]:
     return [(leaf.path, leaf.value) for leaf in leaves]
 
 
@@ -104,27 +104,27 @@ def _pairs(leaves: list[Leaf]) -> list[tuple[Path, Any]]:
 def test_any_spelling_reads_as_another_reader_reads_it(value: Any, seed: int, bom: bool) -> None:
     text = _Speller(seed).document(value)
     data = (b"\xef\xbb\xbf" if bom else b"") + text.encode()
-    assert _pairs(json5.scan(data)) == _flat(pyjson5.decode(text)) == _flat(value)
+    assert _pairs(json5_leaves.scan_json5(data)) == _flat(pyjson5.decode(text)) == _flat(value)
 
 
 @given(_DOCUMENTS, st.integers(0, 1 << 32))
 def test_every_span_is_the_whole_literal_and_nothing_else(value: Any, seed: int) -> None:
     data = _Speller(seed).document(value).encode()
     end = 0
-    for leaf in json5.scan(data):
+    for leaf in json5_leaves.scan_json5(data):
         assert end <= leaf.start < leaf.end
         end = leaf.end
-        assert _pairs(json5.scan(data[leaf.start : leaf.end])) == [((), leaf.value)]
+        assert _pairs(json5_leaves.scan_json5(data[leaf.start : leaf.end])) == [((), leaf.value)]
 
 
 @given(_DOCUMENTS, st.integers(0, 1 << 32))
 def test_replacing_every_literal_leaves_a_document_of_the_same_shape(value: Any, seed: int) -> None:
     data = _Speller(seed).document(value).encode()
     pieces, at = [], 0
-    for leaf in json5.scan(data):
+    for leaf in json5_leaves.scan_json5(data):
         pieces += [data[at : leaf.start], b'"cut"']
         at = leaf.end
-    again = json5.scan(b"".join([*pieces, data[at:]]))
+    again = json5_leaves.scan_json5(b"".join([*pieces, data[at:]]))
     assert _pairs(again) == [(path, "cut") for path, _ in _flat(value)]
 
 
@@ -143,7 +143,7 @@ def test_replacing_every_literal_leaves_a_document_of_the_same_shape(value: Any,
 @example(b"a\\u0061" * 20_000)
 def test_any_bytes_end_in_leaves_or_in_a_typed_error(data: bytes) -> None:
     try:
-        leaves = json5.scan(data)
+        leaves = json5_leaves.scan_json5(data)
     except UnparsableSecrets as error:
         assert str(error).startswith("line ")
     else:
@@ -151,22 +151,22 @@ def test_any_bytes_end_in_leaves_or_in_a_typed_error(data: bytes) -> None:
 
 
 def test_of_duplicate_keys_both_are_found() -> None:
-    leaves = json5.scan(b'{"token": "one", token: "two"}')
+    leaves = json5_leaves.scan_json5(b'{"token": "one", token: "two"}')
     assert _pairs(leaves) == [(("token",), "one"), (("token",), "two")]
 
 
 def test_positions_count_bytes_not_characters() -> None:
     data = '{"\U0001f600é": "ü", // é\n b: "x"}'.encode()
-    assert [data[leaf.start : leaf.end] for leaf in json5.scan(data)] == ['"ü"'.encode(), b'"x"']
+    assert [data[leaf.start : leaf.end] for leaf in json5_leaves.scan_json5(data)] == ['"ü"'.encode(), b'"x"']
 
 
 def test_a_key_may_be_escaped_or_of_any_letters() -> None:
-    leaves = json5.scan('{t\\u006fken: 1, größe: 2, "a b": 3, null: 4}'.encode())
+    leaves = json5_leaves.scan_json5('{t\\u006fken: 1, größe: 2, "a b": 3, null: 4}'.encode())
     assert [leaf.path for leaf in leaves] == [("token",), ("größe",), ("a b",), ("null",)]
 
 
 def test_comments_hide_what_stands_in_them() -> None:
-    leaves = json5.scan(b'{/* token: "no" */ a: 1, // b: "no"\n c: "// yes", d: "/* yes */"}')
+    leaves = json5_leaves.scan_json5(b'{/* token: "no" */ a: 1, // b: "no"\n c: "// yes", d: "/* yes */"}')
     assert _pairs(leaves) == [(("a",), 1), (("c",), "// yes"), (("d",), "/* yes */")]
 
 
@@ -186,22 +186,22 @@ def test_comments_hide_what_stands_in_them() -> None:
     ],
 )
 def test_numbers_in_every_spelling(spelled: str, value: float) -> None:
-    assert json5.scan(spelled.encode())[0].value == value
+    assert json5_leaves.scan_json5(spelled.encode())[0].value == value
 
 
 def test_not_a_number_is_a_number() -> None:
-    value = json5.scan(b"+NaN")[0].value
+    value = json5_leaves.scan_json5(b"+NaN")[0].value
     assert isinstance(value, float)
     assert math.isnan(value)
 
 
 def test_a_backslash_before_a_letter_without_meaning_is_dropped() -> None:
-    assert json5.scan(rb'"\q\U\X"')[0].value == "qUX"
+    assert json5_leaves.scan_json5(rb'"\q\U\X"')[0].value == "qUX"
 
 
 def test_half_a_surrogate_pair_is_carried_and_a_whole_one_is_a_character() -> None:
-    assert json5.scan(rb'"\ud800"')[0].value == "\ud800"
-    assert json5.scan(rb'"\ud83d\ude00"')[0].value == "\U0001f600"
+    assert json5_leaves.scan_json5(rb'"\ud800"')[0].value == "\ud800"
+    assert json5_leaves.scan_json5(rb'"\ud83d\ude00"')[0].value == "\U0001f600"
 
 
 @pytest.mark.parametrize(
@@ -230,6 +230,6 @@ def test_half_a_surrogate_pair_is_carried_and_a_whole_one_is_a_character() -> No
 )
 def test_what_does_not_parse_is_named_with_its_place_and_without_its_content(data: bytes, where: str) -> None:
     with pytest.raises(UnparsableSecrets) as caught:
-        json5.scan(data)
+        json5_leaves.scan_json5(data)
     assert where in str(caught.value)
     assert "half" not in str(caught.value)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.secrets import looks
+from lifeboat_adapters.secrets import secret_patterns
 
 _PHRASE_12 = "legal winner thank year wave sausage worth useful legal winner thank yellow"
 _PHRASE_24 = f"{'abandon ' * 23}art"
@@ -17,7 +17,7 @@ _RANDOM = "q7Zt9Xw2Kp4Rv8Lm"
 
 def _found(text: str) -> list[tuple[str, str]]:
     data = text.encode()
-    return [(look.kind, data[look.start : look.end].decode()) for look in looks.find(data)]
+    return [(look.kind, data[look.start : look.end].decode()) for look in secret_patterns.find_secret_matches(data)]
 
 
 @pytest.mark.parametrize(
@@ -125,18 +125,18 @@ def test_a_line_can_say_that_it_holds_no_secret() -> None:
 
 def test_a_look_says_on_which_line_it_stands() -> None:
     data = f"# Note\n\npassword: {_RANDOM}\n".encode()
-    (look,) = looks.find(data)
-    assert looks.line_of(data, look) == 3
+    (look,) = secret_patterns.find_secret_matches(data)
+    assert secret_patterns.line_of_match(data, look) == 3
 
 
 @pytest.mark.parametrize("value", ["sk-" + "a1" * 20, _RANDOM, "ghp_" + "a1" * 18])
 def test_a_value_by_itself_looks_like_a_secret(value: str) -> None:
-    assert looks.is_secret(value)
+    assert secret_patterns.is_likely_secret(value)
 
 
 @pytest.mark.parametrize("value", ["", "full", "changeme", "correct-horse", "2026-02-10", "https://example.com/a"])
 def test_a_setting_by_itself_does_not(value: str) -> None:
-    assert not looks.is_secret(value)
+    assert not secret_patterns.is_likely_secret(value)
 
 
 @pytest.mark.parametrize(
@@ -153,19 +153,19 @@ def test_a_setting_by_itself_does_not(value: str) -> None:
     ],
 )
 def test_looking_ends_soon_on_hostile_text(text: str) -> None:
-    assert len(looks.find(text.encode())) <= len(text)
+    assert len(secret_patterns.find_secret_matches(text.encode())) <= len(text)
 
 
 LOOKALIKES = (b"ghp_" + b"a1B2" * 9, b"AKIA" + b"0EXAMPLE" * 2)
 
 
 def test_lookalikes_are_found() -> None:
-    assert len(looks.find(b" ".join(LOOKALIKES))) == len(LOOKALIKES)
+    assert len(secret_patterns.find_secret_matches(b" ".join(LOOKALIKES))) == len(LOOKALIKES)
 
 
 @given(st.binary(max_size=300) | st.lists(st.binary(max_size=9) | st.sampled_from(LOOKALIKES)).map(b" ".join))
 @example(b" ".join(LOOKALIKES))
 def test_any_bytes_can_be_looked_at(data: bytes) -> None:
-    found = looks.find(data)
+    found = secret_patterns.find_secret_matches(data)
     assert all(0 <= look.start < look.end <= len(data) for look in found)
     assert all(first.end <= second.start for first, second in pairwise(found))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.secrets.redaction import redacted
+from lifeboat_adapters.secrets.secret_masking import mask_secrets_in_text
 
 SECRET = "tide-secret-0123456789abcdef"
 
@@ -25,12 +25,12 @@ SECRET = "tide-secret-0123456789abcdef"
     ],
 )
 def test_a_known_value_goes_however_it_is_spelled(text: str) -> None:
-    said = redacted(text, [SECRET])
+    said = mask_secrets_in_text(text, [SECRET])
     assert SECRET not in said and "[secret]" in said
 
 
 def test_a_short_known_value_goes_as_a_word_of_its_own() -> None:
-    assert redacted("pin 4711, 47110 files", ["4711"]) == "pin [secret], 47110 files"
+    assert mask_secrets_in_text("pin 4711, 47110 files", ["4711"]) == "pin [secret], 47110 files"
 
 
 @pytest.mark.parametrize(
@@ -48,13 +48,13 @@ def test_a_short_known_value_goes_as_a_word_of_its_own() -> None:
     ],
 )
 def test_a_value_under_the_name_of_a_secret_goes(text: str, wanted: str) -> None:
-    assert redacted(text) == wanted
+    assert mask_secrets_in_text(text) == wanted
 
 
 def test_what_looks_like_a_secret_goes() -> None:
-    assert redacted("found ghp_" + "a1B2" * 9 + " somewhere") == "found [secret] somewhere"
+    assert mask_secrets_in_text("found ghp_" + "a1B2" * 9 + " somewhere") == "found [secret] somewhere"
 
 
 @given(st.text(), st.text(min_size=16, max_size=60), st.text())
 def test_no_known_value_stays_in_any_text(before: str, value: str, after: str) -> None:
-    assert value not in redacted(before + value + after, [value])
+    assert value not in mask_secrets_in_text(before + value + after, [value])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from lifeboat_adapters.secrets import rules
-from lifeboat_adapters.secrets.leaves import Leaf, Path, Scalar
+from lifeboat_adapters.secrets import secret_names
+from lifeboat_adapters.secrets.parsed_leaves import ParsedLeaf, Path, Scalar
 
 
-def _leaf(path: Path, value: Scalar = "0123456789abcdef") -> Leaf:
-    return Leaf(path, value, 0, 1)
+def _leaf(path: Path, value: Scalar = "0123456789abcdef") -> ParsedLeaf:
+    return ParsedLeaf(path, value, 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def _leaf(path: Path, value: Scalar = "0123456789abcdef") -> Leaf:
     ],
 )
 def test_names_that_hold_secrets(path: Path, kind: str) -> None:
-    assert rules.kind_of(_leaf(("somewhere", *path))) == kind
+    assert secret_names.credential_type_of_leaf(_leaf(("somewhere", *path))) == kind
 
 
 @pytest.mark.parametrize(
@@ -74,44 +74,46 @@ def test_names_that_hold_secrets(path: Path, kind: str) -> None:
     ],
 )
 def test_names_that_only_sound_like_it(path: Path) -> None:
-    assert rules.kind_of(_leaf(path)) is None
+    assert secret_names.credential_type_of_leaf(_leaf(path)) is None
 
 
 @pytest.mark.parametrize(
     "value", ["", None, True, False, "${OPENAI_API_KEY}", "env:OPENAI_API_KEY", "secretref-env:OPENAI_API_KEY", 5]
 )
 def test_empty_values_flags_and_references_stay(value: Scalar) -> None:
-    assert rules.kind_of(_leaf(("apiKey",), value)) is None
+    assert secret_names.credential_type_of_leaf(_leaf(("apiKey",), value)) is None
 
 
 @pytest.mark.parametrize("value", ["$ummer2024", "$UMMER2024", "${A:-sk-example}", "env:not-a-name", "${A}sk-example"])
 def test_what_only_resembles_a_reference_is_a_secret(value: str) -> None:
-    assert rules.kind_of(_leaf(("apiKey",), value)) == "api_key"
+    assert secret_names.credential_type_of_leaf(_leaf(("apiKey",), value)) == "api_key"
 
 
 @pytest.mark.parametrize("field", ["source", "provider", "id"])
 def test_a_reference_to_a_secret_is_none(field: str) -> None:
-    assert rules.kind_of(_leaf(("models", "apiKey", field))) is None
+    assert secret_names.credential_type_of_leaf(_leaf(("models", "apiKey", field))) is None
 
 
 def test_a_number_is_a_secret_only_where_people_type_one() -> None:
-    assert rules.kind_of(_leaf(("password",), 1234)) == "custom"
-    assert rules.kind_of(_leaf(("token",), 1234)) is None
+    assert secret_names.credential_type_of_leaf(_leaf(("password",), 1234)) == "custom"
+    assert secret_names.credential_type_of_leaf(_leaf(("token",), 1234)) is None
 
 
 def test_a_short_word_under_access_is_a_setting() -> None:
-    assert rules.kind_of(_leaf(("access",), "full")) is None
+    assert secret_names.credential_type_of_leaf(_leaf(("access",), "full")) is None
 
 
 def test_a_password_inside_of_an_address_is_a_secret_under_any_name() -> None:
-    assert rules.kind_of(_leaf(("DATABASE_URL",), "postgres://app:pw@db.example.com/x")) == "custom"
-    assert rules.kind_of(_leaf(("DATABASE_URL",), "postgres://db.example.com/x")) is None
+    assert (
+        secret_names.credential_type_of_leaf(_leaf(("DATABASE_URL",), "postgres://app:pw@db.example.com/x")) == "custom"
+    )
+    assert secret_names.credential_type_of_leaf(_leaf(("DATABASE_URL",), "postgres://db.example.com/x")) is None
 
 
 @pytest.mark.parametrize("host", ["https://hooks.slack.com/services/", "https://discord.com/api/webhooks/"])
 def test_an_address_that_lets_its_reader_post_is_a_secret_under_any_name(host: str) -> None:
-    assert rules.kind_of(_leaf(("url",), host + "T0EXAMPLE/" + "x" * 20)) == "webhook_secret"
-    assert rules.kind_of(_leaf(("url",), host)) is None
+    assert secret_names.credential_type_of_leaf(_leaf(("url",), host + "T0EXAMPLE/" + "x" * 20)) == "webhook_secret"
+    assert secret_names.credential_type_of_leaf(_leaf(("url",), host)) is None
 
 
 @pytest.mark.parametrize(
@@ -130,4 +132,4 @@ def test_an_address_that_lets_its_reader_post_is_a_secret_under_any_name(host: s
     ],
 )
 def test_the_names_around_a_secret_say_who_it_is_for(path: Path, service: str) -> None:
-    assert rules.service_of(_leaf(path)) == service
+    assert secret_names.service_of_leaf(_leaf(path)) == service

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.secrets import sentences
+from lifeboat_adapters.secrets import secrets_in_prose
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from lifeboat_adapters.secrets import sentences
 )
 def test_what_is_told_as_a_secret_is_found(text: str, secret: str, kind: str) -> None:
     data = f"Some words before.\n{text}".encode()
-    (look,) = sentences.find(data)
+    (look,) = secrets_in_prose.find_secrets_in_prose(data)
     assert (data[look.start : look.end].decode(), look.kind) == (secret, kind)
 
 
@@ -43,17 +43,17 @@ def test_what_is_told_as_a_secret_is_found(text: str, secret: str, kind: str) ->
     ],
 )
 def test_what_speaks_of_secrets_is_left_alone(text: str) -> None:
-    assert sentences.find(text.encode()) == []
+    assert secrets_in_prose.find_secrets_in_prose(text.encode()) == []
 
 
 @pytest.mark.parametrize(
     "part", ["password ", "password is ", "key abcd ", "key abcd-", "pwd: ", "q7Zt 9Xw2 ", "code "]
 )
 def test_looking_ends_soon_on_endless_lines(part: str) -> None:
-    sentences.find(part.encode() * (300_000 // len(part)))
+    secrets_in_prose.find_secrets_in_prose(part.encode() * (300_000 // len(part)))
 
 
 @given(st.binary(max_size=400))
 def test_any_bytes_can_be_looked_at(data: bytes) -> None:
-    for look in sentences.find(b"key " + data):
+    for look in secrets_in_prose.find_secrets_in_prose(b"key " + data):
         assert 0 <= look.start < look.end <= len(data) + 4

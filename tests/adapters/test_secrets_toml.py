@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.credentials import UnparsableSecrets
-from lifeboat_adapters.secrets import toml
-from lifeboat_adapters.secrets.cutting import Span, cut, fill
-from lifeboat_adapters.secrets.leaves import Path
+from lifeboat_adapters.credential_types import UnparsableSecrets
+from lifeboat_adapters.secrets import toml_leaves
+from lifeboat_adapters.secrets.parsed_leaves import Path
+from lifeboat_adapters.secrets.secret_cutting import CutSpan, cut_spans, fill_placeholders
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 _NAMES = st.one_of(st.from_regex(r"[A-Za-z0-9_-]{1,8}", fullmatch=True), _TEXT)
@@ -145,7 +145,7 @@ def _comparable(pairs: list[tuple[Path, Any]]) -> list[tuple[str, str]]:
 def _pairs(data: bytes) -> list[tuple[Path, Any]]:
     """As the standard reader would give them: bare dates and times as such."""
     found = []
-    for leaf in toml.scan(data):
+    for leaf in toml_leaves.scan_toml(data):
         is_moment = isinstance(leaf.value, str) and data[leaf.start : leaf.start + 1].isdigit()
         found.append((leaf.path, datetime.time() if is_moment else leaf.value))
     return found
@@ -166,18 +166,18 @@ def test_any_spelling_reads_as_the_standard_reader_reads_it(value: dict[str, Any
 def test_every_span_is_the_whole_literal_and_nothing_else(value: dict[str, Any], seed: int) -> None:
     data = _Speller(seed).document(value).encode()
     end = 0
-    for leaf in toml.scan(data):
+    for leaf in toml_leaves.scan_toml(data):
         assert end <= leaf.start < leaf.end
         end = leaf.end
-        (again,) = toml.scan(b"x = " + data[leaf.start : leaf.end])
+        (again,) = toml_leaves.scan_toml(b"x = " + data[leaf.start : leaf.end])
         assert (again.value, again.start, again.end) == (leaf.value, 4, 4 + leaf.end - leaf.start)
 
 
 @given(_DOCUMENTS, st.integers(0, 1 << 32))
 def test_cut_and_filled_it_is_byte_for_byte_what_it_was(value: dict[str, Any], seed: int) -> None:
     data = _Speller(seed).document(value).encode()
-    parts = cut(data, [Span(leaf.start, leaf.end, "x", b'"') for leaf in toml.scan(data)])
-    assert fill(parts.data, parts.cuts, lambda _, nth: parts.literals[nth]) == data
+    parts = cut_spans(data, [CutSpan(leaf.start, leaf.end, "x", b'"') for leaf in toml_leaves.scan_toml(data)])
+    assert fill_placeholders(parts.data, parts.cuts, lambda _, nth: parts.literals[nth]) == data
     assert {value for _, value in _pairs(parts.data)} <= {"{{lifeboat:credential:x}}"}
 
 
@@ -198,7 +198,7 @@ def test_cut_and_filled_it_is_byte_for_byte_what_it_was(value: dict[str, Any], s
 @example(b"[[a]]\n" * 5_000)
 def test_any_bytes_end_in_leaves_or_in_a_typed_error(data: bytes) -> None:
     try:
-        leaves = toml.scan(data)
+        leaves = toml_leaves.scan_toml(data)
     except UnparsableSecrets as error:
         assert str(error).startswith("line ")
     else:
@@ -236,6 +236,6 @@ def test_whatever_the_standard_reader_takes_is_taken(text: str) -> None:
 )
 def test_what_does_not_parse_is_named_with_its_place_and_without_its_content(data: bytes, place: str) -> None:
     with pytest.raises(UnparsableSecrets) as raised:
-        toml.scan(data)
+        toml_leaves.scan_toml(data)
     assert str(raised.value).startswith(place)
     assert "hunter2" not in str(raised.value)

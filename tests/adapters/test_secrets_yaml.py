@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.credentials import UnparsableSecrets
-from lifeboat_adapters.secrets import yaml
-from lifeboat_adapters.secrets.cutting import Span, cut, fill
-from lifeboat_adapters.secrets.leaves import Path
+from lifeboat_adapters.credential_types import UnparsableSecrets
+from lifeboat_adapters.secrets import yaml_leaves
+from lifeboat_adapters.secrets.parsed_leaves import Path
+from lifeboat_adapters.secrets.secret_cutting import CutSpan, cut_spans, fill_placeholders
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\u2028\u2029\ufeff"), max_size=12)
 _LINES = st.lists(st.from_regex(r"[a-z][a-z #:']{0,8}[a-z]", fullmatch=True), min_size=1, max_size=4)
@@ -107,7 +107,7 @@ def _flat(value: Any, path: Path = ()) -> list[tuple[Path, Any]]:
 
 
 def _pairs(data: bytes) -> list[tuple[Path, Any]]:
-    return [(leaf.path, leaf.value) for leaf in yaml.scan(data)]
+    return [(leaf.path, leaf.value) for leaf in yaml_leaves.scan_yaml(data)]
 
 
 @given(_DOCUMENTS, st.integers(0, 1 << 32), st.booleans())
@@ -120,17 +120,17 @@ def test_any_spelling_reads_as_what_was_spelled(value: Any, seed: int, bom: bool
 def test_every_span_is_the_whole_literal_and_nothing_else(value: Any, seed: int) -> None:
     data = _Speller(seed).document(value).encode()
     end = 0
-    for leaf in yaml.scan(data):
+    for leaf in yaml_leaves.scan_yaml(data):
         assert end <= leaf.start < leaf.end
         end = leaf.end
-        assert [again.value for again in yaml.scan(data[leaf.start : leaf.end])] == [leaf.value]
+        assert [again.value for again in yaml_leaves.scan_yaml(data[leaf.start : leaf.end])] == [leaf.value]
 
 
 @given(_DOCUMENTS, st.integers(0, 1 << 32))
 def test_cut_and_filled_it_is_byte_for_byte_what_it_was(value: Any, seed: int) -> None:
     data = _Speller(seed).document(value).encode()
-    parts = cut(data, [Span(leaf.start, leaf.end, "x", b"'") for leaf in yaml.scan(data)])
-    assert fill(parts.data, parts.cuts, lambda _, nth: parts.literals[nth]) == data
+    parts = cut_spans(data, [CutSpan(leaf.start, leaf.end, "x", b"'") for leaf in yaml_leaves.scan_yaml(data)])
+    assert fill_placeholders(parts.data, parts.cuts, lambda _, nth: parts.literals[nth]) == data
     assert [path for path, _ in _pairs(parts.data)] == [path for path, _ in _flat(value)]
 
 
@@ -157,7 +157,7 @@ def test_cut_and_filled_it_is_byte_for_byte_what_it_was(value: Any, seed: int) -
 @example("é: [".encode() + "é, ".encode() * 20_000 + b"]")
 def test_any_bytes_end_in_leaves_or_in_a_typed_error(data: bytes) -> None:
     try:
-        leaves = yaml.scan(data)
+        leaves = yaml_leaves.scan_yaml(data)
     except UnparsableSecrets as error:
         assert str(error).startswith("line ")
     else:
@@ -243,6 +243,6 @@ def test_what_a_spelling_means(text: str, expected: list[tuple[Path, Any]]) -> N
 )
 def test_what_does_not_parse_is_named_with_its_place_and_without_its_content(data: bytes, place: str) -> None:
     with pytest.raises(UnparsableSecrets) as raised:
-        yaml.scan(data)
+        yaml_leaves.scan_yaml(data)
     assert str(raised.value).startswith(place)
     assert "hunter2" not in str(raised.value)

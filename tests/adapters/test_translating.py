@@ -10,23 +10,23 @@ from typing import Any
 import pytest
 
 from lifeboat_adapters.contract import Installation
-from lifeboat_adapters.credentials import ForeignCredential, Translation
-from lifeboat_adapters.openclaw import paths as openclaw_paths
-from lifeboat_adapters.openclaw.restore import translating as to_openclaw
-from lifeboat_adapters.purposes import Purpose, Use, use_of
-from lifeboat_adapters.secrets.leaves import Path as Keys
-from lifeboat_adapters.zeroclaw import config, paths
-from lifeboat_adapters.zeroclaw.restore import translating as to_zeroclaw
+from lifeboat_adapters.credential_purposes import CredentialPurpose, CredentialUse, use_of_credential
+from lifeboat_adapters.credential_types import ForeignCredential, TranslatedCredentials
+from lifeboat_adapters.openclaw import openclaw_paths as openclaw_paths
+from lifeboat_adapters.openclaw.restore import translate_for_openclaw as to_openclaw
+from lifeboat_adapters.secrets.parsed_leaves import Path as Keys
+from lifeboat_adapters.zeroclaw import zeroclaw_config, zeroclaw_paths
+from lifeboat_adapters.zeroclaw.restore import translate_for_zeroclaw as to_zeroclaw
 
 KEY = "an-invented-value-0001"
 OPENCLAW = openclaw_paths.HOME
 CONFIG5 = f"{OPENCLAW}openclaw.json"
 STORE = f"{OPENCLAW}agents/main/agent/auth-profiles.json"
-TOML = f"{paths.HOME}config.toml"
-LOGINS = f"{paths.HOME}auth-profiles.json"
+TOML = f"{zeroclaw_paths.HOME}config.toml"
+LOGINS = f"{zeroclaw_paths.HOME}auth-profiles.json"
 
-ZEROCLAW = Installation("zeroclaw", Path("/w"), "ada", "Ada", state_dir=Path("/z"), layout=paths.CURRENT)
-EARLY = replace(ZEROCLAW, layout=paths.EARLY)
+ZEROCLAW = Installation("zeroclaw", Path("/w"), "ada", "Ada", state_dir=Path("/z"), layout=zeroclaw_paths.CURRENT)
+EARLY = replace(ZEROCLAW, layout=zeroclaw_paths.EARLY)
 OLD = Installation("openclaw", Path("/w"), "main", "Ada", state_dir=Path("/o"), layout="2026.2")
 NEW = replace(OLD, layout="2026.9", program=Path("/usr/bin/openclaw"))
 
@@ -60,21 +60,23 @@ def profile(id: str, kind: str = "api_key", path: str = STORE, **about: Any) -> 
     return credential(path, "profiles", id, "key", service=provider, credential_type=kind, label=label, **about)
 
 
-def zeroclaw(*credentials: ForeignCredential, installation: Installation = ZEROCLAW, state: Any = None) -> Translation:
-    return to_zeroclaw.translate(installation, credentials, state or State())
+def zeroclaw(
+    *credentials: ForeignCredential, installation: Installation = ZEROCLAW, state: Any = None
+) -> TranslatedCredentials:
+    return to_zeroclaw.translate_for_zeroclaw_config(installation, credentials, state or State())
 
 
-def openclaw(*credentials: ForeignCredential, installation: Installation = OLD) -> Translation:
-    return to_openclaw.translate(installation, credentials, State())
+def openclaw(*credentials: ForeignCredential, installation: Installation = OLD) -> TranslatedCredentials:
+    return to_openclaw.translate_for_openclaw_config(installation, credentials, State())
 
 
-def at(said: Translation, id: str = "one") -> Any:
+def at(said: TranslatedCredentials, id: str = "one") -> Any:
     """What stands at the place of a credential."""
     path, keys = said.places[id]
     data = said.files[path]
     if path.endswith(".env"):
         return dict(line.split("=", 1) for line in data.decode().splitlines())[str(keys[0])]
-    values: Any = config.parse(data) if path.endswith(".toml") else None
+    values: Any = zeroclaw_config.parse_zeroclaw_config(data) if path.endswith(".toml") else None
     if path.endswith(".jsonl"):
         values = [json.loads(line) for line in data.splitlines()]
     elif values is None:
@@ -87,37 +89,52 @@ def at(said: Translation, id: str = "one") -> Any:
 @pytest.mark.parametrize(
     ("given", "use"),
     [
-        (GROQ, Use(Purpose.PROVIDER, "groq")),
-        (credential(CONFIG5, "channels", "slack", "appToken"), Use(Purpose.CHANNEL, "slack", "default", "app_token")),
+        (GROQ, CredentialUse(CredentialPurpose.PROVIDER, "groq")),
+        (
+            credential(CONFIG5, "channels", "slack", "appToken"),
+            CredentialUse(CredentialPurpose.CHANNEL, "slack", "default", "app_token"),
+        ),
         (
             credential(CONFIG5, "channels", "telegram", "accounts", "work", "botToken"),
-            Use(Purpose.CHANNEL, "telegram", "work", "bot_token"),
+            CredentialUse(CredentialPurpose.CHANNEL, "telegram", "work", "bot_token"),
         ),
-        (credential(f"{OPENCLAW}.env", "OPENAI_API_KEY"), Use(Purpose.PROVIDER, "openai")),
-        (credential(f"{OPENCLAW}.env", "SLACK_BOT_TOKEN"), Use(Purpose.CHANNEL, "slack", "default", "bot_token")),
-        (credential(f"{OPENCLAW}.env", "WEATHER_API_KEY"), Use(Purpose.OTHER, "WEATHER_API_KEY")),
+        (credential(f"{OPENCLAW}.env", "OPENAI_API_KEY"), CredentialUse(CredentialPurpose.PROVIDER, "openai")),
+        (
+            credential(f"{OPENCLAW}.env", "SLACK_BOT_TOKEN"),
+            CredentialUse(CredentialPurpose.CHANNEL, "slack", "default", "bot_token"),
+        ),
+        (credential(f"{OPENCLAW}.env", "WEATHER_API_KEY"), CredentialUse(CredentialPurpose.OTHER, "WEATHER_API_KEY")),
         (
             GATEWAY,
-            Use(Purpose.GATEWAY, "openclaw-gateway"),
+            CredentialUse(CredentialPurpose.GATEWAY, "openclaw-gateway"),
         ),
-        (profile("anthropic:work"), Use(Purpose.PROVIDER, "anthropic", "work")),
-        (profile("anthropic:work", "session_token"), Use(Purpose.TOKEN, "anthropic", "work")),
-        (profile("openai:x", "oauth_token", members={"access": KEY}), Use(Purpose.LOGIN, "openai", "x")),
+        (profile("anthropic:work"), CredentialUse(CredentialPurpose.PROVIDER, "anthropic", "work")),
+        (profile("anthropic:work", "session_token"), CredentialUse(CredentialPurpose.TOKEN, "anthropic", "work")),
+        (
+            profile("openai:x", "oauth_token", members={"access": KEY}),
+            CredentialUse(CredentialPurpose.LOGIN, "openai", "x"),
+        ),
         (
             credential(TOML, "providers", "models", "anthropic", "default", "api_key"),
-            Use(Purpose.PROVIDER, "anthropic", "default"),
+            CredentialUse(CredentialPurpose.PROVIDER, "anthropic", "default"),
         ),
-        (credential(TOML, "api_key", service="openrouter"), Use(Purpose.PROVIDER, "openrouter")),
+        (credential(TOML, "api_key", service="openrouter"), CredentialUse(CredentialPurpose.PROVIDER, "openrouter")),
         (
             credential(TOML, "channels", "discord", "work", "bot_token"),
-            Use(Purpose.CHANNEL, "discord", "work", "bot_token"),
+            CredentialUse(CredentialPurpose.CHANNEL, "discord", "work", "bot_token"),
         ),
-        (credential(TOML, "channels_config", "irc", "password"), Use(Purpose.CHANNEL, "irc", "default", "password")),
-        (credential(TOML, "composio", "api_key", service="composio"), Use(Purpose.OTHER, "COMPOSIO_API_KEY")),
+        (
+            credential(TOML, "channels_config", "irc", "password"),
+            CredentialUse(CredentialPurpose.CHANNEL, "irc", "default", "password"),
+        ),
+        (
+            credential(TOML, "composio", "api_key", service="composio"),
+            CredentialUse(CredentialPurpose.OTHER, "COMPOSIO_API_KEY"),
+        ),
     ],
 )
-def test_the_place_of_a_credential_says_what_it_is_for(given: ForeignCredential, use: Use) -> None:
-    assert use_of(given) == use
+def test_the_place_of_a_credential_says_what_it_is_for(given: ForeignCredential, use: CredentialUse) -> None:
+    assert use_of_credential(given) == use
 
 
 @pytest.mark.parametrize(
@@ -156,13 +173,13 @@ def test_two_keys_of_a_provider_get_two_names() -> None:
 def test_a_provider_that_zeroclaw_does_not_know_keeps_its_address() -> None:
     state = State({CONFIG5: b'{"models": {"providers": {"meadow": {"baseUrl": "https://models.example.com"}}}}'})
     said = zeroclaw(profile("meadow:default"), state=state)
-    made = config.parse(said.files[TOML])["providers"]["models"]["custom"]["meadow"]
+    made = zeroclaw_config.parse_zeroclaw_config(said.files[TOML])["providers"]["models"]["custom"]["meadow"]
     assert made == {"api_key": KEY, "uri": "https://models.example.com"}
 
 
 def test_the_agent_listens_to_channels_that_came_with_it() -> None:
     said = zeroclaw(credential(CONFIG5, "channels", "telegram", "botToken"))
-    assert config.parse(said.files[TOML])["agents"]["ada"]["channels"] == ["telegram.default"]
+    assert zeroclaw_config.parse_zeroclaw_config(said.files[TOML])["agents"]["ada"]["channels"] == ["telegram.default"]
 
 
 def test_a_login_becomes_one() -> None:
@@ -203,7 +220,7 @@ def test_an_early_release_gets_one_key_and_channels_without_names() -> None:
         replace(credential(CONFIG5, "channels", "telegram", "botToken"), id="two"),
         installation=EARLY,
     )
-    assert config.parse(said.files[TOML]) == {
+    assert zeroclaw_config.parse_zeroclaw_config(said.files[TOML]) == {
         "default_provider": "openai",
         "api_key": KEY,
         "channels_config": {"telegram": {"bot_token": KEY}},
@@ -313,7 +330,7 @@ def test_there_and_back_every_provider_and_channel_has_its_name_again() -> None:
 
 
 def test_without_credentials_there_are_no_files() -> None:
-    assert zeroclaw() == openclaw() == Translation({}, {}, {})
+    assert zeroclaw() == openclaw() == TranslatedCredentials({}, {}, {})
 
 
 def test_a_newcomer_does_not_speak_through_the_channel_of_another_agent(tmp_path: Path) -> None:
@@ -321,6 +338,6 @@ def test_a_newcomer_does_not_speak_through_the_channel_of_another_agent(tmp_path
     file.write_text('schema_version = 3\n[agents.bob]\nchannels = ["telegram.default"]\n')
     there = replace(ZEROCLAW, state_dir=tmp_path, config=file)
     token = credential(CONFIG5, "channels", "telegram", "botToken", service="telegram", credential_type="oauth_token")
-    made = config.parse(zeroclaw(token, installation=there).files[TOML])
+    made = zeroclaw_config.parse_zeroclaw_config(zeroclaw(token, installation=there).files[TOML])
     assert made["channels"]["telegram"] == {"ada": {"bot_token": KEY}}
     assert made["agents"]["ada"]["channels"] == ["telegram.ada"]

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_adapters.zeroclaw.layers.aieos import from_aieos, to_aieos
-from lifeboat_adapters.zeroclaw.layers.aieos_merging import merged
-from lifeboat_adapters.zeroclaw.layers.aieos_text import rewritten
+from lifeboat_adapters.zeroclaw.layers.aieos_merging import merge_aieos
+from lifeboat_adapters.zeroclaw.layers.aieos_text import rewrite_aieos_text
 from support.adapters.zeroclaw_derived import NOVA, text_of
 
 # Documents in the shape of AIEOS, with rubbish in it ------------------------------------------------------------------
@@ -211,7 +211,7 @@ def edited(document: Any, change: Any) -> Any:
     before = from_aieos(document)
     now = copy.deepcopy(before)
     change(now)
-    return merged(document, before, now)
+    return merge_aieos(document, before, now)
 
 
 FLAT: dict[str, Any] = {
@@ -261,8 +261,8 @@ def test_changed_goals_are_read_again_in_their_order(goals: list[str]) -> None:
 @given(DOCUMENTS, DOCUMENTS)
 def test_a_merged_document_is_merged(document: Any, other: Any) -> None:
     before, now = from_aieos(document), from_aieos(other)
-    once = merged(document, before, now)
-    assert merged(once, from_aieos(once), from_aieos(once)) is once
+    once = merge_aieos(document, before, now)
+    assert merge_aieos(once, from_aieos(once), from_aieos(once)) is once
 
 
 # Text -----------------------------------------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ def test_the_text_around_a_changed_value_stays() -> None:
     text = '{\n    "a": ["x", "y"],   \n    "b": {"c": 1, "d": [1,2]},\n    "e": "é"\n}'
     document = json.loads(text)
     wanted = {**document, "b": {"c": 2, "d": [1, 2]}}
-    assert rewritten(text.encode(), document, wanted).decode() == text.replace('"c": 1', '"c": 2')
+    assert rewrite_aieos_text(text.encode(), document, wanted).decode() == text.replace('"c": 1', '"c": 2')
 
 
 CHANGED = st.dictionaries(st.text(max_size=3), ANY, max_size=4)
@@ -281,11 +281,11 @@ CHANGED = st.dictionaries(st.text(max_size=3), ANY, max_size=4)
 @given(CHANGED, CHANGED, st.sampled_from([None, 2, 4, "\t"]), st.booleans())
 def test_a_rewritten_text_is_json_that_says_what_is_wanted(before: Any, wanted: Any, indent: Any, ascii: bool) -> None:
     text = json.dumps(before, indent=indent, ensure_ascii=ascii).encode()
-    assert spelled(json.loads(rewritten(text, before, wanted))) == spelled(wanted)
+    assert spelled(json.loads(rewrite_aieos_text(text, before, wanted))) == spelled(wanted)
 
 
 def test_a_document_with_one_change_differs_in_its_lines() -> None:
     text = text_of(NOVA)
     wanted = edited(NOVA, lambda now: now["psychology"]["neural_matrix"].update(logic=0.1))
-    lines = rewritten(text.encode(), NOVA, wanted).decode().splitlines()
+    lines = rewrite_aieos_text(text.encode(), NOVA, wanted).decode().splitlines()
     assert [new for old, new in zip(text.splitlines(), lines, strict=True) if old != new] == ['      "logic": 0.1,']

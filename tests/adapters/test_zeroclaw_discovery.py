@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_adapters import registry
-from lifeboat_adapters.contract import FoundAgent
+from lifeboat_adapters import adapter_registry
+from lifeboat_adapters.contract import DiscoveredAgent
 from lifeboat_adapters.errors import NotAWorkspace, RuntimeConfigError
 from lifeboat_adapters.openclaw import ADAPTER as OPENCLAW
-from lifeboat_adapters.zeroclaw import ADAPTER, config, host
+from lifeboat_adapters.zeroclaw import ADAPTER, zeroclaw_config, zeroclaw_folders
 from support.adapters import openclaw_workspaces as workspaces
 from support.adapters.zeroclaw_installs import GENERATIONS, make_database, make_install
 
 EARLY, CURRENT = "0.5.9", "0.8.3"
 
 
-def aliases(found: list[FoundAgent]) -> list[str]:
+def aliases(found: list[DiscoveredAgent]) -> list[str]:
     return [agent.native_id for agent in found]
 
 
@@ -28,7 +28,7 @@ def listing(folder: Path) -> list[tuple[str, int]]:
 def test_the_agent_of_every_generation_is_found_in_the_default_home(tmp_path: Path, generation: str) -> None:
     made = make_install(tmp_path / ".zeroclaw", generation)
     (found,) = ADAPTER.discover({}, tmp_path)
-    assert found == FoundAgent("zeroclaw", "default", "Default", made.workspace(), made.home)
+    assert found == DiscoveredAgent("zeroclaw", "default", "Default", made.workspace(), made.home)
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
@@ -138,7 +138,7 @@ def test_data_beside_the_home_are_used_where_it_has_none(tmp_path: Path) -> None
     made = make_install(tmp_path / ".zeroclaw")
     shutil.move(made.data, tmp_path / "data")
     installed = ADAPTER.locate(made.workspace(), {}, tmp_path)
-    assert host.data_folder(installed) == tmp_path / "data"
+    assert zeroclaw_folders.data_folder(installed) == tmp_path / "data"
 
 
 # Layouts --------------------------------------------------------------------------------------------------------------
@@ -185,13 +185,13 @@ def test_a_folder_without_traces_is_no_workspace(tmp_path: Path) -> None:
 def test_a_broken_configuration_is_named_with_its_line(tmp_path: Path, data: bytes, said: str) -> None:
     (tmp_path / "config.toml").write_bytes(data)
     with pytest.raises(RuntimeConfigError, match=f"config.toml: .*{said}"):
-        config.read(tmp_path / "config.toml")
+        zeroclaw_config.read_zeroclaw_config(tmp_path / "config.toml")
 
 
 def test_an_enormous_configuration_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_bytes(b"#" * (20 << 20))
     with pytest.raises(RuntimeConfigError):
-        config.read(tmp_path / "config.toml")
+        zeroclaw_config.read_zeroclaw_config(tmp_path / "config.toml")
 
 
 @pytest.mark.parametrize("generation", [EARLY, CURRENT])
@@ -232,7 +232,7 @@ def test_tables_that_are_none_mean_nothing(tmp_path: Path, line: str) -> None:
     ],
 )
 def test_the_backend_of_an_agent_is_its_own_or_that_of_all(text: str, kind: str) -> None:
-    assert config.backend(config.parse(text.encode()), "default") == kind
+    assert zeroclaw_config.configured_backend(zeroclaw_config.parse_zeroclaw_config(text.encode()), "default") == kind
 
 
 # Which runtime --------------------------------------------------------------------------------------------------------
@@ -242,13 +242,13 @@ def test_the_backend_of_an_agent_is_its_own_or_that_of_all(text: str, kind: str)
 def test_a_workspace_of_zeroclaw_is_not_taken_for_one_of_openclaw(tmp_path: Path, generation: str) -> None:
     workspaces.make_state_dir(tmp_path / ".openclaw")
     made = make_install(tmp_path / ".zeroclaw", generation)
-    assert registry.recognise(made.workspace()) is ADAPTER
+    assert adapter_registry.recognise_workspace(made.workspace()) is ADAPTER
 
 
 def test_a_workspace_of_openclaw_is_not_taken_for_one_of_zeroclaw(tmp_path: Path) -> None:
     made = workspaces.make_state_dir(tmp_path / ".openclaw")
     make_install(tmp_path / ".zeroclaw", EARLY)
-    assert registry.recognise(made.workspace) is OPENCLAW
+    assert adapter_registry.recognise_workspace(made.workspace) is OPENCLAW
 
 
 def test_a_workspace_beside_both_homes_is_whose_home_names_it(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_a_workspace_beside_both_homes_is_whose_home_names_it(tmp_path: Path) ->
     den.mkdir()
     (den / "SOUL.md").write_text("# Soul\n")
     (den / "USER.md").write_text("# User\n")
-    assert registry.recognise(den) is OPENCLAW
+    assert adapter_registry.recognise_workspace(den) is OPENCLAW
     (tmp_path / ".openclaw/openclaw.json").write_text(f'{{"agents": {{"defaults": {{"workspace": "{den}"}}}}}}')
     assert OPENCLAW.recognises(den) == 2
 
@@ -266,7 +266,7 @@ def test_a_workspace_beside_both_homes_is_whose_home_names_it(tmp_path: Path) ->
 def test_a_lone_workspace_with_a_memory_database_is_zeroclaws(tmp_path: Path) -> None:
     (tmp_path / "SOUL.md").write_text("# Soul\n")
     make_database(tmp_path / "memory/brain.db", "0.1.5")
-    assert registry.recognise(tmp_path) is ADAPTER
+    assert adapter_registry.recognise_workspace(tmp_path) is ADAPTER
 
 
 def test_the_configuration_of_another_program_says_nothing(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from lifeboat_adapters.contract import Placement
 from lifeboat_adapters.zeroclaw import ADAPTER
-from lifeboat_adapters.zeroclaw.layers import identity as layer
+from lifeboat_adapters.zeroclaw.layers import zeroclaw_identity as layer
 from lifeboat_adapters.zeroclaw.layers.aieos import to_aieos
-from lifeboat_adapters.zeroclaw.layers.aieos_synthesis import made, text
-from lifeboat_adapters.zeroclaw.paths import HOME, RAW
+from lifeboat_adapters.zeroclaw.layers.aieos_synthesis import aieos_as_text, make_aieos
+from lifeboat_adapters.zeroclaw.zeroclaw_paths import HOME, RAW
 from support.adapters import openclaw_derived as openclaw
 from support.adapters import zeroclaw_derived as derived
 from support.adapters.zeroclaw_derived import CURRENT, NOVA, WITH_AIEOS, files, text_of
@@ -170,25 +170,25 @@ def test_deriving_twice_changes_nothing(config: str) -> None:
 
 def test_a_document_that_lifeboat_made_says_nothing_new() -> None:
     before = {"structured": {"names": {"primary": "Ada"}, "role": "pilot", "goals": ["fly"]}}
-    document = text(made(before)).decode()
+    document = aieos_as_text(make_aieos(before)).decode()
     assert identity({"identity.json": document}, WITH_AIEOS, before) == before
 
 
 def test_a_document_that_lifeboat_made_says_nothing_when_the_identity_has_changed_since() -> None:
     before = {"structured": {"names": {"primary": "Ada"}, "goals": ["fly"]}}
-    document = text(made(before)).decode()
+    document = aieos_as_text(make_aieos(before)).decode()
     now = {"structured": {"names": {"primary": "Vega"}, "goals": ["land"]}}
     assert identity({"identity.json": document}, WITH_AIEOS, now) == now
 
 
 def test_a_document_that_lifeboat_made_is_all_that_a_copy_knows() -> None:
-    document = text(made({"structured": {"names": {"primary": "Ada"}, "goals": ["fly"]}})).decode()
+    document = aieos_as_text(make_aieos({"structured": {"names": {"primary": "Ada"}, "goals": ["fly"]}})).decode()
     assert structured({"identity.json": document}, WITH_AIEOS)["goals"] == ["fly"]
 
 
 def test_a_document_that_lifeboat_made_and_somebody_edited_is_read() -> None:
     before = {"structured": {"names": {"primary": "Ada"}, "goals": ["fly"]}}
-    document = text(made(before)).decode().replace('"fly"', '"land"')
+    document = aieos_as_text(make_aieos(before)).decode().replace('"fly"', '"land"')
     assert identity({"identity.json": document}, WITH_AIEOS, before)["structured"]["goals"] == ["land"]
 
 
@@ -231,12 +231,12 @@ def test_a_document_is_state_of_the_runtime(name: str) -> None:
     [f"{RAW}SOUL.md", f"{RAW}BOOTSTRAP.md", f"{RAW}identity.json", "artifacts/nova.json", f"{HOME}config.toml"],
 )
 def test_the_identity_is_derived_again_when_one_of_its_files_changed(path: str) -> None:
-    assert layer.reads(path)
+    assert layer.is_read_for_zeroclaw_identity(path)
 
 
 @pytest.mark.parametrize("path", [f"{RAW}memory/2026-02-10.md", f"{RAW}USER.md", f"{HOME}auth-profiles.json"])
 def test_other_files_do_not_touch_the_identity(path: str) -> None:
-    assert not layer.reads(path)
+    assert not layer.is_read_for_zeroclaw_identity(path)
 
 
 def test_the_identity_fits_the_published_schema() -> None:

@@ -7,66 +7,68 @@ import pytest
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import RuntimeConfigError
-from lifeboat_adapters.zeroclaw import paths
-from lifeboat_adapters.zeroclaw.restore import installing
-from lifeboat_alf.testing import MemoryState, head
+from lifeboat_adapters.zeroclaw import zeroclaw_paths
+from lifeboat_adapters.zeroclaw.restore import zeroclaw_installation
+from lifeboat_alf.testing.sample_states import MemoryState, make_head
 from support.adapters import zeroclaw_installs as installs
 
 
 def named(name: str = "Ada", **hints: Any) -> MemoryState:
-    fields = {"adapter_hints": {paths.RUNTIME: hints}} if hints else {}
-    return MemoryState().set_head(agent={**head()["agent"], "name": name}, **fields)
+    fields = {"adapter_hints": {zeroclaw_paths.RUNTIME: hints}} if hints else {}
+    return MemoryState().set_head(agent={**make_head()["agent"], "name": name}, **fields)
 
 
 def install(home: Path, workspace: Path, state: MemoryState | None = None, version: str = "") -> Installation:
-    return installing.install_into(home, workspace, state or named(), {"PATH": ""}, home.parent, version)
+    return zeroclaw_installation.zeroclaw_install_into(
+        home, workspace, state or named(), {"PATH": ""}, home.parent, version
+    )
 
 
 # Where a home is ----------------------------------------------------------------------------------------------------
 
 
 def test_a_lone_workspace_gets_its_home_beside_it(tmp_path: Path) -> None:
-    assert installing.home_around(tmp_path / "ada") == tmp_path / ".zeroclaw"
+    assert zeroclaw_installation.home_around(tmp_path / "ada") == tmp_path / ".zeroclaw"
 
 
 def test_a_workspace_in_the_place_of_an_agent_gets_its_home_around_it(tmp_path: Path) -> None:
-    assert installing.home_around(tmp_path / "agents" / "ada" / "workspace") == tmp_path
+    assert zeroclaw_installation.home_around(tmp_path / "agents" / "ada" / "workspace") == tmp_path
 
 
 def test_a_workspace_in_the_place_of_the_only_agent_gets_its_home_around_it(tmp_path: Path) -> None:
-    assert installing.home_around(tmp_path / ".zeroclaw" / "workspace") == tmp_path / ".zeroclaw"
+    assert zeroclaw_installation.home_around(tmp_path / ".zeroclaw" / "workspace") == tmp_path / ".zeroclaw"
 
 
 def test_a_workspace_inside_a_home_of_several_agents_belongs_to_it(tmp_path: Path) -> None:
     made = installs.make_install(tmp_path / "home")
-    assert installing.home_around(made.home / "another") == made.home
+    assert zeroclaw_installation.home_around(made.home / "another") == made.home
 
 
 def test_a_home_of_one_agent_takes_no_second(tmp_path: Path) -> None:
     made = installs.make_install(tmp_path / "home", "0.5.9")
-    assert installing.home_around(made.home / "another") == made.home / ".zeroclaw"
+    assert zeroclaw_installation.home_around(made.home / "another") == made.home / ".zeroclaw"
 
 
 def test_a_configuration_of_another_program_is_no_home(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text('title = "a web site"\n')
-    assert installing.home_around(tmp_path / "ada") == tmp_path / ".zeroclaw"
+    assert zeroclaw_installation.home_around(tmp_path / "ada") == tmp_path / ".zeroclaw"
 
 
 # The layout ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_new_home_has_the_current_layout(tmp_path: Path) -> None:
-    assert install(tmp_path / ".zeroclaw", tmp_path / "ada").layout == paths.CURRENT
+    assert install(tmp_path / ".zeroclaw", tmp_path / "ada").layout == zeroclaw_paths.CURRENT
 
 
 @pytest.mark.parametrize(
     ("said", "layout"),
     [
-        ("zeroclaw 0.7.5", paths.EARLY),
-        ("zeroclaw 0.8.0-beta-1", paths.CURRENT),
-        ("zeroclaw 0.10.0", paths.CURRENT),
-        ("zeroclaw 1.0.0", paths.CURRENT),
-        ("no version at all", paths.CURRENT),
+        ("zeroclaw 0.7.5", zeroclaw_paths.EARLY),
+        ("zeroclaw 0.8.0-beta-1", zeroclaw_paths.CURRENT),
+        ("zeroclaw 0.10.0", zeroclaw_paths.CURRENT),
+        ("zeroclaw 1.0.0", zeroclaw_paths.CURRENT),
+        ("no version at all", zeroclaw_paths.CURRENT),
     ],
 )
 def test_a_new_home_is_laid_out_for_the_program(tmp_path: Path, said: str, layout: str) -> None:
@@ -74,15 +76,18 @@ def test_a_new_home_is_laid_out_for_the_program(tmp_path: Path, said: str, layou
 
 
 def test_a_new_home_without_a_program_is_laid_out_as_in_the_archive(tmp_path: Path) -> None:
-    early = named().put(f"{paths.HOME}config.toml", b'default_provider = "anthropic"\n')
-    assert install(tmp_path / ".zeroclaw", tmp_path / "ada", early).layout == paths.EARLY
+    early = named().put(f"{zeroclaw_paths.HOME}config.toml", b'default_provider = "anthropic"\n')
+    assert install(tmp_path / ".zeroclaw", tmp_path / "ada", early).layout == zeroclaw_paths.EARLY
 
 
 @pytest.mark.parametrize("generation", installs.GENERATIONS)
 def test_a_home_that_is_there_keeps_its_layout(tmp_path: Path, generation: str) -> None:
     made = installs.make_install(tmp_path / "home", generation)
     found = install(made.home, made.workspace(), version="zeroclaw 0.8.4")
-    assert (found.layout, found.native_id) == (paths.EARLY if made.is_early else paths.CURRENT, "default")
+    assert (found.layout, found.native_id) == (
+        zeroclaw_paths.EARLY if made.is_early else zeroclaw_paths.CURRENT,
+        "default",
+    )
 
 
 def test_a_configuration_that_cannot_be_read_is_named(tmp_path: Path) -> None:
@@ -93,12 +98,12 @@ def test_a_configuration_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_there", [False, True])
 def test_a_workspace_in_the_place_of_an_agent_says_the_layout(tmp_path: Path, is_there: bool) -> None:
-    early = named().put(f"{paths.HOME}config.toml", b'default_provider = "anthropic"\n')
+    early = named().put(f"{zeroclaw_paths.HOME}config.toml", b'default_provider = "anthropic"\n')
     workspace = tmp_path / "agents" / "scout" / "workspace"
     if is_there:
         workspace.mkdir(parents=True)
     found = install(tmp_path, workspace, early, version="zeroclaw 0.7.5")
-    assert (found.layout, found.native_id) == (paths.CURRENT, "scout")
+    assert (found.layout, found.native_id) == (zeroclaw_paths.CURRENT, "scout")
 
 
 # The alias ----------------------------------------------------------------------------------------------------------
@@ -145,24 +150,26 @@ def test_an_alias_of_a_folder_that_nobody_configured_is_not_taken(tmp_path: Path
 
 # Files --------------------------------------------------------------------------------------------------------------
 
-SKILLS = (f"{paths.RAW}skills/tea/SKILL.md", f"{paths.HOME}shared/skills/tea/SKILL.md")
+SKILLS = (f"{zeroclaw_paths.RAW}skills/tea/SKILL.md", f"{zeroclaw_paths.HOME}shared/skills/tea/SKILL.md")
 
 
-@pytest.mark.parametrize(("layout", "expected"), [(paths.EARLY, SKILLS[0]), (paths.CURRENT, SKILLS[1])])
+@pytest.mark.parametrize(
+    ("layout", "expected"), [(zeroclaw_paths.EARLY, SKILLS[0]), (zeroclaw_paths.CURRENT, SKILLS[1])]
+)
 @pytest.mark.parametrize("path", SKILLS)
 def test_skills_stand_where_the_layout_has_them(tmp_path: Path, layout: str, expected: str, path: str) -> None:
-    found = Installation(paths.RUNTIME, tmp_path, "default", "Ada", state_dir=tmp_path, layout=layout)
-    assert installing.native_path(found, path) == expected
+    found = Installation(zeroclaw_paths.RUNTIME, tmp_path, "default", "Ada", state_dir=tmp_path, layout=layout)
+    assert zeroclaw_installation.native_path(found, path) == expected
 
 
 @pytest.mark.parametrize(
     ("path", "name"),
     [
         (SKILLS[0], "shared/skills/tea/SKILL.md"),
-        (f"{paths.HOME}auth-profiles.json", "auth-profiles.json"),
-        (f"{paths.RAW}SOUL.md", None),
-        (paths.CRON_JOBS, None),
+        (f"{zeroclaw_paths.HOME}auth-profiles.json", "auth-profiles.json"),
+        (f"{zeroclaw_paths.RAW}SOUL.md", None),
+        (zeroclaw_paths.CRON_JOBS, None),
     ],
 )
 def test_a_file_of_the_home_has_a_name_in_it(tmp_path: Path, path: str, name: str | None) -> None:
-    assert installing.home_name(install(tmp_path, tmp_path / "w"), path) == name
+    assert zeroclaw_installation.zeroclaw_home_name(install(tmp_path, tmp_path / "w"), path) == name

@@ -1,4 +1,5 @@
-"""`config.toml` and `auth-profiles.json` of an archive merged into an installation's. Every key is invented."""
+"""`zeroclaw_config.toml` and `auth-profiles.json` of an archive merged into an installation's. Every key is
+invented."""
 
 from __future__ import annotations
 
@@ -11,18 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.contract import Merged
-from lifeboat_adapters.merging import KEPT, Change
-from lifeboat_adapters.zeroclaw import config, paths
-from lifeboat_adapters.zeroclaw.credentials import codec
-from lifeboat_adapters.zeroclaw.restore import config_merging, toml_text
-from lifeboat_adapters.zeroclaw.restore.config_merging import Place
-from lifeboat_adapters.zeroclaw.restore.translated import RETIRED
+from lifeboat_adapters.additive_merging import KEPT, ValueChange
+from lifeboat_adapters.contract import MergedHomeFile
+from lifeboat_adapters.zeroclaw import zeroclaw_config, zeroclaw_paths
+from lifeboat_adapters.zeroclaw.credentials import secret_encryption
+from lifeboat_adapters.zeroclaw.restore import toml_editing, zeroclaw_config_merging
+from lifeboat_adapters.zeroclaw.restore.converted_config import RETIRED
+from lifeboat_adapters.zeroclaw.restore.zeroclaw_config_merging import ZeroClawMergeTarget
 
 NOW = "2026-11-20T12:00:00.000Z"
 HOME = Path("/nowhere/.zeroclaw")
-HERE = Place(paths.CURRENT, "default", HOME / "agents/default/workspace", HOME)
-EARLY = Place(paths.EARLY, "default", HOME / "workspace", HOME)
+HERE = ZeroClawMergeTarget(zeroclaw_paths.CURRENT, "default", HOME / "agents/default/workspace", HOME)
+EARLY = ZeroClawMergeTarget(zeroclaw_paths.EARLY, "default", HOME / "workspace", HOME)
 
 V3 = """# written by hand
 schema_version = 3
@@ -75,13 +76,15 @@ url = "http://127.0.0.1:6333"
 """
 
 
-def merged(found: str | None, wanted: str, place: Place = HERE, left_out: dict[Any, str] | None = None) -> Merged:
+def merged(
+    found: str | None, wanted: str, place: ZeroClawMergeTarget = HERE, left_out: dict[Any, str] | None = None
+) -> MergedHomeFile:
     data = None if found is None else found.encode()
-    return config_merging.merge_config(data, wanted.encode(), place, left_out or {})
+    return zeroclaw_config_merging.merge_zeroclaw_config(data, wanted.encode(), place, left_out or {})
 
 
-def values(result: Merged) -> dict[str, Any]:
-    return config.parse(result.data)
+def values(result: MergedHomeFile) -> dict[str, Any]:
+    return zeroclaw_config.parse_zeroclaw_config(result.data)
 
 
 def test_a_configuration_that_is_not_there_is_taken_over_byte_for_byte() -> None:
@@ -93,8 +96,11 @@ def test_an_early_configuration_in_an_early_layout_is_taken_over_byte_for_byte()
 
 
 def test_an_agent_that_lives_elsewhere_is_found_there() -> None:
-    place = Place(paths.CURRENT, "default", Path("/nowhere/ada"), HOME)
-    assert config.text(values(merged(None, V3, place)), "agents", "default", "workspace", "path") == "/nowhere/ada"
+    place = ZeroClawMergeTarget(zeroclaw_paths.CURRENT, "default", Path("/nowhere/ada"), HOME)
+    assert (
+        zeroclaw_config.get_nested_text(values(merged(None, V3, place)), "agents", "default", "workspace", "path")
+        == "/nowhere/ada"
+    )
 
 
 def test_the_folder_of_another_machine_is_not_taken_over() -> None:
@@ -126,14 +132,14 @@ def test_what_is_missing_is_added_with_the_comments_of_what_is_there() -> None:
 
 
 def test_a_second_agent_joins_the_first() -> None:
-    place = Place(paths.CURRENT, "ada", HOME / "agents/ada/workspace", HOME)
+    place = ZeroClawMergeTarget(zeroclaw_paths.CURRENT, "ada", HOME / "agents/ada/workspace", HOME)
     found = V3.replace("agents.default", "agents.bob")
     result = values(merged(found, V3, place))
     assert set(result["agents"]) == {"bob", "ada"}
 
 
 def test_a_renamed_agent_is_taken_over_under_its_new_name() -> None:
-    place = Place(paths.CURRENT, "ada", HOME / "agents/ada/workspace", HOME)
+    place = ZeroClawMergeTarget(zeroclaw_paths.CURRENT, "ada", HOME / "agents/ada/workspace", HOME)
     result = merged(None, V3, place)
     assert values(result)["agents"] == {"ada": {"enabled": True, "model_provider": "anthropic.default"}}
     assert result.reason(("agents", "default", "enabled")) is None
@@ -149,9 +155,11 @@ def test_left_out_paths_are_not_added() -> None:
 def test_a_value_that_is_only_encrypted_anew_is_the_same(tmp_path: Path) -> None:
     key = bytes(range(32))
     (tmp_path / ".secret_key").write_text(key.hex())
-    one, other = (f'schema_version = 3\n[a]\ntoken = "{codec.encrypt("invented", key)}"\n' for _ in range(2))
-    same = config_merging._same_for(tmp_path)
-    result = config_merging.merge_config(one.encode(), other.encode(), HERE, {}, same)
+    one, other = (
+        f'schema_version = 3\n[a]\ntoken = "{secret_encryption.encrypt_secret("invented", key)}"\n' for _ in range(2)
+    )
+    same = zeroclaw_config_merging._same_for(tmp_path)
+    result = zeroclaw_config_merging.merge_zeroclaw_config(one.encode(), other.encode(), HERE, {}, same)
     assert (result.data, result.reason(("a", "token"))) == (one.encode(), None)
 
 
@@ -278,7 +286,7 @@ def test_odd_shapes_are_carried_or_named(wanted: str) -> None:
 
 def test_a_merge_into_the_result_changes_nothing() -> None:
     once = merged(None, V1).data
-    assert config_merging.merge_config(once, V1.encode(), HERE, {}).data == once
+    assert zeroclaw_config_merging.merge_zeroclaw_config(once, V1.encode(), HERE, {}).data == once
 
 
 NAMES = st.text("ab.-é", min_size=1, max_size=3)
@@ -291,13 +299,13 @@ TABLES = st.recursive(
 
 @given(st.dictionaries(NAMES, TABLES, max_size=3), NAMES, TABLES)
 def test_a_change_of_a_text_changes_that_value_and_no_other(before: dict[str, Any], key: str, value: Any) -> None:
-    changed = toml_text.change(toml_text.written(before), [Change((key,), value)])
-    assert config.parse(changed.data) == before | {key: value}
+    changed = toml_editing.edit_toml(toml_editing.format_toml(before), [ValueChange((key,), value)])
+    assert zeroclaw_config.parse_zeroclaw_config(changed.data) == before | {key: value}
 
 
 def test_a_value_that_goes_leaves_the_comments_around_it() -> None:
     text = b"a = 1  # one\n# between\nb = 2  # two\n"
-    assert toml_text.change(text, [Change(("a",), remove=True)]).data == b"# between\nb = 2  # two\n"
+    assert toml_editing.edit_toml(text, [ValueChange(("a",), remove=True)]).data == b"# between\nb = 2  # two\n"
 
 
 def profile(**about: Any) -> dict[str, Any]:
@@ -311,43 +319,49 @@ def logins(**about: dict[str, Any]) -> bytes:
 
 def test_logins_that_are_not_there_are_taken_over_byte_for_byte() -> None:
     wanted = logins(openai__work=profile())
-    assert config_merging.merge_profiles(None, wanted, {}, NOW).data == wanted
+    assert zeroclaw_config_merging.merge_zeroclaw_profiles(None, wanted, {}, NOW).data == wanted
 
 
 def test_a_login_that_is_usable_stays() -> None:
     found = logins(openai__work=profile(refresh_token="enc2:11"))
-    result = config_merging.merge_profiles(found, logins(openai__work=profile()), {}, NOW)
+    result = zeroclaw_config_merging.merge_zeroclaw_profiles(found, logins(openai__work=profile()), {}, NOW)
     assert (result.data, result.reason(("profiles", "openai:work"))) == (found, KEPT)
 
 
 def test_a_login_that_expired_is_replaced() -> None:
     found = logins(openai__work=profile(expires_at="2026-11-19T00:00:00Z"))
-    result = config_merging.merge_profiles(found, logins(openai__work=profile(access_token="enc2:22")), {}, NOW)
+    result = zeroclaw_config_merging.merge_zeroclaw_profiles(
+        found, logins(openai__work=profile(access_token="enc2:22")), {}, NOW
+    )
     assert json.loads(result.data)["profiles"]["openai:work"]["access_token"] == "enc2:22"
 
 
 def test_a_login_with_a_token_that_stays_out_stays_out_whole() -> None:
     left_out: dict[Any, str] = {("profiles", "openai:work", "access_token"): "locked"}
-    result = config_merging.merge_profiles(None, logins(openai__work=profile(), groq__x=profile()), left_out, NOW)
+    result = zeroclaw_config_merging.merge_zeroclaw_profiles(
+        None, logins(openai__work=profile(), groq__x=profile()), left_out, NOW
+    )
     assert list(json.loads(result.data)["profiles"]) == ["groq:x"]
     assert result.reason(("profiles", "openai:work", "access_token")) == "locked"
 
 
 def test_a_login_joins_others() -> None:
-    result = config_merging.merge_profiles(logins(groq__x=profile()), logins(openai__work=profile()), {}, NOW)
+    result = zeroclaw_config_merging.merge_zeroclaw_profiles(
+        logins(groq__x=profile()), logins(openai__work=profile()), {}, NOW
+    )
     assert set(json.loads(result.data)["profiles"]) == {"groq:x", "openai:work"}
 
 
 @pytest.mark.parametrize("wanted", [b"", b"[]", b"{", b"\xff"])
 def test_logins_that_do_not_parse_are_not_merged(wanted: bytes) -> None:
     with pytest.raises(ValueError):
-        config_merging.merge_profiles(None, wanted, {}, NOW)
+        zeroclaw_config_merging.merge_zeroclaw_profiles(None, wanted, {}, NOW)
 
 
 def test_places_of_cuts_are_told() -> None:
     data = b'[providers.models.openai.default]\napi_key = "{{cut}}"\n# {{cut}}\n'
     offsets = [data.index(b'"{{'), data.index(b"# {{")]
-    assert config_merging.secret_places(f"{paths.HOME}config.toml", data, offsets) == [
+    assert zeroclaw_config_merging.zeroclaw_secret_places(f"{zeroclaw_paths.HOME}config.toml", data, offsets) == [
         ("providers", "models", "openai", "default", "api_key"),
         (),
     ]
@@ -399,7 +413,7 @@ def _secrets(value: Any, path: tuple[str | int, ...] = ()) -> dict[str, tuple[st
 
 def test_every_secret_of_an_early_configuration_moves_or_is_named() -> None:
     result = merged(None, RICH)
-    there, wanted = _secrets(values(result)), _secrets(config.parse(RICH.encode()))
+    there, wanted = _secrets(values(result)), _secrets(zeroclaw_config.parse_zeroclaw_config(RICH.encode()))
     lost = {text for text, path in wanted.items() if text not in there and not result.reason(path)}
     wrong = {text for text, path in wanted.items() if text in there and result.reason(path)}
     assert (lost, wrong) == (set(), set())
@@ -407,21 +421,23 @@ def test_every_secret_of_an_early_configuration_moves_or_is_named() -> None:
 
 def test_what_moves_is_most_of_it() -> None:
     result = merged(None, RICH)
-    wanted = _secrets(config.parse(RICH.encode()))
+    wanted = _secrets(zeroclaw_config.parse_zeroclaw_config(RICH.encode()))
     assert {text for text, path in wanted.items() if result.reason(path)} == {"secret-11", "secret-13", "secret-22"}
 
 
 @pytest.mark.parametrize("number", range(14))
 def test_whatever_stays_out_of_an_early_configuration_stays_out(number: int) -> None:
     text, path = next(
-        each for each in _secrets(config.parse(RICH.encode())).items() if f"secret-{number:02}" in each[0]
+        each
+        for each in _secrets(zeroclaw_config.parse_zeroclaw_config(RICH.encode())).items()
+        if f"secret-{number:02}" in each[0]
     )
     assert text not in _secrets(values(merged(None, RICH, left_out={path: "bound"})))
 
 
 def test_a_new_table_stands_apart_and_comments_stay() -> None:
     before = b"# of the harbour\na = 1  # one\n\n[b]\nc = 2  # two\n"
-    changed = toml_text.change(before, [Change(("d", "e"), 3), Change(("b", "f", "g"), 4)])
+    changed = toml_editing.edit_toml(before, [ValueChange(("d", "e"), 3), ValueChange(("b", "f", "g"), 4)])
     text = changed.data.decode()
     assert not changed.rewritten
     for header in ("[d]", "[b.f]"):
@@ -432,5 +448,5 @@ def test_a_new_table_stands_apart_and_comments_stay() -> None:
 
 def test_lines_that_look_like_tables_are_left_alone_in_texts() -> None:
     before = b'a = """\nx\n[y]\n"""\n'
-    changed = toml_text.change(before, [Change(("b",), "x\n[z]\n")])
+    changed = toml_editing.edit_toml(before, [ValueChange(("b",), "x\n[z]\n")])
     assert tomllib.loads(changed.data.decode()) == {"a": "x\n[y]\n", "b": "x\n[z]\n"}

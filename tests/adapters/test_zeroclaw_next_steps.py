@@ -7,7 +7,7 @@ import pytest
 
 from lifeboat_adapters.contract import NextStep
 from lifeboat_adapters.zeroclaw import ADAPTER
-from lifeboat_alf.testing import MemoryState
+from lifeboat_alf.testing.sample_states import MemoryState
 from support.adapters import zeroclaw_installs as installs
 from support.adapters import zeroclaw_restores as restores
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_adapters.contract import Placement
-from lifeboat_adapters.zeroclaw import ADAPTER, placement
+from lifeboat_adapters.zeroclaw import ADAPTER, zeroclaw_placement
 from support.adapters.zeroclaw_installs import make_install
 from support.core.zeroclaw_protected import ProtectedClaw
 
@@ -21,7 +21,7 @@ RAW, HOME = "raw/zeroclaw/", "raw/zeroclaw-home/"
     ],
 )
 def test_what_the_runtime_reads_and_writes_is_its_state(path: str) -> None:
-    assert placement.place(RAW + path, is_folder=False) is Placement.MANAGED
+    assert zeroclaw_placement.place_zeroclaw_path(RAW + path, is_folder=False) is Placement.MANAGED
 
 
 @pytest.mark.parametrize(
@@ -32,8 +32,8 @@ def test_what_the_runtime_reads_and_writes_is_its_state(path: str) -> None:
     ],
 )
 def test_everything_else_is_an_artifact(path: str) -> None:
-    assert placement.place(RAW + path, is_folder=False) is Placement.ARTIFACT
-    assert placement.place("artifacts/" + path, is_folder=False) is Placement.ARTIFACT
+    assert zeroclaw_placement.place_zeroclaw_path(RAW + path, is_folder=False) is Placement.ARTIFACT
+    assert zeroclaw_placement.place_zeroclaw_path("artifacts/" + path, is_folder=False) is Placement.ARTIFACT
 
 
 @pytest.mark.parametrize(
@@ -59,13 +59,13 @@ def test_everything_else_is_an_artifact(path: str) -> None:
     ],
 )
 def test_what_is_left_out_of_a_workspace_says_why(path: str, said: str) -> None:
-    assert placement.place(RAW + path, is_folder=False) is Placement.EXCLUDED
-    assert said in (placement.exclusion(RAW + path, is_folder=False) or "")
+    assert zeroclaw_placement.place_zeroclaw_path(RAW + path, is_folder=False) is Placement.EXCLUDED
+    assert said in (zeroclaw_placement.zeroclaw_exclusion_reason(RAW + path, is_folder=False) or "")
 
 
 @pytest.mark.parametrize("path", ["memory/migrations", "delegate_results", "backups/backup-20260301", "node_modules"])
 def test_folders_of_what_happened_here_are_not_entered(path: str) -> None:
-    assert placement.place(RAW + path, is_folder=True) is Placement.EXCLUDED
+    assert zeroclaw_placement.place_zeroclaw_path(RAW + path, is_folder=True) is Placement.EXCLUDED
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_folders_of_what_happened_here_are_not_entered(path: str) -> None:
     ],
 )
 def test_what_is_taken_from_the_home_is_state(path: str) -> None:
-    assert placement.place(HOME + path, is_folder=False) is Placement.MANAGED
+    assert zeroclaw_placement.place_zeroclaw_path(HOME + path, is_folder=False) is Placement.MANAGED
 
 
 @pytest.mark.parametrize(
@@ -88,17 +88,17 @@ def test_what_is_taken_from_the_home_is_state(path: str) -> None:
     ],
 )
 def test_nothing_else_is_taken_from_the_home(path: str) -> None:
-    assert placement.place(HOME + path, is_folder=False) is Placement.EXCLUDED
+    assert zeroclaw_placement.place_zeroclaw_path(HOME + path, is_folder=False) is Placement.EXCLUDED
 
 
 @pytest.mark.parametrize("folder", ["data", "agents", "logs", "plugins", "backup-1", "workspace"])
 def test_folders_of_the_home_in_which_nothing_is_wanted_are_not_entered(folder: str) -> None:
-    assert placement.place(HOME + folder, is_folder=True) is Placement.EXCLUDED
+    assert zeroclaw_placement.place_zeroclaw_path(HOME + folder, is_folder=True) is Placement.EXCLUDED
 
 
 @pytest.mark.parametrize("folder", ["shared", "shared/skills", "shared/skills/a/b", "playbooks", "db"])
 def test_folders_in_which_something_may_be_wanted_are_entered(folder: str) -> None:
-    assert placement.place(HOME + folder, is_folder=True) is not Placement.EXCLUDED
+    assert zeroclaw_placement.place_zeroclaw_path(HOME + folder, is_folder=True) is not Placement.EXCLUDED
 
 
 @pytest.mark.parametrize("generation", ["0.5.9", "0.8.3"])
@@ -108,7 +108,7 @@ def test_every_file_that_a_home_is_asked_for_is_kept(tmp_path: Path, generation:
     assert home.only is not None and "config.toml" in home.only
     for pattern in home.only:
         path = HOME + pattern.replace("**", "a/SKILL.md")
-        assert placement.exclusion(path, is_folder=False) is None
+        assert zeroclaw_placement.zeroclaw_exclusion_reason(path, is_folder=False) is None
         assert not fnmatchcase(".secret_key", pattern)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lifeboat_adapters.persona import synthesis
+from lifeboat_adapters.persona import prose_synthesis
 from support.adapters import openclaw_derived as openclaw
 from support.adapters import openclaw_workspaces as workspaces
 from support.adapters import zeroclaw_derived as derived
@@ -43,7 +43,7 @@ def test_a_line_that_is_taken_out_here_is_gone_from_a_profile_of_another_runtime
 def test_a_user_md_that_lifeboat_made_and_somebody_edited_says_what_is_gone() -> None:
     profile = {"structured": {"name": "Mira", "timezone": "Europe/Oslo", "custom_fields": {"pronouns": "she"}}}
     before = {"principals": [{"principal_type": "human", "agent_id": None, "profile": profile}]}
-    made = synthesis.user_profile(profile)
+    made = prose_synthesis.compose_user_profile(profile)
     assert principals(made, before) == before
     (one,) = principals(made.replace("- **Pronouns:** she\n", ""), before)["principals"]
     assert one["profile"]["structured"] == {"name": "Mira", "timezone": "Europe/Oslo"}

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from lifeboat_adapters.openclaw import ADAPTER as OPENCLAW
-from lifeboat_adapters.persona import synthesis
+from lifeboat_adapters.persona import prose_synthesis
 from lifeboat_adapters.zeroclaw.layers import aieos_synthesis
-from lifeboat_adapters.zeroclaw.paths import HOME, RAW
-from lifeboat_adapters.zeroclaw.rendering import render
-from lifeboat_alf import testing
-from lifeboat_alf.testing import MemoryState
+from lifeboat_adapters.zeroclaw.zeroclaw_paths import HOME, RAW
+from lifeboat_adapters.zeroclaw.zeroclaw_rendering import render_zeroclaw_files
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import MemoryState
 from support.adapters import openclaw_derived as openclaw
 from support.adapters import openclaw_workspaces as workspaces
 from support.adapters import zeroclaw_derived as derived
@@ -39,7 +39,7 @@ def state_of(captured: FileMap | None = None, identity: Any = None, user: Any = 
 
 
 def written(state: MemoryState) -> dict[str, str]:
-    return {made.path: made.data.decode() for made in render(state)}
+    return {made.path: made.data.decode() for made in render_zeroclaw_files(state)}
 
 
 def config_in(state: MemoryState) -> Any:
@@ -81,7 +81,7 @@ def test_an_agent_without_prose_gets_a_document_that_is_marked_and_configured() 
     assert document["identity"]["names"] == {"first": "Ada"}
     assert document["motivations"] == {"goals": {"long_term": ["fly"]}}
     assert document["history"] == {"occupation": "pilot"}
-    assert aieos_synthesis.is_own(document)
+    assert aieos_synthesis.is_unedited_aieos(document)
     assert config_in(state)["agents"]["ada"]["identity"] == {"format": "aieos", "aieos_path": "identity.json"}
     assert f"{RAW}SOUL.md" not in found
 
@@ -98,7 +98,7 @@ def test_a_roster_has_no_place_in_a_document_and_is_told_in_agents_md() -> None:
 
 
 def test_memories_are_rows_and_no_files() -> None:
-    state = state_of(None, {"prose": {"soul": "# S\n"}}).add_all([testing.record("fact")])
+    state = state_of(None, {"prose": {"soul": "# S\n"}}).add_all([sample_states.make_record("fact")])
     assert set(written(state)) == {f"{RAW}SOUL.md", CONFIG}
 
 
@@ -212,16 +212,16 @@ def test_a_document_that_cannot_be_read_is_left_alone() -> None:
 
 def test_a_document_that_was_made_follows_its_identity() -> None:
     identity = {"structured": {"names": {"primary": "Ada"}, "goals": ["fly"]}}
-    found, _ = captured({"identity.json": aieos_synthesis.text(aieos_synthesis.made(identity)).decode()})
+    found, _ = captured({"identity.json": aieos_synthesis.aieos_as_text(aieos_synthesis.make_aieos(identity)).decode()})
     identity["structured"]["goals"] = ["land"]
     (text,) = written(state_of(found, identity, **hinted())).values()
-    assert aieos_synthesis.is_own(json.loads(text))
+    assert aieos_synthesis.is_unedited_aieos(json.loads(text))
     assert json.loads(text)["motivations"]["goals"]["long_term"] == ["land"]
 
 
 def test_memories_of_an_agent_that_keeps_markdown_are_written_there() -> None:
     found, identity = captured({"SOUL.md": "# S\n"}, f'{CURRENT}\n[agents.ada.memory]\nbackend = "markdown"\n')
-    state = state_of(found, identity, **hinted()).add_all([testing.record("fact")])
+    state = state_of(found, identity, **hinted()).add_all([sample_states.make_record("fact")])
     assert "fact" in written(state)[f"{RAW}memory/default.md"]
 
 
@@ -237,7 +237,7 @@ def in_openclaw(found: FileMap, identity: Any) -> FileMap:
 def test_an_agent_with_a_document_only_is_recognisable_in_openclaw() -> None:
     there = in_openclaw(*captured({"identity.json": text_of(NOVA)}))
     texts = {name: there.files[f"raw/openclaw/{name}"].decode() for name in ("SOUL.md", "IDENTITY.md")}
-    assert all(text.startswith(synthesis.MARK) for text in texts.values())
+    assert all(text.startswith(prose_synthesis.MARK) for text in texts.values())
     for words in ("Nova", "ENTP", "Neutral Good", "Bergen", "lighthouse", "tide waits for nobody", "openness"):
         assert words in texts["SOUL.md"]
 
@@ -277,7 +277,7 @@ PROSE = {"SOUL.md": workspaces.SOUL, "IDENTITY.md": workspaces.IDENTITY, "AGENTS
 def test_prose_that_goes_to_zeroclaw_and_back_is_the_same() -> None:
     here = FileMap({f"raw/openclaw/{name}": text.encode() for name, text in PROSE.items()})
     identity = openclaw.derive("identity", here)
-    made = {item.path: item.data for item in render(state_of(here, identity))}
+    made = {item.path: item.data for item in render_zeroclaw_files(state_of(here, identity))}
     there = FileMap({**here.files, **made})
     assert derived.derive("identity", there, identity) == identity
     assert list(OPENCLAW.render(state_of(there, identity))) == []
@@ -286,7 +286,7 @@ def test_prose_that_goes_to_zeroclaw_and_back_is_the_same() -> None:
 def test_an_edit_of_prose_in_zeroclaw_comes_back_as_just_that() -> None:
     here = FileMap({f"raw/openclaw/{name}": text.encode() for name, text in PROSE.items()})
     identity = openclaw.derive("identity", here)
-    made = {item.path: item.data for item in render(state_of(here, identity))}
+    made = {item.path: item.data for item in render_zeroclaw_files(state_of(here, identity))}
     there = FileMap({**here.files, **made})
     edited_text = workspaces.IDENTITY.replace("Operations assistant", "Chief assistant")
     there.files[f"{RAW}IDENTITY.md"] = edited_text.encode()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.contract import Installation, Row
+from lifeboat_adapters.contract import Installation, RuntimeRow
 from lifeboat_adapters.errors import DatabaseAbsent, RuntimeConfigError, RuntimeDatabaseError
 from lifeboat_adapters.memory_stores import MemoryTable
 from lifeboat_adapters.zeroclaw import ADAPTER
@@ -33,11 +33,11 @@ def located(made: Install, alias: str = "default") -> Installation:
     return ADAPTER.locate(made.workspace(alias), {}, made.home.parent)
 
 
-def rows(made: Install, alias: str = "default", **options: bool) -> list[Row]:
+def rows(made: Install, alias: str = "default", **options: bool) -> list[RuntimeRow]:
     return list(ADAPTER.rows(located(made, alias), **{"transcripts": False, "cron": False, **options}))
 
 
-def values(found: list[Row], name: str) -> list[dict[str, Any]]:
+def values(found: list[RuntimeRow], name: str) -> list[dict[str, Any]]:
     return [row.values for row in found if row.path == f"{DB}{name}.jsonl"]
 
 

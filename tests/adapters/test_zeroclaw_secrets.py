@@ -10,23 +10,23 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lifeboat_adapters.contract import Installation
-from lifeboat_adapters.credentials import Secret, UnparsableSecrets
-from lifeboat_adapters.zeroclaw import paths
-from lifeboat_adapters.zeroclaw.credentials import codec, secrets
+from lifeboat_adapters.credential_types import FileSecret, UnparsableSecrets
+from lifeboat_adapters.zeroclaw import zeroclaw_paths
+from lifeboat_adapters.zeroclaw.credentials import secret_encryption, zeroclaw_secrets
 from support.adapters import zeroclaw_installs as installs
 
 KEY = bytes.fromhex("5a" * 32)
-CONFIG = f"{paths.HOME}config.toml"
-PROFILES = f"{paths.HOME}auth-profiles.json"
+CONFIG = f"{zeroclaw_paths.HOME}config.toml"
+PROFILES = f"{zeroclaw_paths.HOME}auth-profiles.json"
 MODEL_KEY = "an-invented-model-key-0001"
 BOT_TOKEN = "an-invented-bot-token-0002"
 
 
-def found(path: str, text: str) -> list[Secret]:
-    return secrets.find(path, text.encode()) or []
+def found(path: str, text: str) -> list[FileSecret]:
+    return zeroclaw_secrets.find_zeroclaw_secrets(path, text.encode()) or []
 
 
-def one(path: str, text: str) -> Secret:
+def one(path: str, text: str) -> FileSecret:
     (secret,) = found(path, text)
     return secret
 
@@ -112,15 +112,18 @@ def test_a_configuration_that_is_far_too_large_is_not_read() -> None:
 
 
 def test_a_note_is_no_such_file() -> None:
-    assert secrets.find(f"{paths.RAW}MEMORY.md", b'api_key = "x"') is None
+    assert zeroclaw_secrets.find_zeroclaw_secrets(f"{zeroclaw_paths.RAW}MEMORY.md", b'api_key = "x"') is None
 
 
 def test_a_configuration_in_the_workspace_is_no_configuration_of_the_runtime() -> None:
-    assert secrets.find(f"{paths.RAW}config.toml", b'name = "x"') == []
+    assert zeroclaw_secrets.find_zeroclaw_secrets(f"{zeroclaw_paths.RAW}config.toml", b'name = "x"') == []
 
 
 def test_variables_of_a_skill_are_secrets() -> None:
-    assert one(f"{paths.HOME}shared/skills/main/weather/.env", f"WEATHER_API_KEY={MODEL_KEY}\n").service == "weather"
+    assert (
+        one(f"{zeroclaw_paths.HOME}shared/skills/main/weather/.env", f"WEATHER_API_KEY={MODEL_KEY}\n").service
+        == "weather"
+    )
 
 
 def profile(**values: object) -> str:
@@ -169,34 +172,36 @@ def test_profiles_of_an_odd_shape_hold_no_secret(text: str) -> None:
 
 @pytest.mark.parametrize("name", ["otp-secret", "webauthn_credentials.json"])
 def test_a_file_that_is_a_secret_is_cut_whole(name: str) -> None:
-    assert one(f"{paths.HOME}{name}", "invented\n").value == "invented\n"
+    assert one(f"{zeroclaw_paths.HOME}{name}", "invented\n").value == "invented\n"
 
 
 def test_a_key_in_a_scheduled_command_is_cut() -> None:
     key = "sk-ant-" + "Zq8vT2mR5xW9bN4kP7cL1dF6"
     line = json.dumps({"id": "1", "command": f"curl -H 'x: {key}' https://example.com"})
-    assert one(paths.CRON_JOBS, line + "\n").value == key
+    assert one(zeroclaw_paths.CRON_JOBS, line + "\n").value == key
 
 
 def test_a_span_in_a_later_row_is_where_it_is() -> None:
     text = '{"id": "1"}\n{"id": "2", "delivery": {"token": "an-invented-token"}}\n'
-    secret = one(paths.CRON_JOBS, text)
+    secret = one(zeroclaw_paths.CRON_JOBS, text)
     assert text[secret.start : secret.end] == '"an-invented-token"'
 
 
 def test_what_is_said_in_a_session_is_not_cut_for_its_look() -> None:
     line = json.dumps({"session_key": "main", "content": "never write sk-ant-Zq8vT2mR5xW9bN4kP7cL1dF6 down"})
-    assert found(f"{paths.SESSIONS}sessions.jsonl", line) == []
+    assert found(f"{zeroclaw_paths.SESSIONS}sessions.jsonl", line) == []
 
 
 def test_the_value_of_a_secret_is_what_the_runtime_reads(tmp_path: Path) -> None:
-    secret = one(CONFIG, f'api_key = "{codec.encrypt(MODEL_KEY, KEY)}"\n')
-    assert [each.value for each in secrets.opened(installed(tmp_path / "z"), [secret])] == [MODEL_KEY]
+    secret = one(CONFIG, f'api_key = "{secret_encryption.encrypt_secret(MODEL_KEY, KEY)}"\n')
+    assert [each.value for each in zeroclaw_secrets.decrypt_found_secrets(installed(tmp_path / "z"), [secret])] == [
+        MODEL_KEY
+    ]
 
 
 def test_a_secret_that_cannot_be_read_is_locked(tmp_path: Path) -> None:
-    secret = one(CONFIG, f'api_key = "{codec.encrypt(MODEL_KEY, bytes(32))}"\n')
-    (opened,) = secrets.opened(installed(tmp_path / "z"), [secret])
+    secret = one(CONFIG, f'api_key = "{secret_encryption.encrypt_secret(MODEL_KEY, bytes(32))}"\n')
+    (opened,) = zeroclaw_secrets.decrypt_found_secrets(installed(tmp_path / "z"), [secret])
     assert (opened.locked, opened.value) == (True, secret.value)
 
 
@@ -206,7 +211,7 @@ def test_without_a_usable_key_what_stands_in_clear_is_read(tmp_path: Path, key: 
     path = tmp_path / "z" / ".secret_key"
     path.unlink() if key is None else path.write_bytes(key)
     text = f'api_key = "enc2:00"\n[channels_config.telegram]\nbot_token = "{BOT_TOKEN}"\n'
-    opened = secrets.opened(installation, found(CONFIG, text))
+    opened = zeroclaw_secrets.decrypt_found_secrets(installation, found(CONFIG, text))
     assert [(each.locked, each.value) for each in opened] == [(True, "enc2:00"), (False, BOT_TOKEN)]
 
 
@@ -217,7 +222,7 @@ def test_spans_of_a_configuration_bound_its_literals(value: str, quote: str) -> 
     if literal is None or "\\ud" in literal or "\x7f" in value:
         return
     text = f'# Grüße\n[channels.telegram."a ü"]\nbot_token = {literal}\nenabled = true\n'.encode()
-    for secret in secrets.find(CONFIG, text) or []:
+    for secret in zeroclaw_secrets.find_zeroclaw_secrets(CONFIG, text) or []:
         assert text[secret.start : secret.end] == literal.encode() and secret.value == value
 
 
@@ -226,7 +231,7 @@ def test_spans_of_a_configuration_bound_its_literals(value: str, quote: str) -> 
 def test_rubbish_is_unparsable_or_without_secrets(data: bytes) -> None:
     for path in (CONFIG, PROFILES):
         try:
-            for secret in secrets.find(path, data) or []:
+            for secret in zeroclaw_secrets.find_zeroclaw_secrets(path, data) or []:
                 assert 0 <= secret.start < secret.end <= len(data)
         except UnparsableSecrets:
             continue

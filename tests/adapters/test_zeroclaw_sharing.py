@@ -9,14 +9,19 @@ from typing import Any
 import pytest
 
 from lifeboat_adapters.contract import Installation
-from lifeboat_adapters.credentials import UnparsableSecrets
-from lifeboat_adapters.persona.documents import Texts
-from lifeboat_adapters.zeroclaw import config, paths
-from lifeboat_adapters.zeroclaw.credentials import codec, leftovers, needs, sharing
+from lifeboat_adapters.credential_types import UnparsableSecrets
+from lifeboat_adapters.persona.derivation_files import TextFiles
+from lifeboat_adapters.zeroclaw import zeroclaw_config, zeroclaw_paths
+from lifeboat_adapters.zeroclaw.credentials import (
+    secret_encryption,
+    zeroclaw_credential_needs,
+    zeroclaw_leftovers,
+    zeroclaw_shared_files,
+)
 from support.adapters import zeroclaw_installs as installs
 
 KEY = bytes.fromhex("5a" * 32)
-CONFIG = f"{paths.HOME}config.toml"
+CONFIG = f"{zeroclaw_paths.HOME}config.toml"
 TWO = """
 schema_version = 3
 [memory]
@@ -53,9 +58,9 @@ risk_profile = "strict"
 
 
 def share(alias: str, text: str = TWO) -> dict[str, Any]:
-    mine = sharing.share_of(config.parse(text.encode()), alias)
+    mine = zeroclaw_shared_files.share_of(zeroclaw_config.parse_zeroclaw_config(text.encode()), alias)
     assert mine is not None
-    return sharing.of_config(config.parse(text.encode()), mine)
+    return zeroclaw_shared_files.share_of_zeroclaw_config(zeroclaw_config.parse_zeroclaw_config(text.encode()), mine)
 
 
 def installed(folder: Path, alias: str, text: str = TWO) -> Installation:
@@ -105,19 +110,26 @@ def test_every_secret_is_in_exactly_one_share() -> None:
 
 
 def test_the_only_agent_has_everything() -> None:
-    assert sharing.share_of(config.parse(b"schema_version = 3\n[agents.ada]\n"), "ada") is None
-    assert sharing.mark({}, "default") == ""
+    assert (
+        zeroclaw_shared_files.share_of(
+            zeroclaw_config.parse_zeroclaw_config(b"schema_version = 3\n[agents.ada]\n"), "ada"
+        )
+        is None
+    )
+    assert zeroclaw_shared_files.zeroclaw_sharing_mark({}, "default") == ""
 
 
 def test_a_share_is_written_the_same_every_time(tmp_path: Path) -> None:
     installation = installed(tmp_path / "z", "bob")
-    first, second = (sharing.share(installation, CONFIG, TWO.encode()) for _ in range(2))
-    assert first == second and first is not None and config.parse(first) == share("bob")
+    first, second = (zeroclaw_shared_files.share_of_zeroclaw_file(installation, CONFIG, TWO.encode()) for _ in range(2))
+    assert first == second and first is not None and zeroclaw_config.parse_zeroclaw_config(first) == share("bob")
 
 
 def test_the_mark_changes_with_what_another_agent_names() -> None:
-    before = sharing.mark(config.parse(TWO.encode()), "default")
-    after = sharing.mark(config.parse(TWO.replace('"openai.work"', '"groq.spare"').encode()), "default")
+    before = zeroclaw_shared_files.zeroclaw_sharing_mark(zeroclaw_config.parse_zeroclaw_config(TWO.encode()), "default")
+    after = zeroclaw_shared_files.zeroclaw_sharing_mark(
+        zeroclaw_config.parse_zeroclaw_config(TWO.replace('"openai.work"', '"groq.spare"').encode()), "default"
+    )
     assert before != after
 
 
@@ -126,8 +138,10 @@ def test_logins_go_with_their_provider(tmp_path: Path) -> None:
         "profiles": {"openai:work": {"model_provider": "openai"}, "anthropic:me": {"model_provider": "anthropic"}},
         "active_profiles": {"openai": "openai:work", "anthropic": "anthropic:me"},
     }
-    path = f"{paths.HOME}auth-profiles.json"
-    found = sharing.share(installed(tmp_path / "z", "bob"), path, json.dumps(document).encode())
+    path = f"{zeroclaw_paths.HOME}auth-profiles.json"
+    found = zeroclaw_shared_files.share_of_zeroclaw_file(
+        installed(tmp_path / "z", "bob"), path, json.dumps(document).encode()
+    )
     assert json.loads(found or b"") == {
         "profiles": {"openai:work": {"model_provider": "openai"}},
         "active_profiles": {"openai": "openai:work"},
@@ -136,36 +150,48 @@ def test_logins_go_with_their_provider(tmp_path: Path) -> None:
 
 def test_variables_go_with_their_provider(tmp_path: Path) -> None:
     data = b"# mine\nOPENAI_API_KEY=one\nANTHROPIC_API_KEY=two\n"
-    assert sharing.share(installed(tmp_path / "z", "bob"), f"{paths.HOME}.env", data) == b"OPENAI_API_KEY=one\n"
+    assert (
+        zeroclaw_shared_files.share_of_zeroclaw_file(
+            installed(tmp_path / "z", "bob"), f"{zeroclaw_paths.HOME}.env", data
+        )
+        == b"OPENAI_API_KEY=one\n"
+    )
 
 
 @pytest.mark.parametrize("name", ["otp-secret", "webauthn_credentials.json"])
 def test_what_opens_the_gateway_is_the_default_agents(tmp_path: Path, name: str) -> None:
-    path = f"{paths.HOME}{name}"
-    assert sharing.share(installed(tmp_path / "z", "bob"), path, b"x") is None
-    assert sharing.share(installed(tmp_path / "y", "default"), path, b"x") == b"x"
+    path = f"{zeroclaw_paths.HOME}{name}"
+    assert zeroclaw_shared_files.share_of_zeroclaw_file(installed(tmp_path / "z", "bob"), path, b"x") is None
+    assert zeroclaw_shared_files.share_of_zeroclaw_file(installed(tmp_path / "y", "default"), path, b"x") == b"x"
 
 
 def test_the_workspace_is_not_shared(tmp_path: Path) -> None:
-    assert sharing.share(installed(tmp_path / "z", "bob"), f"{paths.RAW}SOUL.md", b"x") == b"x"
+    assert (
+        zeroclaw_shared_files.share_of_zeroclaw_file(
+            installed(tmp_path / "z", "bob"), f"{zeroclaw_paths.RAW}SOUL.md", b"x"
+        )
+        == b"x"
+    )
 
 
 def test_of_a_configuration_that_cannot_be_read_nobody_has_a_share(tmp_path: Path) -> None:
     installation = installed(tmp_path / "z", "bob", "=")
     with pytest.raises(UnparsableSecrets):
-        sharing.share(installation, CONFIG, b"=")
+        zeroclaw_shared_files.share_of_zeroclaw_file(installation, CONFIG, b"=")
 
 
 @pytest.mark.parametrize(
     "text", ["agents = 1", "providers = 1\nchannels = [1]", "[channels]\ntelegram = 1\n[cron]\na = 1"]
 )
 def test_odd_shapes_are_shared_without_a_crash(text: str) -> None:
-    values = config.parse(f"{text}\n".encode()) | {"schema_version": 3}
+    values = zeroclaw_config.parse_zeroclaw_config(f"{text}\n".encode()) | {"schema_version": 3}
     if not isinstance(values.get("agents"), dict):
         values["agents"] = {"a": {"channels": [1, "x"]}, "b": {"model_provider": 7}}
     for alias in values["agents"]:
-        mine = sharing.share_of(values, alias)
-        assert mine is not None and sharing.of_config(values, mine)["agents"].keys() == {alias}
+        mine = zeroclaw_shared_files.share_of(values, alias)
+        assert mine is not None and zeroclaw_shared_files.share_of_zeroclaw_config(values, mine)["agents"].keys() == {
+            alias
+        }
 
 
 def alone(folder: Path) -> Installation:
@@ -175,11 +201,13 @@ def alone(folder: Path) -> Installation:
 
 def test_secrets_of_copies_are_known(tmp_path: Path) -> None:
     installation = alone(tmp_path / "z")
-    (tmp_path / "z" / "config.toml.backup").write_text(f'api_key = "{codec.encrypt("an-invented-key-0001", KEY)}"\n')
+    (tmp_path / "z" / "config.toml.backup").write_text(
+        f'api_key = "{secret_encryption.encrypt_secret("an-invented-key-0001", KEY)}"\n'
+    )
     (tmp_path / "z" / "backup-20260601" / "legacy-workspace").mkdir(parents=True)
     (tmp_path / "z" / "backup-20260601" / "config.toml").write_text('api_key = "an-invented-key-0002"\n')
     (tmp_path / "z" / "backup-20260601" / "legacy-workspace" / ".env").write_text("A_TOKEN=an-invented-key-0003\n")
-    known = {secret.value for secret in leftovers.learned(installation)}
+    known = {secret.value for secret in zeroclaw_leftovers.secrets_in_zeroclaw_leftovers(installation)}
     assert known == {"an-invented-key-0001", "an-invented-key-0002", "an-invented-key-0003", "5a" * 32}
 
 
@@ -188,18 +216,26 @@ def test_copies_with_secrets_in_clear_are_named(tmp_path: Path) -> None:
     (tmp_path / "z" / "config.toml.backup").write_text('api_key = "enc2:00"\n')
     (tmp_path / "z" / "config.toml.bak").write_text('api_key = "an-invented-key-0002"\n')
     (tmp_path / "z" / "config.toml.bak.1").write_text("=")
-    assert [one.path.name for one in leftovers.named(installation)] == ["config.toml.bak", "config.toml.bak.1"]
+    assert [one.path.name for one in zeroclaw_leftovers.find_zeroclaw_leftovers(installation)] == [
+        "config.toml.bak",
+        "config.toml.bak.1",
+    ]
 
 
 def test_a_workspace_that_stands_alone_has_no_copies(tmp_path: Path) -> None:
     installation = Installation("zeroclaw", tmp_path, "default", "Ada")
-    assert (list(leftovers.learned(installation)), list(leftovers.named(installation))) == ([], [])
+    assert (
+        list(zeroclaw_leftovers.secrets_in_zeroclaw_leftovers(installation)),
+        list(zeroclaw_leftovers.find_zeroclaw_leftovers(installation)),
+    ) == ([], [])
 
 
 def test_a_skill_needs_the_variables_that_it_declares() -> None:
     text = b"---\nname: weather\nmetadata:\n  requires:\n    env: [WEATHER_API_KEY]\n---\n# Weather\n"
-    files = Texts({f"{paths.RAW}skills/weather/SKILL.md": text})
-    (need,) = needs.needs(files, {"structured": {"capabilities": [{"name": "weather"}]}})
+    files = TextFiles({f"{zeroclaw_paths.RAW}skills/weather/SKILL.md": text})
+    (need,) = zeroclaw_credential_needs.zeroclaw_credential_needs_of(
+        files, {"structured": {"capabilities": [{"name": "weather"}]}}
+    )
     assert need.variables == {"WEATHER_API_KEY"} and "config.toml: mcp.servers.weather." in need.places
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from lifeboat_adapters import database_checks
 from lifeboat_adapters.errors import RuntimeDatabaseError
-from lifeboat_adapters.zeroclaw import paths
-from lifeboat_alf.testing import MemoryState
+from lifeboat_adapters.zeroclaw import zeroclaw_paths
+from lifeboat_alf.testing.sample_states import MemoryState
 from support.adapters import zeroclaw_installs as installs
 from support.adapters import zeroclaw_restores as restores
 from support.adapters.zeroclaw_restores import memory, row_record, state_of
@@ -19,7 +19,7 @@ from support.flushes import Flushes, flushes
 
 __all__ = ["flushes"]
 
-LAYOUTS = (paths.CURRENT, paths.EARLY)
+LAYOUTS = (zeroclaw_paths.CURRENT, zeroclaw_paths.EARLY)
 TEA, COFFEE = memory("She drinks green tea."), memory("He drinks black coffee.")
 WITH_FULL_TEXT = [each for each in installs.GENERATIONS if each != "0.1.0"]
 
@@ -80,7 +80,7 @@ def test_the_runtime_does_not_take_a_new_table_for_an_old_one(tmp_path: Path) ->
 def test_a_new_database_has_every_column_of_the_last_release_of_its_layout(tmp_path: Path, layout: str) -> None:
     write = restores.restored(restores.fresh(tmp_path, layout), state_of(TEA))
     last = tmp_path / "last.db"
-    installs.make_database(last, "0.8.7" if layout == paths.CURRENT else "0.5.9")
+    installs.make_database(last, "0.8.7" if layout == zeroclaw_paths.CURRENT else "0.5.9")
     query = "SELECT name, type, \"notnull\", dflt_value FROM pragma_table_info('memories') ORDER BY 1"
     with opened(write.path) as made, opened(last) as expected:
         assert made.execute(query).fetchall() == expected.execute(query).fetchall()
@@ -107,7 +107,7 @@ def test_zeroclaws_own_agent_can_store_something_in_a_new_database(tmp_path: Pat
 
 def test_the_agent_keeps_the_id_that_it_had(tmp_path: Path) -> None:
     former = restores.lines({"id": "a-former-id", "alias": "old", "created_at": restores.OLDER})
-    tables = {f"{paths.BRAIN_ROWS}agents.jsonl": former}
+    tables = {f"{zeroclaw_paths.BRAIN_ROWS}agents.jsonl": former}
     write = restores.restored(restores.fresh(tmp_path), state_of(TEA), tables=tables)
     with opened(write.path) as connection:
         found = connection.execute("SELECT id, alias, created_at FROM agents WHERE alias = 'ada'").fetchall()
@@ -120,8 +120,8 @@ def test_an_agent_without_memories_gets_no_database(tmp_path: Path) -> None:
 
 def test_an_old_snapshot_never_stands_without_a_database(tmp_path: Path) -> None:
     """The runtime would make memories of it."""
-    state = MemoryState().put(f"{paths.RAW}MEMORY_SNAPSHOT.md", b"# old\n")
-    write = restores.restored(restores.fresh(tmp_path, paths.EARLY), state)
+    state = MemoryState().put(f"{zeroclaw_paths.RAW}MEMORY_SNAPSHOT.md", b"# old\n")
+    write = restores.restored(restores.fresh(tmp_path, zeroclaw_paths.EARLY), state)
     assert write.path.stat().st_size > 4096
 
 
@@ -135,7 +135,7 @@ def test_a_backend_without_a_local_database_gets_none(tmp_path: Path, backend: s
 
 
 def test_memories_of_a_note_are_no_rows(tmp_path: Path) -> None:
-    state = state_of(TEA, COFFEE).put(f"{paths.RAW}MEMORY.md", b"She drinks green tea.", records=[TEA["id"]])
+    state = state_of(TEA, COFFEE).put(f"{zeroclaw_paths.RAW}MEMORY.md", b"She drinks green tea.", records=[TEA["id"]])
     write = restores.restored(restores.fresh(tmp_path), state)
     assert write.held == (COFFEE["id"],)
 
@@ -165,7 +165,7 @@ def test_the_full_text_follows_what_the_runtime_does_afterwards(tmp_path: Path, 
 def test_the_full_text_of_a_new_database_follows_the_runtime(tmp_path: Path, layout: str) -> None:
     made = restores.fresh(tmp_path, layout)
     restores.restored(made, state_of(row_record("She drinks green tea.", "tea")))
-    install = restores.as_install(made, "0.8.3" if layout == paths.CURRENT else "0.5.9")
+    install = restores.as_install(made, "0.8.3" if layout == zeroclaw_paths.CURRENT else "0.5.9")
     install.remember("grass", "The green grass.", "ada")
     install.execute("UPDATE memories SET content = 'She drinks red tea.' WHERE key = 'tea'")
     assert (install.search("green"), install.search("red")) == (["grass"], ["tea"])

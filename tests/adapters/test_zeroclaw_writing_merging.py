@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from lifeboat_adapters.zeroclaw.restore import brain_rows
-from lifeboat_alf import testing
-from lifeboat_alf.embeddings import Vector, pack
-from lifeboat_alf.testing import MemoryState
+from lifeboat_alf.memory.embeddings import RecordVector, pack_vectors
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import MemoryState
 from support.adapters import zeroclaw_installs as installs
 from support.adapters import zeroclaw_restores as restores
 from support.adapters.zeroclaw_installs import Install
@@ -181,7 +181,7 @@ def test_a_memory_that_was_deleted_elsewhere_goes(current: Install, exact: bool)
 
 def test_a_memory_that_ended_with_a_tombstone_goes(current: Install) -> None:
     restores.restored(restores.located(current), state_of(TEA))
-    tombstone = testing.record("[deleted]", status="deleted", supersedes=TEA["id"])
+    tombstone = sample_states.make_record("[deleted]", status="deleted", supersedes=TEA["id"])
     restores.restored(restores.located(current), state_of(TEA, tombstone))
     assert texts(current) == {}
 
@@ -265,8 +265,8 @@ SETTINGS = 'embedding_provider = "openai"\nembedding_model = "text-embedding-3-s
 def with_vector(record: Any, *numbers: float, model: str = MODEL) -> MemoryState:
     state = MemoryState()
     added = state.add(record)
-    vector = testing.embedding(list(numbers), model)
-    for path, body in pack([Vector(added.partition, added.id, vector)]).items():
+    vector = sample_states.make_embedding(list(numbers), model)
+    for path, body in pack_vectors([RecordVector(added.partition, added.id, vector)]).items():
         state.put(path, body)
     return state
 

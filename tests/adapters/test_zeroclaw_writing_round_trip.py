@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_adapters.zeroclaw import ADAPTER, paths
-from lifeboat_alf import records, testing
-from lifeboat_alf.testing import MemoryState
+from lifeboat_adapters.zeroclaw import ADAPTER, zeroclaw_paths
+from lifeboat_alf.memory import memory_records
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import MemoryState
 from support.adapters import zeroclaw_installs as installs
 from support.adapters import zeroclaw_restores as restores
 from support.adapters.zeroclaw_restores import NEWER, OLDER
@@ -69,7 +70,7 @@ def read(installation: Any) -> list[dict[str, Any]]:
 
 @settings(max_examples=60, deadline=None)
 @given(memories=st.lists(FOREIGN | ROW, max_size=8))
-@pytest.mark.parametrize("layout", [paths.CURRENT, paths.EARLY])
+@pytest.mark.parametrize("layout", [zeroclaw_paths.CURRENT, zeroclaw_paths.EARLY])
 def test_every_memory_is_read_back_as_the_row_that_it_was_to_be(layout: str, memories: list[Any]) -> None:
     state = states(memories)
     with tempfile.TemporaryDirectory() as folder:
@@ -83,7 +84,7 @@ def test_every_memory_is_read_back_as_the_row_that_it_was_to_be(layout: str, mem
     lines = [record.line for record in state.records()]
     assert len(found) == len(lines) == len(write.held)
     assert not again.changes
-    wanted = [ADAPTER.row_of(record, record["id"]) for record in map(records.parse, lines)]
+    wanted = [ADAPTER.row_of(record, record["id"]) for record in map(memory_records.parse_record, lines)]
     known = found[0].keys() if found else set()
     expected = [{name: value for name, value in row.items() if name in known} for row in wanted]
     assert _by_id([{name: row[name] for name in each} for row, each in _paired(found, expected)]) == _by_id(expected)
@@ -113,7 +114,7 @@ def test_rows_of_any_release_are_the_same_memories_afterwards(memories: list[Any
 def test_many_memories_are_written_once_each(tmp_path: Path) -> None:
     state = MemoryState()
     for number in range(2000):
-        state.add(testing.record(f"The fact {number} about tea."))
+        state.add(sample_states.make_record(f"The fact {number} about tea."))
     installation = restores.fresh(tmp_path)
     write = restores.restored(installation, state)
     assert (len(write.held), len(read(installation))) == (2000, 2000)

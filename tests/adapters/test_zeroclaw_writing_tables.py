@@ -10,10 +10,10 @@ import pytest
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.memory_stores import DatabaseWrite, RowChoice
-from lifeboat_adapters.zeroclaw import ADAPTER, paths
-from lifeboat_adapters.zeroclaw.databases import tables
-from lifeboat_adapters.zeroclaw.restore.writing import write_databases
-from lifeboat_alf.testing import MemoryState
+from lifeboat_adapters.zeroclaw import ADAPTER, zeroclaw_paths
+from lifeboat_adapters.zeroclaw.databases import durable_rows
+from lifeboat_adapters.zeroclaw.restore.database_writing import plan_database_writes
+from lifeboat_alf.testing.sample_states import MemoryState
 from support.adapters import zeroclaw_installs as installs
 from support.adapters import zeroclaw_restores as restores
 from support.adapters.zeroclaw_installs import Install
@@ -27,12 +27,12 @@ MESSAGE = {"id": 1, "session_key": "tg_1", "role": "user", "content": "Hello the
 NODE = {"id": "n1", "node_type": "lesson", "title": "Tea", "content": "Steep it", "tags": "a,b"}
 NODE |= {"created_at": OLDER, "updated_at": OLDER, "source_project": None}
 EDGE = {"from_id": "n1", "to_id": "n2", "relation": "uses"}
-KNOWLEDGE = {f"{paths.KNOWLEDGE}nodes.jsonl": lines(NODE, {**NODE, "id": "n2"})}
-KNOWLEDGE |= {f"{paths.KNOWLEDGE}edges.jsonl": lines(EDGE)}
+KNOWLEDGE = {f"{zeroclaw_paths.KNOWLEDGE}nodes.jsonl": lines(NODE, {**NODE, "id": "n2"})}
+KNOWLEDGE |= {f"{zeroclaw_paths.KNOWLEDGE}edges.jsonl": lines(EDGE)}
 EVERY = {
-    paths.CRON_JOBS: lines(JOB),
-    f"{paths.SESSIONS}session_metadata.jsonl": lines(METADATA),
-    f"{paths.SESSIONS}sessions.jsonl": lines(MESSAGE),
+    zeroclaw_paths.CRON_JOBS: lines(JOB),
+    f"{zeroclaw_paths.SESSIONS}session_metadata.jsonl": lines(METADATA),
+    f"{zeroclaw_paths.SESSIONS}sessions.jsonl": lines(MESSAGE),
     **KNOWLEDGE,
 }
 
@@ -49,7 +49,9 @@ def current(tmp_path: Path) -> Install:
 
 def plan(installation: Installation, given: dict[str, bytes], **fields: Any) -> dict[str, DatabaseWrite]:
     order = restores.order(MemoryState(), tables=given, **{"choice": ALL, **fields})
-    return {write.path.name: write for write in write_databases(installation, order) if write.path.name != "brain.db"}
+    return {
+        write.path.name: write for write in plan_database_writes(installation, order) if write.path.name != "brain.db"
+    }
 
 
 def restore(installation: Installation, given: dict[str, bytes], **fields: Any) -> dict[str, DatabaseWrite]:
@@ -73,11 +75,11 @@ def told(write: DatabaseWrite) -> list[tuple[str, str]]:
 def test_every_row_comes_back_as_a_capture_finds_it(found: Installation) -> None:
     restore(found, EVERY)
     captured: dict[str, list[Any]] = {}
-    for row in tables.rows(found, transcripts=True, cron=True):
+    for row in durable_rows.read_zeroclaw_rows(found, transcripts=True, cron=True):
         captured.setdefault(row.path, []).append(row.values)
     assert {path: len(captured[path]) for path in EVERY} == {path: data.count(b"\n") for path, data in EVERY.items()}
-    assert captured[paths.CRON_JOBS][0].items() >= JOB.items()
-    assert captured[f"{paths.SESSIONS}sessions.jsonl"] == [MESSAGE]
+    assert captured[zeroclaw_paths.CRON_JOBS][0].items() >= JOB.items()
+    assert captured[f"{zeroclaw_paths.SESSIONS}sessions.jsonl"] == [MESSAGE]
 
 
 def test_a_second_restore_changes_nothing(found: Installation) -> None:
@@ -94,7 +96,7 @@ def test_an_archive_without_such_rows_makes_no_databases(found: Installation) ->
 
 
 def test_what_became_of_each_row_is_told_by_its_line(found: Installation) -> None:
-    writes = plan(found, {paths.CRON_JOBS: b"\n" + lines(JOB) + b"broken\n" + lines({"id": "no more"})})
+    writes = plan(found, {zeroclaw_paths.CRON_JOBS: b"\n" + lines(JOB) + b"broken\n" + lines({"id": "no more"})})
     assert told(writes["jobs.db"]) == [
         ("cron_jobs.jsonl#2", "accepted"),
         ("cron_jobs.jsonl#3", "rejected"),
@@ -109,31 +111,31 @@ def test_a_job_belongs_to_the_agent_by_the_name_that_it_has_here(current: Instal
 
 def test_a_job_of_another_agent_is_not_taken_over(current: Install) -> None:
     restore(restores.located(current), EVERY)
-    changed = {paths.CRON_JOBS: lines({**JOB, "prompt": "Say something else"})}
+    changed = {zeroclaw_paths.CRON_JOBS: lines({**JOB, "prompt": "Say something else"})}
     writes = plan(restores.located(current, "ada"), changed, exact=True)
     assert (writes["jobs.db"].changes, told(writes["jobs.db"])) == (False, [("cron_jobs.jsonl#1", "rejected")])
 
 
 def test_a_job_that_an_upgrade_left_behind_is_put_where_it_runs(current: Install) -> None:
-    restore(restores.located(current), {paths.CRON_JOBS: lines({**JOB, tables.STRANDED: True})})
+    restore(restores.located(current), {zeroclaw_paths.CRON_JOBS: lines({**JOB, durable_rows.STRANDED: True})})
     assert [job["id"] for job in rows(current.data / "cron" / "jobs.db", "cron_jobs")] == ["job-1"]
 
 
 def test_a_job_that_is_here_otherwise_stays(current: Install) -> None:
     restore(restores.located(current), EVERY)
-    writes = plan(restores.located(current), {paths.CRON_JOBS: lines({**JOB, "prompt": "Else"})})
+    writes = plan(restores.located(current), {zeroclaw_paths.CRON_JOBS: lines({**JOB, "prompt": "Else"})})
     assert told(writes["jobs.db"]) == [("cron_jobs.jsonl#1", "rejected")]
 
 
 def test_an_exact_restore_brings_a_job_back(current: Install) -> None:
-    restore(restores.located(current), {paths.CRON_JOBS: lines({**JOB, "prompt": "Else"})})
+    restore(restores.located(current), {zeroclaw_paths.CRON_JOBS: lines({**JOB, "prompt": "Else"})})
     restore(restores.located(current), EVERY, exact=True)
     assert [job["prompt"] for job in rows(current.data / "cron" / "jobs.db", "cron_jobs")] == ["Say hello"]
 
 
 def test_messages_get_another_number_where_theirs_is_taken(current: Install) -> None:
     restore(restores.located(current), EVERY)
-    other = {f"{paths.SESSIONS}sessions.jsonl": lines({**MESSAGE, "content": "Another one"})}
+    other = {f"{zeroclaw_paths.SESSIONS}sessions.jsonl": lines({**MESSAGE, "content": "Another one"})}
     restore(restores.located(current), other)
     found = rows(current.data / "sessions" / "sessions.db", "sessions")
     assert [(row["id"], row["content"]) for row in found] == [(1, "Hello there"), (2, "Another one")]
@@ -148,13 +150,16 @@ def test_restored_messages_are_found_by_their_words(current: Install) -> None:
 
 def test_a_newer_node_counts(current: Install) -> None:
     restore(restores.located(current), EVERY)
-    newer = {f"{paths.KNOWLEDGE}nodes.jsonl": lines({**NODE, "title": "Green tea", "updated_at": NEWER})}
+    newer = {f"{zeroclaw_paths.KNOWLEDGE}nodes.jsonl": lines({**NODE, "title": "Green tea", "updated_at": NEWER})}
     restore(restores.located(current), newer)
     assert {row["title"] for row in rows(current.home / "knowledge.db", "nodes")} == {"Green tea", "Tea"}
 
 
 def test_an_edge_to_nowhere_is_told_and_not_written(current: Install) -> None:
-    given = {f"{paths.KNOWLEDGE}nodes.jsonl": lines(NODE), f"{paths.KNOWLEDGE}edges.jsonl": lines(EDGE)}
+    given = {
+        f"{zeroclaw_paths.KNOWLEDGE}nodes.jsonl": lines(NODE),
+        f"{zeroclaw_paths.KNOWLEDGE}edges.jsonl": lines(EDGE),
+    }
     writes = restore(restores.located(current), given)
     assert told(writes["knowledge.db"])[1] == ("edges.jsonl#1", "unresolved")
     assert rows(current.home / "knowledge.db", "edges") == []

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_alf import codec, layout, merkle, testing
-from lifeboat_alf.diff import diff
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.archive.snapshot_manifest import entries_checksum
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.deltas.state_diff import diff_states
 from lifeboat_alf.errors import (
     ApplyError,
     BadDocument,
@@ -22,9 +24,10 @@ from lifeboat_alf.errors import (
     UnknownOperation,
     WrongAgent,
 )
-from lifeboat_alf.manifest import entries_checksum
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.testing import MemoryState
+from lifeboat_alf.states import merkle
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import MemoryState
 from support.alf.random_states import Script, applied, archive, assert_same, body, delta_bytes, two_states
 
 
@@ -61,25 +64,25 @@ def test_an_artifact_that_is_no_longer_too_large_for_archives_comes_with_its_byt
 
 
 def _attachment(tier):
-    return {"id": testing.AGENT_ID, "media_type": "text/csv", "tier": tier}
+    return {"id": sample_states.AGENT_ID, "media_type": "text/csv", "tier": tier}
 
 
 def test_a_full_agent_goes_through_a_delta_and_back():
-    a, b = MemoryState(), testing.full_state().copy(number=4)
+    a, b = MemoryState(), sample_states.make_full_state().copy(number=4)
     assert_same(applied(a, delta_bytes(a, b)), b)
     back = a.copy(number=5)
     assert_same(applied(b, delta_bytes(b, back)), back)
 
 
 def test_nothing_changed_is_an_empty_delta():
-    a = testing.full_state()
-    changes = diff(a, a.copy())
+    a = sample_states.make_full_state()
+    changes = diff_states(a, a.copy())
     assert not changes
     assert_same(applied(a, delta_bytes(a, a.copy())), a.copy())
 
 
 def test_a_touched_file_travels_without_its_bytes():
-    a = testing.full_state().put("raw/openclaw/big.md", bytes(range(256)) * 400)
+    a = sample_states.make_full_state().put("raw/openclaw/big.md", bytes(range(256)) * 400)
     b = a.copy().set_meta("raw/openclaw/big.md", mtime_ns="7")
     data = delta_bytes(a, b)
     assert len(data) < 2000
@@ -97,11 +100,11 @@ def test_a_base_that_is_far_away_is_asked_for_many_records_together():
         def unknown_records(self, record_ids):
             return {each for each in record_ids if super(Far, self).record(each) is None}
 
-    a, old = Far(), testing.record()
+    a, old = Far(), sample_states.make_record()
     a.add(old)
     b = a.copy(number=1)
     b.update({**old, "content": "Another text."})
-    b.add_all([testing.record() for _ in range(100)])
+    b.add_all([sample_states.make_record() for _ in range(100)])
     data = delta_bytes(a, b)
     asked.clear()
     there = applied(a, data)
@@ -111,12 +114,12 @@ def test_a_base_that_is_far_away_is_asked_for_many_records_together():
 
 def test_a_record_that_moved_to_another_partition_is_removed_and_appended():
     a = MemoryState()
-    record = testing.record()
+    record = sample_states.make_record()
     a.add(record)
     b = MemoryState(number=1)
     b.add(record, "memory/partitions/2026-11.jsonl")
-    b.put_document(layout.MANIFEST, b.head)
-    changes = diff(a, b)
+    b.put_document(archive_layout.MANIFEST, b.head)
+    changes = diff_states(a, b)
     assert changes.removed == [record["id"]]
     assert_same(applied(a, delta_bytes(a, b)), b)
 
@@ -140,19 +143,23 @@ def rebuilt(data, **entries):
 def forged(data, change, **entries):
     """A delta with its manifest changed, digests and checksum made to fit."""
     with zipfile.ZipFile(io.BytesIO(data)) as file:
-        manifest = codec.decode(file.read(layout.MANIFEST))
+        manifest = json_codec.decode_json(file.read(archive_layout.MANIFEST))
     change(manifest)
     for name, content in entries.items():
         manifest["entries"][name] = hashlib.sha256(content).hexdigest()
     manifest["checksum"] = entries_checksum(manifest["entries"])
-    return rebuilt(data, **{layout.MANIFEST: codec.encode(manifest), layout.DELTA_MANIFEST: None}, **entries)
+    return rebuilt(
+        data,
+        **{archive_layout.MANIFEST: json_codec.encode_json(manifest), archive_layout.DELTA_MANIFEST: None},
+        **entries,
+    )
 
 
 @pytest.fixture
 def pair():
-    a = testing.full_state()
+    a = sample_states.make_full_state()
     b = a.copy().put("raw/openclaw/SOUL.md", b"# Soul\n\nBolder.\n")
-    b.add(testing.record("New."))
+    b.add(sample_states.make_record("New."))
     return a, b, delta_bytes(a, b)
 
 
@@ -217,17 +224,17 @@ def test_forged_bytes_with_a_fitting_checksum_change_the_digest(pair):
 def test_two_manifests_that_differ_are_refused(pair):
     a, _, data = pair
     with zipfile.ZipFile(io.BytesIO(data)) as file:
-        small = codec.decode(file.read(layout.DELTA_MANIFEST))
+        small = json_codec.decode_json(file.read(archive_layout.DELTA_MANIFEST))
     small["sync"]["new_sequence"] += 1
     with pytest.raises(BadDocument, match="differs"):
-        applied(a, rebuilt(data, **{layout.DELTA_MANIFEST: codec.encode(small)}))
+        applied(a, rebuilt(data, **{archive_layout.DELTA_MANIFEST: json_codec.encode_json(small)}))
 
 
 def test_an_unknown_operation_on_a_record_is_an_error(pair):
     a, _, data = pair
-    line = codec.encode({"operation": "upsert", **testing.record()}) + b"\n"
+    line = json_codec.encode_json({"operation": "upsert", **sample_states.make_record()}) + b"\n"
     with pytest.raises(UnknownOperation, match="line 1"):
-        applied(a, forged(data, lambda manifest: None, **{layout.DELTA_RECORDS: line}))
+        applied(a, forged(data, lambda manifest: None, **{archive_layout.DELTA_RECORDS: line}))
 
 
 def test_an_unknown_operation_on_a_file_is_an_error(pair):
@@ -238,24 +245,24 @@ def test_an_unknown_operation_on_a_file_is_an_error(pair):
 
 def test_an_update_of_a_record_that_is_not_there_is_refused(pair):
     a, _, data = pair
-    line = codec.encode({"operation": "update", **testing.record()}) + b"\n"
+    line = json_codec.encode_json({"operation": "update", **sample_states.make_record()}) + b"\n"
     with pytest.raises(ApplyError, match="lacks"):
-        applied(a, forged(data, lambda manifest: None, **{layout.DELTA_RECORDS: line}))
+        applied(a, forged(data, lambda manifest: None, **{archive_layout.DELTA_RECORDS: line}))
 
 
 def test_a_line_more_or_less_than_stated_is_refused(pair):
     a, _, data = pair
     with pytest.raises(BadDocument, match="0 records"):
-        applied(a, forged(data, lambda manifest: None, **{layout.DELTA_RECORDS: b""}))
+        applied(a, forged(data, lambda manifest: None, **{archive_layout.DELTA_RECORDS: b""}))
 
 
 def test_leaves_that_do_not_match_the_items_are_refused(pair):
     a, _, data = pair
     with zipfile.ZipFile(io.BytesIO(data)) as file:
-        rows = file.read(layout.LEAVES)
+        rows = file.read(archive_layout.LEAVES)
     for changed in (rows + bytes(17), rows[:-17], rows[:-1]):
         with pytest.raises(BadDocument):
-            applied(a, forged(data, lambda manifest: None, **{layout.LEAVES: changed}))
+            applied(a, forged(data, lambda manifest: None, **{archive_layout.LEAVES: changed}))
 
 
 def test_every_truncation_is_a_named_error(pair):

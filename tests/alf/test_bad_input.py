@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lifeboat_alf import codec
-from lifeboat_alf.container import Limits
+from lifeboat_alf.archive.zip_container import ContainerLimits
+from lifeboat_alf.common import json_codec
 from lifeboat_alf.errors import (
     AlfError,
     ArchiveError,
@@ -24,10 +24,10 @@ from lifeboat_alf.errors import (
     UnsupportedVersion,
 )
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_alf.testing import AGENT_ID, TIME, MemoryState, full_state, identity, record
+from lifeboat_alf.testing.sample_states import AGENT_ID, TIME, MemoryState, make_full_state, make_identity, make_record
 
 FILE = "memory/partitions/2026-Q4.jsonl"
-LINE = codec.encode(record("Likes tea."))
+LINE = json_codec.encode_json(make_record("Likes tea."))
 
 
 def manifest(records: int = 1, **fields):
@@ -45,7 +45,7 @@ def archive(document=None, lines=(LINE,), **more: bytes) -> io.BytesIO:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr(
-            "manifest.json", document if isinstance(document, bytes) else codec.encode(document or manifest())
+            "manifest.json", document if isinstance(document, bytes) else json_codec.encode_json(document or manifest())
         )
         file.writestr(FILE, b"".join(line + b"\n" for line in lines))
         for name, body in more.items():
@@ -53,7 +53,7 @@ def archive(document=None, lines=(LINE,), **more: bytes) -> io.BytesIO:
     return out
 
 
-def read_whole(source: io.BytesIO, limits: Limits | None = None) -> None:
+def read_whole(source: io.BytesIO, limits: ContainerLimits | None = None) -> None:
     with SnapshotReader(source, limits) as found:
         found.check()
 
@@ -122,13 +122,13 @@ def test_a_record_without_id_is_named_with_its_line(line):
 
 def test_a_line_over_the_limit_is_named():
     with pytest.raises(TooLarge) as caught:
-        read_whole(archive(manifest(2), [LINE, LINE + b" " * 9000]), Limits(line=9000))
+        read_whole(archive(manifest(2), [LINE, LINE + b" " * 9000]), ContainerLimits(line=9000))
     assert (caught.value.entry, caught.value.line) == (FILE, 2)
 
 
 @pytest.mark.parametrize(("declared", "lines"), [(1, 0), (1, 2), (3, 2)])
 def test_another_number_of_records_than_declared_is_refused(declared, lines):
-    records = [codec.encode(record(str(number))) for number in range(lines)]
+    records = [json_codec.encode_json(make_record(str(number))) for number in range(lines)]
     with pytest.raises(BadDocument) as caught:
         read_whole(archive(manifest(declared), records))
     assert caught.value.entry == FILE
@@ -178,7 +178,7 @@ def test_a_zip_without_manifest_is_refused_by_name():
 )
 def test_a_document_of_another_shape_is_refused_by_name(name, document):
     with pytest.raises(BadDocument) as caught:
-        read_whole(archive(**{name: codec.encode(document), "raw/openclaw/.env": b"A=\n"}))
+        read_whole(archive(**{name: json_codec.encode_json(document), "raw/openclaw/.env": b"A=\n"}))
     assert caught.value.entry == name
 
 
@@ -193,7 +193,7 @@ def test_a_document_of_another_shape_is_refused_by_name(name, document):
 )
 def test_a_document_cannot_name_a_path_that_an_entry_could_not_have(name, document):
     with pytest.raises(UnsafeEntry):
-        read_whole(archive(**{name: codec.encode(document)}))
+        read_whole(archive(**{name: json_codec.encode_json(document)}))
 
 
 def test_a_file_that_only_a_document_speaks_of_is_missing():
@@ -206,7 +206,9 @@ def test_a_partition_cannot_be_another_document(file):
     document = manifest()
     document["layers"]["memory"]["partitions"][0]["file"] = file
     with pytest.raises(BadDocument):
-        read_whole(archive(document, **{"identity.json": codec.encode(identity()), "attachments.json": b"{}"}))
+        read_whole(
+            archive(document, **{"identity.json": json_codec.encode_json(make_identity()), "attachments.json": b"{}"})
+        )
 
 
 def test_a_layer_cannot_be_the_manifest():
@@ -219,7 +221,7 @@ def test_a_layer_cannot_be_the_manifest():
 def test_big_integers_survive_to_the_digit():
     number = 2**70 + 1
     state = MemoryState(**{"x-big": number})
-    state.add(record("Counted.", **{"x-big": number}))
+    state.add(make_record("Counted.", **{"x-big": number}))
     state.put("raw/openclaw/a", b"", **{"x-big": number})
     out = io.BytesIO()
     write_snapshot(state, out)
@@ -234,12 +236,14 @@ def test_big_integers_survive_to_the_digit():
 
 def _whole() -> bytes:
     out = io.BytesIO()
-    write_snapshot(full_state().copy(3).sign(lambda _: {"by": "device"}), out)
+    write_snapshot(make_full_state().copy(3).sign(lambda _: {"by": "device"}), out)
     return out.getvalue()
 
 
 OURS = _whole()
-FOREIGN = archive(**{"identity.json": codec.encode(identity()), "raw/openclaw/SOUL.md": b"# Soul\n"}).getvalue()
+FOREIGN = archive(
+    **{"identity.json": json_codec.encode_json(make_identity()), "raw/openclaw/SOUL.md": b"# Soul\n"}
+).getvalue()
 
 
 def content(data: bytes):

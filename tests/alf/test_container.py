@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_alf import deflate
-from lifeboat_alf.container import ArchiveReader, ArchiveWriter, Limits
+from lifeboat_alf.archive import deflate
+from lifeboat_alf.archive.zip_container import ArchiveReader, ArchiveWriter, ContainerLimits
 from lifeboat_alf.errors import (
     ArchiveError,
     ChecksumMismatch,
@@ -33,7 +33,7 @@ def written(entries: dict[str, bytes], level: int = 6) -> bytes:
     return out.getvalue()
 
 
-def reader(data: bytes, limits: Limits | None = None) -> ArchiveReader:
+def reader(data: bytes, limits: ContainerLimits | None = None) -> ArchiveReader:
     return ArchiveReader(io.BytesIO(data), limits)
 
 
@@ -96,9 +96,9 @@ def test_lines_come_with_their_number_and_without_newline():
 
 def test_a_line_over_the_limit_is_named_and_one_at_the_limit_passes():
     data = written({"a": b"x" * 10 + b"\n" + b"y" * 11 + b"\n"})
-    assert list(reader(data, Limits(line=11)).lines("a"))[1] == (2, b"y" * 11)
+    assert list(reader(data, ContainerLimits(line=11)).lines("a"))[1] == (2, b"y" * 11)
     with pytest.raises(TooLarge) as caught:
-        list(reader(data, Limits(line=10)).lines("a"))
+        list(reader(data, ContainerLimits(line=10)).lines("a"))
     assert (caught.value.entry, caught.value.line) == ("a", 2)
 
 
@@ -172,7 +172,7 @@ def test_an_encrypted_entry_is_refused_by_name():
 
 def test_too_many_entries_too_large_ones_and_too_much_in_all_are_refused():
     data = written({"a": b"x" * 100, "b": b"y" * 100})
-    for limits in (Limits(entries=1), Limits(entry_size=99), Limits(total_size=199)):
+    for limits in (ContainerLimits(entries=1), ContainerLimits(entry_size=99), ContainerLimits(total_size=199)):
         with pytest.raises(TooLarge):
             reader(data, limits)
     with pytest.raises(TooLarge):
@@ -204,7 +204,7 @@ def test_overlapping_entries_are_refused():
 def test_more_data_than_declared_is_noticed():
     data = bytearray(written({"a": b"x" * 5000}))
     table = data.index(b"PK\x01\x02")
-    short = deflate.crc32(b"x" * 10, 0)
+    short = deflate.compute_crc32(b"x" * 10, 0)
     data[table + 16 : table + 20] = short.to_bytes(4, "little")
     data[table + 24 : table + 28] = (10).to_bytes(4, "little")
     with pytest.raises(NotAnArchive, match="more bytes than it declares"):
@@ -327,7 +327,9 @@ def test_an_archive_that_was_not_closed_is_none():
         reader(out.getvalue())
 
 
-@pytest.mark.parametrize("limits", [Limits(entries=1), Limits(total_size=3), Limits(entry_size=1)])
+@pytest.mark.parametrize(
+    "limits", [ContainerLimits(entries=1), ContainerLimits(total_size=3), ContainerLimits(entry_size=1)]
+)
 def test_the_writer_holds_the_limits_of_the_reader(limits):
     writer = ArchiveWriter(io.BytesIO(), limits=limits)
     with pytest.raises(TooLarge):

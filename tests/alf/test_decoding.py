@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lifeboat_alf.decoding.decoder import decode
+from lifeboat_alf.decoding.decoder import decode_layers
 
 SECRET = b"tide-key-0123456789/+abcdef"
 
@@ -21,7 +21,7 @@ SECRET = b"tide-key-0123456789/+abcdef"
 def spelled(data: bytes, secret: bytes = SECRET) -> set[bytes]:
     """The parts of a text that are read as a secret."""
     found = set()
-    for reading in decode(data):
+    for reading in decode_layers(data):
         at = reading.data.find(secret)
         if at >= 0:
             found.add(b"".join(data[start:end] for start, end in reading.spans(at, at + len(secret))))
@@ -122,6 +122,6 @@ def _written_in_codes(secret: bytes) -> bytes:
 @given(st.binary(max_size=300) | st.builds(bytes.__add__, st.binary(max_size=9), st.binary().map(_written_in_codes)))
 @example(_written_in_codes(SECRET))
 def test_any_bytes_can_be_read(data: bytes) -> None:
-    for reading in decode(data):
+    for reading in decode_layers(data):
         ((start, end),) = reading.spans(0, len(reading.data))
         assert 0 <= start <= end <= len(data)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lifeboat_alf.purging.wanted import Wanted
+from lifeboat_alf.purging.purge_terms import PurgeTerms
 from support.nested_encodings import ENCODINGS, NOT_FOUND, SECRETS, is_lossless
 
 _EXCEPTIONS = frozenset[tuple[str, str]]().union(*NOT_FOUND.values())
@@ -13,7 +13,7 @@ _EXCEPTIONS = frozenset[tuple[str, str]]().union(*NOT_FOUND.values())
 def _missed(inner: str, outer: str) -> list[str]:
     """The secrets that are not found in this pair."""
     encode = ENCODINGS[outer], ENCODINGS[inner]
-    return [one for one in SECRETS if not Wanted((one,)).spans("", encode[0](encode[1](one.encode())))]
+    return [one for one in SECRETS if not PurgeTerms((one,)).spans("", encode[0](encode[1](one.encode())))]
 
 
 @pytest.mark.parametrize("outer", ENCODINGS)

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lifeboat_alf.decoding import sqlite_pages
-from lifeboat_alf.decoding.decoder import decode
-from lifeboat_alf.decoding.limits import TOO_LARGE, Work
+from lifeboat_alf.decoding.decoder import decode_layers
+from lifeboat_alf.decoding.decoding_budget import TOO_LARGE, DecodingBudget
 from lifeboat_alf.decoding.sqlite_pages import page_readings
 
 SECRET = b"tide-key-0123456789/+abcfgh-jlmnopqrsuvwxz-ZYXWVUTSRQPONML"
@@ -49,7 +49,7 @@ def _made(
 def _masked(data: bytes, secret: bytes = SECRET) -> bytes:
     """The database with every part of the secret that is read made unreadable where it stands."""
     masked = bytearray(data)
-    for reading in page_readings(data, Work.for_size(len(data))):
+    for reading in page_readings(data, DecodingBudget.for_size(len(data))):
         at = reading.data.find(secret)
         while at >= 0:
             for start, end in reading.spans(at, at + len(secret)):
@@ -67,7 +67,7 @@ def _rows(data: bytes) -> list[object]:
 
 
 def _holds(data: bytes, secret: bytes = SECRET) -> bool:
-    return any(secret in reading.data for reading in page_readings(data, Work.for_size(len(data))))
+    return any(secret in reading.data for reading in page_readings(data, DecodingBudget.for_size(len(data))))
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -134,19 +134,19 @@ def test_what_is_encoded_or_compressed_in_a_large_row_is_read() -> None:
     noise = Random(3).randbytes(9000)
     for value in (base64.encodebytes(noise + b"." * 600 + SECRET).decode(), gzip.compress(noise + SECRET)):
         made = _made(4096, ["x", value, "y"])
-        assert any(SECRET in reading.data for reading in decode(made))
+        assert any(SECRET in reading.data for reading in decode_layers(made))
 
 
 def test_a_database_in_a_row_of_another_and_behind_other_bytes_is_read() -> None:
     rows = (_made(512, [(b"." * before + SECRET).ljust(2048, b".")]) for before in _befores(512))
     inner = next(made for made in rows if SECRET not in made)
-    assert any(SECRET in reading.data for reading in decode(_made(1024, [inner])))
-    assert any(SECRET in reading.data for reading in decode(b"tar header" * 30 + inner))
+    assert any(SECRET in reading.data for reading in decode_layers(_made(1024, [inner])))
+    assert any(SECRET in reading.data for reading in decode_layers(b"tar header" * 30 + inner))
 
 
 def test_a_database_without_large_rows_costs_no_readings() -> None:
     made = _made(4096, ["x" * 100] * 500)
-    assert list(page_readings(made, Work.for_size(len(made)))) == []
+    assert list(page_readings(made, DecodingBudget.for_size(len(made)))) == []
 
 
 def test_damaged_and_circular_pages_end() -> None:
@@ -159,15 +159,15 @@ def test_damaged_and_circular_pages_end() -> None:
         for number in range(1, len(made) // 512):
             if random.random() < 0.1:
                 made[number * 512 : number * 512 + 4] = random.randrange(1, len(made) // 512).to_bytes(4, "big")
-        work = Work.for_size(len(made))
-        for reading in decode(bytes(made), work):
+        work = DecodingBudget.for_size(len(made))
+        for reading in decode_layers(bytes(made), work):
             assert all(0 <= start <= end <= len(made) for start, end in reading.spans(0, len(reading.data)))
 
 
 def test_of_many_large_rows_everything_is_read() -> None:
     texts: list[object] = [f"{number:03} " + "the calm harbour " * 600 for number in range(600)]
     data = _made(4096, texts)
-    work = Work.for_size(len(data))
+    work = DecodingBudget.for_size(len(data))
     assert list(page_readings(data, work)) and work.unread == set()
 
 
@@ -177,7 +177,7 @@ def test_of_many_large_rows_that_were_deleted_at_once_everything_is_read(distanc
     length = 1020 * 3 + (300 if distance < 8 else 100)
     texts = [f"{number:05} ".ljust(length, "x") for number in range(500)]
     data = _made(1024, texts, delete=f"id % {distance} = 0")
-    work = Work.for_size(len(data))
+    work = DecodingBudget.for_size(len(data))
     found = [reading.data for reading in page_readings(data, work)]
     assert work.unread == set()
     assert all(
@@ -202,6 +202,6 @@ def test_no_list_is_followed_once_all_work_is_done(monkeypatch: pytest.MonkeyPat
         return follow(self, number, most)
 
     monkeypatch.setattr(sqlite_pages._Pages, "_list", counted)
-    work = Work(bytes_left=1 << 20)
+    work = DecodingBudget(bytes_left=1 << 20)
     assert list(page_readings(data, work))
     assert work.unread == {TOO_LARGE} and followed["lists"] < 100

@@ -13,9 +13,9 @@ from random import Random
 
 import pytest
 
-from lifeboat_alf.decoding.decoder import decode
-from lifeboat_alf.decoding.limits import Work
-from lifeboat_alf.decoding.unread import unread_form, unread_in
+from lifeboat_alf.decoding.decoder import decode_layers
+from lifeboat_alf.decoding.decoding_budget import DecodingBudget
+from lifeboat_alf.decoding.unread_forms import unread_form, unread_in
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_a_short_stream_that_is_cut_off_is_named() -> None:
 def test_a_zlib_stream_that_is_damaged_within_is_named_and_read_up_to_there(at: int) -> None:
     data = bytearray(zlib.compress(TEXT))
     data[at : at + 40] = bytes(40 * [255])
-    work = Work.for_size(len(data))
-    (reading, *_) = decode(bytes(data), work)
+    work = DecodingBudget.for_size(len(data))
+    (reading, *_) = decode_layers(bytes(data), work)
     assert reading.data.startswith(b"line 0 of the text")
     assert work.unread == {CUT_OFF}
 
@@ -98,8 +98,8 @@ def test_an_encrypted_member_of_an_archive_is_named() -> None:
 
 def test_a_damaged_archive_is_named_and_read_up_to_the_damage() -> None:
     data = gzip.compress(b"".join(b"line %d of the text\n" % number for number in range(5000)))
-    work = Work.for_size(len(data))
-    (reading, *_) = decode(data[:6000], work)
+    work = DecodingBudget.for_size(len(data))
+    (reading, *_) = decode_layers(data[:6000], work)
     assert reading.data.startswith(b"line 0 of the text")
     assert work.unread == {"a compressed part that is damaged or cut off"}
 
@@ -112,14 +112,14 @@ def test_what_is_compressed_three_times_is_named() -> None:
 
 
 def test_a_bomb_is_stopped_and_named() -> None:
-    work = Work(bytes_left=1 << 20)
-    assert sum(len(reading.data) for reading in decode(gzip.compress(bytes(64 << 20)), work)) <= 1 << 20
+    work = DecodingBudget(bytes_left=1 << 20)
+    assert sum(len(reading.data) for reading in decode_layers(gzip.compress(bytes(64 << 20)), work)) <= 1 << 20
     assert work.unread == {"a compressed part that is damaged or cut off", "more than is decoded"}
 
 
 def test_many_streams_are_too_many() -> None:
-    work = Work(streams_left=3)
-    list(decode(gzip.compress(b"text" * 9) * 5, work))
+    work = DecodingBudget(streams_left=3)
+    list(decode_layers(gzip.compress(b"text" * 9) * 5, work))
     assert work.unread == {"more than is decoded"}
 
 
@@ -127,7 +127,7 @@ def test_the_work_grows_with_the_input_alone() -> None:
     spelled = base64.b64encode(b"some words " * 10)
     for _ in range(12):
         spelled = base64.b64encode(spelled)
-    work = Work.for_size(len(spelled))
+    work = DecodingBudget.for_size(len(spelled))
     most = work.bytes_left
-    decoded = sum(len(reading.data) for reading in decode(spelled, work))
+    decoded = sum(len(reading.data) for reading in decode_layers(spelled, work))
     assert decoded <= most

@@ -10,13 +10,16 @@ import zipfile
 
 import pytest
 
-from lifeboat_alf import codec, effective, layout, records, testing
-from lifeboat_alf.apply import AppliedState
-from lifeboat_alf.delta import DeltaReader, write_delta
-from lifeboat_alf.diff import diff
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.deltas.applied_state import AppliedState
+from lifeboat_alf.deltas.delta_writer import DeltaReader, write_delta
+from lifeboat_alf.deltas.state_diff import diff_states
 from lifeboat_alf.errors import BadDocument, MissingEntry, UnknownOperation, UnsupportedVersion
+from lifeboat_alf.memory import effective_view, memory_records
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_alf.testing import AGENT_ID, TIME, MemoryState
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import AGENT_ID, TIME, MemoryState
 from support.alf.published_schemas import validate_as_published
 
 WORDS = """
@@ -35,12 +38,12 @@ def prose(length, seed):
 
 def bundle(a, b):
     out = io.BytesIO()
-    summary = write_delta(diff(a, b), out)
+    summary = write_delta(diff_states(a, b), out)
     assert summary.bytes == len(out.getvalue())
     return out.getvalue(), summary
 
 
-def manifest_of(data, name=layout.MANIFEST):
+def manifest_of(data, name=archive_layout.MANIFEST):
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         return json.loads(file.read(name))
 
@@ -54,7 +57,7 @@ def signed(sequence):
 
 def test_one_line_added_to_a_9_kb_note_is_at_most_3_kb_and_its_patch_300_bytes():
     sections = [f"## Part {number}\n\n{prose(980, number)}\n" for number in range(9)]
-    lines = [testing.record(text) for text in sections]
+    lines = [sample_states.make_record(text) for text in sections]
     path = "raw/openclaw/memory/2026-11-20.md"
     a = MemoryState()
     a.add_all(lines)
@@ -74,9 +77,9 @@ def test_one_line_added_to_a_9_kb_note_is_at_most_3_kb_and_its_patch_300_bytes()
 
 def test_a_delta_of_one_record_does_not_grow_with_the_agent():
     a = MemoryState()
-    a.add_all(testing.record(f"Number {number}.") for number in range(3000))
+    a.add_all(sample_states.make_record(f"Number {number}.") for number in range(3000))
     b = a.copy()
-    b.add(testing.record("One more."))
+    b.add(sample_states.make_record("One more."))
     assert len(bundle(a, b)[0]) < 1800
 
 
@@ -102,8 +105,8 @@ def test_large_artifacts_stay_behind_and_small_ones_travel():
 
 
 def test_only_changed_lists_of_records_travel_and_an_emptied_one_is_null():
-    a = testing.full_state()
-    record = a.add(testing.record("New."))
+    a = sample_states.make_full_state()
+    record = a.add(sample_states.make_record("New."))
     b = a.copy().put("raw/openclaw/MEMORY.md", b"nothing\n").put("raw/openclaw/new.md", b"New.", records=[record.id])
     assert manifest_of(bundle(a, b)[0])["changes"]["memory"]["files"] == {
         "raw/openclaw/MEMORY.md": None,
@@ -113,7 +116,7 @@ def test_only_changed_lists_of_records_travel_and_an_emptied_one_is_null():
 
 def test_sealing_is_an_operation_of_its_own():
     a = MemoryState()
-    old = a.add(testing.record(created_at="2026-08-03T00:00:00.000Z"))
+    old = a.add(sample_states.make_record(created_at="2026-08-03T00:00:00.000Z"))
     b = a.copy().seal(old.partition, "2026-09-30")
     changes = manifest_of(bundle(a, b)[0])["changes"]
     assert changes["memory"]["seal"] == [{"file": old.partition, "to": "2026-09-30"}]
@@ -121,14 +124,18 @@ def test_sealing_is_an_operation_of_its_own():
 
 
 def test_layers_are_named_as_the_published_schema_names_them():
-    a = testing.full_state()
-    people = testing.principals()
+    a = sample_states.make_full_state()
+    people = sample_states.make_principals()
     people["principals"][0]["profile"]["version"] = 2
-    b = a.copy().put_document(layout.IDENTITY, testing.identity(2)).put_document(layout.PRINCIPALS, people)
-    b.put_document(layout.CREDENTIALS, {"credentials": []})
-    b.add(testing.record("New."))
+    b = (
+        a.copy()
+        .put_document(archive_layout.IDENTITY, sample_states.make_identity(2))
+        .put_document(archive_layout.PRINCIPALS, people)
+    )
+    b.put_document(archive_layout.CREDENTIALS, {"credentials": []})
+    b.add(sample_states.make_record("New."))
     data, _ = bundle(a, b)
-    small = manifest_of(data, layout.DELTA_MANIFEST)
+    small = manifest_of(data, archive_layout.DELTA_MANIFEST)
     assert small["changes"] == {
         "identity": {"file": "identity.json", "new_version": 2},
         "principals": {"file": "principals.json", "changed_ids": [people["principals"][0]["id"]]},
@@ -141,24 +148,24 @@ def test_layers_are_named_as_the_published_schema_names_them():
 
 
 def test_both_manifests_are_what_the_published_schema_asks():
-    data, _ = bundle(MemoryState(), testing.full_state().copy(number=2))
-    for name in (layout.MANIFEST, layout.DELTA_MANIFEST):
+    data, _ = bundle(MemoryState(), sample_states.make_full_state().copy(number=2))
+    for name in (archive_layout.MANIFEST, archive_layout.DELTA_MANIFEST):
         validate_as_published("delta-manifest", manifest_of(data, name))
 
 
 def test_writing_twice_gives_the_same_bytes():
-    a, b = MemoryState(), testing.full_state().copy(number=2)
+    a, b = MemoryState(), sample_states.make_full_state().copy(number=2)
     assert bundle(a, b)[0] == bundle(a, b)[0]
 
 
 def test_record_lines_keep_their_bytes_and_the_operation_stands_first():
-    odd = codec.encode(testing.record("x")).replace(b'"content":', b' "content" : ')
+    odd = json_codec.encode_json(sample_states.make_record("x")).replace(b'"content":', b' "content" : ')
     a = MemoryState()
     b = a.copy()
     b.add(odd)
     data, _ = bundle(a, b)
     with zipfile.ZipFile(io.BytesIO(data)) as file:
-        assert file.read(layout.DELTA_RECORDS) == b'{"operation":"create",' + odd[1:] + b"\n"
+        assert file.read(archive_layout.DELTA_RECORDS) == b'{"operation":"create",' + odd[1:] + b"\n"
     with DeltaReader(io.BytesIO(data)) as delta:
         assert [line.line for line in delta.records()] == [odd]
         delta.verify()
@@ -173,7 +180,7 @@ def test_a_newer_major_version_is_refused():
 def test_a_bundle_without_a_manifest_is_refused():
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
-        file.writestr(layout.DELTA_RECORDS, b"")
+        file.writestr(archive_layout.DELTA_RECORDS, b"")
     with pytest.raises(MissingEntry):
         DeltaReader(out)
 
@@ -197,19 +204,19 @@ def test_documents_of_another_shape_are_named_errors(changes):
 # The reference client's dialect ---------------------------------------------------------------------------------
 
 
-def foreign(lines, *, name=layout.DELTA_MANIFEST, **fields):
+def foreign(lines, *, name=archive_layout.DELTA_MANIFEST, **fields):
     """A bundle as the reference client writes it: its manifest, record lines, nothing else."""
     manifest = {
         "alf_version": "1.0.0",
         "created_at": "2026-11-21T08:00:00Z",
         "agent": {"id": AGENT_ID, "source_runtime": "openclaw"},
         "sync": {"base_sequence": 0, "new_sequence": 0, "base_timestamp": TIME},
-        "changes": {"memory": {"file": layout.DELTA_RECORDS, "record_count": len(lines)}},
+        "changes": {"memory": {"file": archive_layout.DELTA_RECORDS, "record_count": len(lines)}},
         **fields,
     }
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr(layout.DELTA_RECORDS, b"".join(codec.encode(line) + b"\n" for line in lines))
+        file.writestr(archive_layout.DELTA_RECORDS, b"".join(json_codec.encode_json(line) + b"\n" for line in lines))
         file.writestr(name, json.dumps(manifest, indent=2))
     return out.getvalue()
 
@@ -222,12 +229,12 @@ def after(base, lines, **fields):
 def base():
     state = MemoryState()
     for text in ("one", "two", "three"):
-        state.add(testing.record(text))
+        state.add(sample_states.make_record(text))
     return state
 
 
 def decoded(state):
-    return [records.parse(record.line) for record in state.records()]
+    return [memory_records.parse_record(record.line) for record in state.records()]
 
 
 def test_a_reference_delta_is_the_next_sequence_and_unsigned(base):
@@ -238,7 +245,7 @@ def test_a_reference_delta_is_the_next_sequence_and_unsigned(base):
 
 def test_a_reference_delta_changes_records_in_place_by_id(base):
     one, two, three = decoded(base)
-    new = testing.record("four")
+    new = sample_states.make_record("four")
     state = after(
         base,
         [
@@ -250,14 +257,18 @@ def test_a_reference_delta_changes_records_in_place_by_id(base):
     assert [(item["content"], item["status"]) for item in decoded(state)] == [
         ("one", "active"), ("two, edited", "active"), ("three", "deleted"), ("four", "active"),
     ]  # fmt: skip
-    assert [found.record["content"] for found in effective.visible_records(state)] == ["one", "two, edited", "four"]
+    assert [found.record["content"] for found in effective_view.visible_records(state)] == [
+        "one",
+        "two, edited",
+        "four",
+    ]
     assert [record.position for record in state.records()] == [0, 1, 2, 3]
     assert one == decoded(state)[0]
 
 
 def test_a_reference_delta_ignores_what_that_client_ignores(base):
     one = decoded(base)[0]
-    unknown = testing.record("nobody knows")
+    unknown = sample_states.make_record("nobody knows")
     state = after(
         base,
         [
@@ -286,24 +297,26 @@ def test_lines_of_an_unknown_operation_are_an_error_or_passed_over(base):
 
 
 def test_a_reference_delta_files_a_new_record_by_the_day_it_speaks_of(base):
-    late = testing.record("late", temporal={"created_at": TIME, "observed_at": "2026-05-04T23:30:00-02:00"})
+    late = sample_states.make_record("late", temporal={"created_at": TIME, "observed_at": "2026-05-04T23:30:00-02:00"})
     state = after(base, [{"operation": "create", **late}])
     assert state.record(late["id"]).partition == "memory/partitions/2026-Q2.jsonl"
-    listed = codec.decode(state.body(layout.MANIFEST))["partitions"]
+    listed = json_codec.decode_json(state.body(archive_layout.MANIFEST))["partitions"]
     assert [(item["from"], item["sealed"]) for item in listed] == [("2026-04-01", False), ("2026-10-01", False)]
 
 
 def test_a_delta_to_the_letter_of_the_specification_is_read_too(base):
-    letter = foreign([], name=layout.MANIFEST, changes={"identity": {"file": layout.DELTA_RECORDS, "new_version": 2}})
+    letter = foreign(
+        [], name=archive_layout.MANIFEST, changes={"identity": {"file": archive_layout.DELTA_RECORDS, "new_version": 2}}
+    )
     state = AppliedState(base, DeltaReader(io.BytesIO(letter)))
-    assert state.body(layout.IDENTITY) == b""
-    assert state.entry(layout.IDENTITY).size == 0
+    assert state.body(archive_layout.IDENTITY) == b""
+    assert state.entry(archive_layout.IDENTITY).size == 0
 
 
 def test_a_reference_delta_stacks_on_a_snapshot_and_on_another_delta(base, tmp_path):
     with (tmp_path / "a.alf").open("wb") as out:
         write_snapshot(base, out)
-    new = testing.record("four")
+    new = sample_states.make_record("four")
     with SnapshotReader(tmp_path / "a.alf") as snapshot:
         first = after(snapshot, [{"operation": "create", **new}])
         sync = {"base_sequence": 1, "new_sequence": 0}

@@ -14,16 +14,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_alf import codec, layout, merkle, testing
-from lifeboat_alf.apply import AppliedState
-from lifeboat_alf.delta import DeltaReader
-from lifeboat_alf.diff import diff
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.deltas.applied_state import AppliedState
+from lifeboat_alf.deltas.delta_writer import DeltaReader
+from lifeboat_alf.deltas.state_diff import diff_states
 from lifeboat_alf.errors import ApplyError, BadDocument, BaseMismatch, SignatureError
-from lifeboat_alf.redactions import Redactions
+from lifeboat_alf.redaction.redactions import Redactions
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.state import BodyAbsent
-from lifeboat_alf.testing import MemoryState
-from lifeboat_alf.validate import validate
+from lifeboat_alf.states import merkle
+from lifeboat_alf.states.agent_state import BodyAbsent
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import MemoryState
+from lifeboat_alf.validation.validate_file import validate_archive
 from support.alf import archive_files
 from support.alf.archive_files import ArchiveFile
 from support.alf.random_states import (
@@ -94,15 +97,17 @@ class Story:
     """An agent before (`a`) and after (`b`) it was told a PIN, in a memory and in a note, and what is purged."""
 
     def __init__(self):
-        self.a = testing.full_state()
+        self.a = sample_states.make_full_state()
         self.a.put(NOTE, LONG.encode())
-        self.old = self.a.add(testing.record("Likes the sea."))
+        self.old = self.a.add(sample_states.make_record("Likes the sea."))
         self.b = self.a.copy()
-        self.pin = self.b.add(testing.record(PIN))
-        self.last = self.b.add(testing.record("Sings."))
+        self.pin = self.b.add(sample_states.make_record(PIN))
+        self.last = self.b.add(sample_states.make_record("Sings."))
         body = f"{LONG}{PIN}\n".encode()
         self.b.put(NOTE, body, records=[self.pin.id])
-        self.tombstone = codec.encode({**codec.decode(self.old.line), "content": "[deleted]", "status": "deleted"})
+        self.tombstone = json_codec.encode_json(
+            {**json_codec.decode_json(self.old.line), "content": "[deleted]", "status": "deleted"}
+        )
         leaves = {
             self.pin.leaf.digest: None,
             self.old.leaf.digest: cut(self.old.line, 0, len(self.old.line), self.tombstone),
@@ -129,9 +134,9 @@ def changed(path: Path, **bodies) -> Path:
 
 
 def edited(path: Path, change) -> Path:
-    document = ArchiveFile(path).json(layout.REDACTIONS)
+    document = ArchiveFile(path).json(archive_layout.REDACTIONS)
     change(document)
-    return changed(path, **{layout.REDACTIONS: codec.encode(document)})
+    return changed(path, **{archive_layout.REDACTIONS: json_codec.encode_json(document)})
 
 
 # What a delta holds ---------------------------------------------------------------------------------------------
@@ -142,7 +147,7 @@ def test_nothing_of_what_was_purged_is_in_a_delta(path):
 
 
 def test_the_id_of_a_gone_record_is_in_no_line(path, story):
-    ids = [line["id"] for line in ArchiveFile(path).lines(layout.DELTA_RECORDS)]
+    ids = [line["id"] for line in ArchiveFile(path).lines(archive_layout.DELTA_RECORDS)]
     assert ids == [story.old.id, story.last.id]
 
 
@@ -159,18 +164,18 @@ def test_no_digest_tells_what_bytes_were_before_they_were_purged(story, tmp_path
 def test_a_delta_without_a_purge_has_nothing_of_it(story, tmp_path):
     path = tmp_path / "news.alf-delta"
     path.write_bytes(delta_bytes(story.a, story.b))
-    assert layout.REDACTIONS not in ArchiveFile(path).bodies
+    assert archive_layout.REDACTIONS not in ArchiveFile(path).bodies
 
 
 def test_a_purge_alone_is_a_change(story):
     purged = story.b.copy().redact(story.purge)
-    changes = diff(story.b, purged)
+    changes = diff_states(story.b, purged)
     assert [gone.id for gone in changes.gone] == [story.pin.id]
     assert (bool(changes), changes.removed) == (True, [])
 
 
 def test_a_delta_of_a_purged_state_validates(path):
-    assert validate(path).ok
+    assert validate_archive(path).ok
 
 
 # Applying it ----------------------------------------------------------------------------------------------------
@@ -249,7 +254,7 @@ def test_what_was_purged_elsewhere_is_taken_while_it_waits_here(path, story):
 
 def test_a_record_that_changed_where_its_purge_was_not_known_has_a_line_again(story):
     a = story.b.copy(story.b.sequence.number).redact(story.purge)
-    story.b.update({**codec.decode(story.pin.line), "tags": ["door"]})
+    story.b.update({**json_codec.decode_json(story.pin.line), "tags": ["door"]})
     b = story.b.copy().redact(story.purge)
     assert b.record(story.pin.id) is not None
     found = applied(a, delta_bytes(a, b))
@@ -259,7 +264,7 @@ def test_a_record_that_changed_where_its_purge_was_not_known_has_a_line_again(st
 
 def test_a_record_that_changed_before_it_was_purged_is_gone_from_a_base_that_has_it_unchanged(story):
     b = story.a.copy()
-    made = b.update({**codec.decode(story.old.line), "content": PIN})
+    made = b.update({**json_codec.decode_json(story.old.line), "content": PIN})
     b.redact(redaction({made.leaf.digest: None}))
     found = applied(story.a, delta_bytes(story.a, b))
     assert_same(found, b)
@@ -276,7 +281,7 @@ def test_bytes_equal_to_those_that_a_purge_took_travel_again(story):
 def test_unchanged_files_show_the_records_that_they_show_after_the_purge(story):
     """The record has a line again, of another leaf; its purge takes its id from the lists of files."""
     b = story.b.copy()
-    b.update({**codec.decode(story.pin.line), "tags": ["door"]})
+    b.update({**json_codec.decode_json(story.pin.line), "tags": ["door"]})
     b.redact(redaction({story.pin.leaf.digest: None}, record_ids=(story.pin.id,)))
     assert_same(applied(story.b, delta_bytes(story.b, b)), b)
 
@@ -284,31 +289,31 @@ def test_unchanged_files_show_the_records_that_they_show_after_the_purge(story):
 def test_a_gone_record_stands_in_the_way_of_no_other(story):
     a = story.b.redact(story.purge)
     b = a.copy()
-    made = b.add(testing.record("Dances."))
+    made = b.add(sample_states.make_record("Dances."))
     assert made.position == 1 + max(gone.position for gone in itertools.chain([story.last], a.gone()))
     assert_same(applied(a, delta_bytes(a, b)), b)
 
 
 def test_a_foreign_delta_files_behind_what_is_gone():
     state = MemoryState()
-    gone = state.add(testing.record(PIN))
+    gone = state.add(sample_states.make_record(PIN))
     state.redact(redaction({gone.leaf.digest: None}))
-    data = foreign_delta(state, testing.record("Sings."))
+    data = foreign_delta(state, sample_states.make_record("Sings."))
     assert [record.position for record in applied(state, data).records()] == [1]
 
 
 def foreign_delta(state, record):
     manifest = {
         "alf_version": "1.0.0",
-        "created_at": testing.TIME,
-        "agent": {"id": testing.AGENT_ID},
+        "created_at": sample_states.TIME,
+        "agent": {"id": sample_states.AGENT_ID},
         "sync": {"base_sequence": state.sequence.number, "new_sequence": state.sequence.number + 1},
-        "changes": {"memory": {"file": layout.DELTA_RECORDS, "record_count": 1}},
+        "changes": {"memory": {"file": archive_layout.DELTA_RECORDS, "record_count": 1}},
     }
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
-        file.writestr(layout.DELTA_MANIFEST, json.dumps(manifest))
-        file.writestr(layout.DELTA_RECORDS, json.dumps({"operation": "create", **record}) + "\n")
+        file.writestr(archive_layout.DELTA_MANIFEST, json.dumps(manifest))
+        file.writestr(archive_layout.DELTA_RECORDS, json.dumps({"operation": "create", **record}) + "\n")
     return out.getvalue()
 
 
@@ -327,14 +332,14 @@ def test_a_change_of_replaced_bytes_is_seen(story, path):
 
 
 def test_a_change_of_a_tombstone_is_seen(story, path):
-    lines = ArchiveFile(path).bodies[layout.DELTA_RECORDS].replace(b"[deleted]", b"[revived]")
+    lines = ArchiveFile(path).bodies[archive_layout.DELTA_RECORDS].replace(b"[deleted]", b"[revived]")
     with pytest.raises(SignatureError, match=f"the record {story.old.id} was changed"):
-        laid(story, changed(path, **{layout.DELTA_RECORDS: lines}))
+        laid(story, changed(path, **{archive_layout.DELTA_RECORDS: lines}))
 
 
 def test_redactions_that_are_not_there_are_missed(story, path):
     with pytest.raises(SignatureError):
-        laid(story, changed(path, **{layout.REDACTIONS: None}))
+        laid(story, changed(path, **{archive_layout.REDACTIONS: None}))
 
 
 def test_a_gone_record_without_a_redaction_is_refused(path):
@@ -352,7 +357,7 @@ def test_a_record_that_is_here_and_gone_is_refused(story, path):
     made = edited(path, renamed)
     with pytest.raises(BadDocument, match="here, and gone"):
         laid(story, made)
-    assert [finding.code for finding in validate(made).errors] == ["not_gone"]
+    assert [finding.code for finding in validate_archive(made).errors] == ["not_gone"]
 
 
 def test_a_record_is_gone_from_where_the_base_has_it(story, path):

@@ -6,17 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_alf import effective, testing
-from lifeboat_alf.effective import Chains
+from lifeboat_alf.memory import effective_view
+from lifeboat_alf.memory.effective_view import SuccessorChains
+from lifeboat_alf.testing import sample_states
 
 
 def item(name, supersedes=None, status="active"):
-    record = {"id": name, "status": status, "temporal": {"created_at": testing.TIME}}
+    record = {"id": name, "status": status, "temporal": {"created_at": sample_states.TIME}}
     return record if supersedes is None else {**record, "supersedes": supersedes}
 
 
 def seen(*items):
-    return [(found.record["id"], found.record["status"]) for found in effective.effective(list(items))]
+    return [(found.record["id"], found.record["status"]) for found in effective_view.iterate_effective(list(items))]
 
 
 def test_a_record_without_a_chain_is_itself():
@@ -50,7 +51,7 @@ def test_a_record_deleted_in_place_is_shown_as_deleted():
 
 
 def test_any_id_of_a_chain_names_the_memory_also_one_that_is_no_longer_there():
-    chains = Chains.of([item("b", "purged"), item("c", "b")])
+    chains = SuccessorChains.of([item("b", "purged"), item("c", "b")])
     assert {chains.winner(name) for name in ("purged", "b", "c")} == {"c"}
     assert chains.chain_of("b") == ("purged", "b", "c")
     assert chains.chain_of("alone") == ("alone",)
@@ -61,11 +62,11 @@ def test_a_circle_of_successors_has_one_winner():
 
 
 def test_a_state_is_read_in_the_order_of_time_not_of_paths():
-    state = testing.MemoryState()
-    first = state.add(testing.record("one"), "memory/partitions/2026-Q3.jsonl")
-    later = testing.record("two", created_at="2026-10-30T00:00:00.000Z", supersedes=first.id)
+    state = sample_states.MemoryState()
+    first = state.add(sample_states.make_record("one"), "memory/partitions/2026-Q3.jsonl")
+    later = sample_states.make_record("two", created_at="2026-10-30T00:00:00.000Z", supersedes=first.id)
     state.add(later, "memory/partitions/2026-10.jsonl")
-    last = state.add(testing.record("three", supersedes=first.id), "memory/partitions/2026-11.jsonl")
+    last = state.add(sample_states.make_record("three", supersedes=first.id), "memory/partitions/2026-11.jsonl")
     days = {"2026-Q3": "2026-07-01", "2026-10": "2026-10-01", "2026-11": "2026-11-01"}
     state.set_head(
         partitions=[
@@ -73,16 +74,16 @@ def test_a_state_is_read_in_the_order_of_time_not_of_paths():
             for name, day in days.items()
         ]
     )
-    assert [found.record["id"] for found in effective.effective_records(state)] == [last.id]
-    assert [found.record["id"] for found in effective.visible_records(state)] == [last.id]
+    assert [found.record["id"] for found in effective_view.effective_records(state)] == [last.id]
+    assert [found.record["id"] for found in effective_view.visible_records(state)] == [last.id]
 
 
 def test_archived_and_deleted_memories_are_not_visible_and_unknown_statuses_are():
-    state = testing.MemoryState()
+    state = sample_states.MemoryState()
     for status in ("active", "archived", "deleted", "superseded", "dreaming"):
-        state.add(testing.record(status, status=status))
-    assert len(list(effective.effective_records(state))) == 5
-    assert [found.record["content"] for found in effective.visible_records(state)] == ["active", "dreaming"]
+        state.add(sample_states.make_record(status, status=status))
+    assert len(list(effective_view.effective_records(state))) == 5
+    assert [found.record["content"] for found in effective_view.visible_records(state)] == ["active", "dreaming"]
 
 
 links = st.lists(st.tuples(st.none() | st.integers(0, 12), st.booleans()), max_size=13)
@@ -94,8 +95,8 @@ def test_every_record_has_exactly_one_winner_and_its_chain_names_it(shape):
         item(str(number), None if target is None else str(target), "deleted" if dead else "active")
         for number, (target, dead) in enumerate(shape)
     ]
-    chains = Chains.of(items)
-    winners = {found.record["id"] for found in effective.effective(lambda: items)}
+    chains = SuccessorChains.of(items)
+    winners = {found.record["id"] for found in effective_view.iterate_effective(lambda: items)}
     for record in items:
         assert chains.winner(record["id"]) in winners
         assert record["id"] in chains.chain_of(record["id"])

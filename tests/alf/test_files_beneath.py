@@ -13,25 +13,25 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams import beneath
-from lifeboat_alf.seams.beneath import FolderExchanged, HeldFolder, LinkInPath, PathBeneath
-from lifeboat_alf.seams.files import NotRegular, SystemFiles, read_all, write_atomic
+from lifeboat_alf.seams import held_folder
+from lifeboat_alf.seams.file_operations import NotRegular, SystemFiles, read_all, write_atomic
 from lifeboat_alf.seams.files_beneath import FilesBeneath
+from lifeboat_alf.seams.held_folder import FolderReplaced, HeldFolder, LinkInPath, PathBeneath
 from support.leases import leased, needs_leases
 
-pytestmark = pytest.mark.skipif(not beneath.CAN_WALK, reason="Windows has no operations relative to a folder")
+pytestmark = pytest.mark.skipif(not held_folder.CAN_WALK, reason="Windows has no operations relative to a folder")
 
 
 @pytest.fixture(params=["in one call", "by components", "by components that must be readable"], autouse=True)
 def walker(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Linux walks in one call; macOS, and a sandbox without that call, by components."""
     if request.param == "in one call":
-        if beneath.openat2() is None:
+        if held_folder.load_openat2() is None:
             pytest.skip("this kernel has no openat2, or a sandbox forbids it")
         return
-    monkeypatch.setattr(beneath, "openat2", lambda: None)
+    monkeypatch.setattr(held_folder, "load_openat2", lambda: None)
     if request.param != "by components":
-        monkeypatch.setattr(beneath, "_SEARCH", os.O_RDONLY | os.O_DIRECTORY)
+        monkeypatch.setattr(held_folder, "_SEARCH", os.O_RDONLY | os.O_DIRECTORY)
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_a_folder_that_was_listed_must_be_the_same_one_afterwards(root: Path) ->
     (root / "a" / "b").mkdir()
     (root / "a" / "b" / "file").write_bytes(b"another")
     for refused in (lambda: files.open_regular(root / "a" / "b" / "file"), lambda: files.scan(root / "a" / "b")):
-        with pytest.raises(FolderExchanged):
+        with pytest.raises(FolderReplaced):
             refused()
     with pytest.raises(FileNotFoundError):
         files.lstat(root / "a" / "c" / "file")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams import files
-from lifeboat_alf.seams.files import SystemFiles, write_atomic
+from lifeboat_alf.seams import file_operations
+from lifeboat_alf.seams.file_operations import SystemFiles, write_atomic
 from support.flushes import Flushes, flushes
 
 __all__ = ["flushes"]
@@ -46,7 +46,7 @@ def test_on_macos_the_disk_is_asked_to_write_its_own_memory_too(monkeypatch: pyt
     asked: list[tuple[int, int]] = []
     monkeypatch.setattr(fcntl, "F_FULLFSYNC", 51, raising=False)
     monkeypatch.setattr(fcntl, "fcntl", lambda descriptor, command: asked.append((descriptor, command)))
-    files.flush(7)
+    file_operations.flush_to_disk(7)
     assert asked == [(7, 51)]
 
 
@@ -58,7 +58,7 @@ def test_the_file_system_of_a_folder_is_flushed(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can flush a single file system")
 def test_a_flush_that_fails_is_told() -> None:
-    flush = files._syncfs()
+    flush = file_operations._syncfs()
     assert flush is not None
     with pytest.raises(OSError, match="Bad file descriptor"):
         flush(-1)
@@ -66,7 +66,7 @@ def test_a_flush_that_fails_is_told() -> None:
 
 def test_elsewhere_all_file_systems_are_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flushed: list[str] = []
-    monkeypatch.setattr(files, "_syncfs", lambda: None)
+    monkeypatch.setattr(file_operations, "_syncfs", lambda: None)
     monkeypatch.setattr(os, "sync", lambda: flushed.append("all"))
     SystemFiles().sync_file_system(tmp_path)
     assert flushed == ["all"]

@@ -9,14 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_alf import codec, merkle
-from lifeboat_alf.joining import confirmed, contested, join, joined, ordered, over, united
-from lifeboat_alf.purging.items import Item, Options
-from lifeboat_alf.purging.planning import plan_cuts
-from lifeboat_alf.purging.wanted import Wanted
-from lifeboat_alf.redactions import Edit, Redactions, Replacement, edited, replacement_of
-from lifeboat_alf.state import Leaf
-from lifeboat_alf.testing import AGENT_ID, record
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.purging.purge_items import PurgeItem, PurgeOptions
+from lifeboat_alf.purging.purge_planner import plan_cuts
+from lifeboat_alf.purging.purge_terms import PurgeTerms
+from lifeboat_alf.redaction.joined_redactions import (
+    find_contested_leaves,
+    find_joined,
+    find_overriding,
+    join_redactions,
+    order_redactions,
+    select_confirmed,
+    unite_edits,
+)
+from lifeboat_alf.redaction.redactions import ByteEdit, LeafReplacement, Redactions, apply_edits, replacement_of
+from lifeboat_alf.states import merkle
+from lifeboat_alf.states.agent_state import Leaf
+from lifeboat_alf.testing.sample_states import AGENT_ID, make_record
 from support.alf.random_states import cut, redaction
 
 NOW = "2026-11-22T10:00:00.000Z"
@@ -25,18 +34,18 @@ BODY = b"one two three four five"
 IDS = [f"019a0000-0000-7000-8000-0000000000{number:02x}" for number in range(9)]
 
 
-def item(leaf: Leaf, body: bytes, path: str | None = NOTE, partition: str | None = None) -> Item:
-    return Item(leaf, lambda: body, path, {}, None if partition is None else "a record", partition)
+def item(leaf: Leaf, body: bytes, path: str | None = NOTE, partition: str | None = None) -> PurgeItem:
+    return PurgeItem(leaf, lambda: body, path, {}, None if partition is None else "a record", partition)
 
 
-def spans(length: int) -> st.SearchStrategy[tuple[Edit, ...]]:
+def spans(length: int) -> st.SearchStrategy[tuple[ByteEdit, ...]]:
     places = st.sets(st.integers(0, length), min_size=2, max_size=6).map(sorted)
     return places.map(
-        lambda found: tuple(Edit(start, end - start) for start, end in zip(found[::2], found[1::2], strict=False))
+        lambda found: tuple(ByteEdit(start, end - start) for start, end in zip(found[::2], found[1::2], strict=False))
     )
 
 
-def purge(leaf: Leaf, replacement: Replacement | None, number: int, **fields: object):
+def purge(leaf: Leaf, replacement: LeafReplacement | None, number: int, **fields: object):
     return redaction({leaf.digest: replacement}, id=IDS[number], **fields)
 
 
@@ -45,7 +54,7 @@ def met(first, second, leaf: Leaf, body: bytes, **where: str | None):
     known = Redactions([first])
     left = known.settled(leaf, body)
     bare = Leaf(leaf.digest)
-    made = join(known, second, lambda: [] if left is None else [item(bare, left, **where)], NOW)
+    made = join_redactions(known, second, lambda: [] if left is None else [item(bare, left, **where)], NOW)
     after = Redactions([first, *([] if made is None else [made]), second])
     return after, after.settled(bare, left) if left is not None else None
 
@@ -77,11 +86,11 @@ def test_three_are_joined_in_any_order(body, data):
         known, left = Redactions(), body
         for each in order:
             bare = leaf if not len(known) else Leaf(leaf.digest)
-            joint = join(known, each, lambda left=left, bare=bare: [item(bare, left)], NOW)
+            joint = join_redactions(known, each, lambda left=left, bare=bare: [item(bare, left)], NOW)
             known = known.joined([*([] if joint is None else [joint]), each])
             left = known.settled(bare, left)
         made.add(left)
-    assert made == {edited(body, united(runs))}
+    assert made == {apply_edits(body, unite_edits(runs))}
 
 
 @given(st.binary(min_size=2, max_size=40), st.data())
@@ -94,7 +103,7 @@ def test_machines_that_join_the_same_two_leave_the_same(body, data):
     every = here.joined(there)
     assert left == other
     assert every.settled(Leaf(leaf.digest), left) == left
-    assert not any(contested(Redactions(here), each) for each in there)
+    assert not any(find_contested_leaves(Redactions(here), each) for each in there)
 
 
 @given(st.binary(min_size=2, max_size=40), st.data())
@@ -105,7 +114,7 @@ def test_whoever_cannot_join_hears_first_of_what_joins(body, data):
     every, left = met(*both, leaf, body)
     for known in ([], [both[0]], [both[1]]):
         told = Redactions(known)
-        for each in ordered(data.draw(st.permutations([*every])), told):
+        for each in order_redactions(data.draw(st.permutations([*every])), told):
             told = told.joined([each])
             assert not told.is_contested(leaf.digest)
         assert told.settled(leaf, body) == left
@@ -115,21 +124,24 @@ def test_whoever_cannot_join_hears_first_of_what_joins(body, data):
 
 
 def test_an_edit_that_takes_all_keeps_what_it_puts_in():
-    assert united([[Edit(0, 9, b"{}")], [Edit(2, 3)]]) == (Edit(0, 9, b"{}"),)
+    assert unite_edits([[ByteEdit(0, 9, b"{}")], [ByteEdit(2, 3)]]) == (ByteEdit(0, 9, b"{}"),)
 
 
 def test_where_edits_overlap_in_part_nothing_is_put_in():
-    assert united([[Edit(0, 5, b"x")], [Edit(3, 5, b"y")]]) == (Edit(0, 8),)
+    assert unite_edits([[ByteEdit(0, 5, b"x")], [ByteEdit(3, 5, b"y")]]) == (ByteEdit(0, 8),)
 
 
 def test_the_same_edit_counts_once():
-    assert united([[Edit(2, 3, b"null")], [Edit(2, 3, b"null"), Edit(7, 1)]]) == (Edit(2, 3, b"null"), Edit(7, 1))
+    assert unite_edits([[ByteEdit(2, 3, b"null")], [ByteEdit(2, 3, b"null"), ByteEdit(7, 1)]]) == (
+        ByteEdit(2, 3, b"null"),
+        ByteEdit(7, 1),
+    )
 
 
 def planned(leaf: Leaf, body: bytes, text: str, number: int, **where: str | None):
     """What a machine does that is asked to cut a text."""
-    wanted = Wanted(texts=(text,))
-    plan = plan_cuts(lambda: [item(leaf, body, **where)], AGENT_ID, wanted=wanted, options=Options(passage=True))
+    wanted = PurgeTerms(texts=(text,))
+    plan = plan_cuts(lambda: [item(leaf, body, **where)], AGENT_ID, wanted=wanted, options=PurgeOptions(passage=True))
     return redaction(plan.leaves, id=IDS[number])
 
 
@@ -139,7 +151,7 @@ def test_json_can_still_be_read():
     both = planned(leaf, body, "471108", 0, path="raw/a.json"), planned(leaf, body, "two", 1, path="raw/a.json")
     for order in (both, both[::-1]):
         _, left = met(*order, leaf, body, path="raw/a.json")
-        assert codec.decode(left) == {"pin": None, "door": "four  blue", "stays": 7}
+        assert json_codec.decode_json(left) == {"pin": None, "door": "four  blue", "stays": 7}
 
 
 def test_json_that_could_not_be_read_loses_its_body():
@@ -158,26 +170,26 @@ RECORD = {"path": None, "partition": PARTITION}
 def test_a_record_says_the_rest_and_its_mark_is_of_that():
     text = "The door opens with 471108, the safe with 220915."
     mark = hashlib.sha256(text.encode()).hexdigest()
-    line = codec.encode({**record(text), "runtime": {"digest": mark}})
+    line = json_codec.encode_json({**make_record(text), "runtime": {"digest": mark}})
     leaf = merkle.new_leaf(line)
     both = planned(leaf, line, "471108", 0, **RECORD), planned(leaf, line, "220915", 1, **RECORD)
     for order in (both, both[::-1]):
         _, left = met(*order, leaf, line, **RECORD)
         says = "The door opens with , the safe with ."
-        assert codec.decode(left)["content"] == says
-        assert codec.decode(left)["runtime"] == {"digest": hashlib.sha256(says.encode()).hexdigest()}
+        assert json_codec.decode_json(left)["content"] == says
+        assert json_codec.decode_json(left)["runtime"] == {"digest": hashlib.sha256(says.encode()).hexdigest()}
 
 
 def test_a_record_that_says_nothing_any_more_is_closed():
-    line = codec.encode(record("471108 220915"))
+    line = json_codec.encode_json(make_record("471108 220915"))
     leaf = merkle.new_leaf(line)
     both = planned(leaf, line, "471108", 0, **RECORD), planned(leaf, line, "220915", 1, **RECORD)
     found = {met(*order, leaf, line, **RECORD)[1] for order in (both, both[::-1])}
-    assert [codec.decode(left)["content"] for left in found] == ["[deleted]"]
+    assert [json_codec.decode_json(left)["content"] for left in found] == ["[deleted]"]
 
 
 def test_a_record_that_goes_whole_is_gone_and_nothing_is_joined():
-    line = codec.encode(record("The door opens with 471108."))
+    line = json_codec.encode_json(make_record("The door opens with 471108."))
     leaf = merkle.new_leaf(line)
     passage, whole = planned(leaf, line, "471108", 0, **RECORD), purge(leaf, None, 1)
     for order in ((passage, whole), (whole, passage)):
@@ -199,7 +211,7 @@ def test_files_of_vectors_lose_all_of_them():
         item(leaves[0], index, "memory/embeddings/a/index.json"),
         item(leaves[1], data, "memory/embeddings/a/b.bin"),
     ]
-    joint = join(Redactions([first]), second, lambda: held, NOW)
+    joint = join_redactions(Redactions([first]), second, lambda: held, NOW)
     known = Redactions([first, joint, second])
     assert set(joint.leaves) == {each.digest for each in leaves}
     assert known.settled(leaves[1], data) == b""
@@ -214,31 +226,31 @@ def test_a_joint_redaction_is_of_both_and_like_the_newer_one():
         leaf, cut(BODY, 0, 4), 0, record_ids=("a",), reason="one", searched=(1, 2), partitions_affected=("p",)
     )
     newer = purge(leaf, cut(BODY, 8, 14), 1, record_ids=("b",), reason="two", searched=(2, 3), requested_at=NOW)
-    made = join(Redactions([newer]), older, lambda: [item(leaf, BODY)], NOW)
+    made = join_redactions(Redactions([newer]), older, lambda: [item(leaf, BODY)], NOW)
     assert (made.reason, made.record_ids, made.partitions_affected, made.searched) == ("two", ("a", "b"), ("p",), (2,))
     assert made.signature is None
     assert made.id not in IDS
-    assert [each.id for each in joined(Redactions([newer]), older, made)] == IDS[:2]
+    assert [each.id for each in find_joined(Redactions([newer]), older, made)] == IDS[:2]
 
 
 @pytest.mark.parametrize("body", [b"", b"something else"])
 def test_nothing_is_joined_of_bytes_that_are_not_here(body):
     leaf = merkle.new_leaf(BODY)
     first, second = purge(leaf, cut(BODY, 0, 4), 0), purge(leaf, cut(BODY, 8, 14), 1)
-    assert join(Redactions([first]), second, lambda: [item(Leaf(leaf.digest), body)], NOW) is None
+    assert join_redactions(Redactions([first]), second, lambda: [item(Leaf(leaf.digest), body)], NOW) is None
 
 
 def test_those_that_agree_are_not_joined():
     leaf = merkle.new_leaf(BODY)
     narrow, wide = purge(leaf, cut(BODY, 4, 8), 0), purge(leaf, cut(BODY, 4, 14), 1)
-    assert contested(Redactions([narrow]), wide) == []
-    assert over(Redactions([narrow, wide]), narrow) == [wide]
+    assert find_contested_leaves(Redactions([narrow]), wide) == []
+    assert find_overriding(Redactions([narrow, wide]), narrow) == [wide]
 
 
 def test_what_was_lost_before_the_joint_one_came_stays_lost_and_is_no_damage():
     leaf, bare = merkle.new_leaf(BODY), b""
     first, second = purge(leaf, cut(BODY, 0, 4), 0), purge(leaf, cut(BODY, 8, 14), 1)
-    joint = join(Redactions([first]), second, lambda: [item(leaf, BODY)], NOW)
+    joint = join_redactions(Redactions([first]), second, lambda: [item(leaf, BODY)], NOW)
     for order in itertools.permutations([first, second, joint]):
         known = Redactions(order)
         assert known.settled(Leaf(leaf.digest), bare) is None
@@ -253,13 +265,13 @@ def test_what_was_lost_before_the_joint_one_came_stays_lost_and_is_no_damage():
 def test_what_joins_those_that_were_confirmed_is_confirmed():
     leaf = merkle.new_leaf(BODY)
     first, second = purge(leaf, cut(BODY, 0, 4), 0), purge(leaf, cut(BODY, 8, 14), 1)
-    joint = join(Redactions([first]), second, lambda: [item(leaf, BODY)], NOW)
-    assert confirmed(Redactions([first]), [joint]) == []
-    assert confirmed(Redactions([first, second]), [joint]) == [joint]
+    joint = join_redactions(Redactions([first]), second, lambda: [item(leaf, BODY)], NOW)
+    assert select_confirmed(Redactions([first]), [joint]) == []
+    assert select_confirmed(Redactions([first, second]), [joint]) == [joint]
 
 
 def test_what_takes_more_than_was_confirmed_goes_on_waiting():
     leaf = merkle.new_leaf(BODY)
     applied = Redactions([purge(leaf, cut(BODY, 0, 4), 0), purge(leaf, cut(BODY, 8, 14), 1)])
     for wider in (cut(BODY, 0, 20), None):
-        assert confirmed(applied, [purge(leaf, wider, 2)]) == []
+        assert select_confirmed(applied, [purge(leaf, wider, 2)]) == []

@@ -7,39 +7,39 @@ import json
 
 import pytest
 
-from lifeboat_alf import manifest
+from lifeboat_alf.archive import snapshot_manifest
+from lifeboat_alf.archive.snapshot_manifest import ManifestContents
 from lifeboat_alf.errors import BadDocument, ChecksumMismatch, MissingEntry, UnsupportedVersion
-from lifeboat_alf.manifest import Contents
-from lifeboat_alf.state import Sequence
-from lifeboat_alf.testing import AGENT_ID, TIME, head
+from lifeboat_alf.states.agent_state import Sequence
+from lifeboat_alf.testing.sample_states import AGENT_ID, TIME, make_head
 
 SEQUENCE = Sequence(AGENT_ID, 7, 6, 1, TIME, b"")
 
 
 @pytest.mark.parametrize("version", ["1.0.0", "1.9.12", "1.0.0+build.5"])
 def test_every_version_of_the_same_major_is_read(version):
-    assert manifest.check_version(version) == []
+    assert snapshot_manifest.check_version(version) == []
 
 
 def test_a_draft_version_is_read_with_a_warning():
-    assert len(manifest.check_version("1.0.0-rc.1")) == 1
+    assert len(snapshot_manifest.check_version("1.0.0-rc.1")) == 1
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "0.9.0", "10.0.0", "1.0", "one", "", None, 1, "1.0.0 "])
 def test_other_versions_are_refused(version):
     with pytest.raises(UnsupportedVersion) as caught:
-        manifest.check_version(version)
+        snapshot_manifest.check_version(version)
     assert caught.value.entry == "manifest.json"
 
 
 def test_the_checksum_covers_the_sorted_map_of_digests():
     digests = {"b": "22", "a": "11"}
     expected = hashlib.sha256(b'{"a":"11","b":"22"}').hexdigest()
-    assert manifest.entries_checksum(digests) == f"sha256:{expected}"
+    assert snapshot_manifest.entries_checksum(digests) == f"sha256:{expected}"
 
 
-def contents() -> Contents:
-    return Contents(
+def contents() -> ManifestContents:
+    return ManifestContents(
         identity_version=3,
         principals=1,
         credentials=2,
@@ -56,12 +56,14 @@ def full_head():
         {"file": "memory/partitions/2026-Q3.jsonl", "from": "2026-07-01", "to": "2026-09-30", "sealed": True},
         {"file": "memory/partitions/2026-Q4.jsonl", "from": "2026-10-01", "to": None, "sealed": False, "x-hint": 1},
     ]
-    return head(partitions=partitions, runtime_hints={"primary_model": "a/b", "last_model": "a/b"}, **{"x-new": [1]})
+    return make_head(
+        partitions=partitions, runtime_hints={"primary_model": "a/b", "last_model": "a/b"}, **{"x-new": [1]}
+    )
 
 
 def built(**head_fields):
     digests = {"memory/partitions/2026-Q4.jsonl": "ab" * 32, "identity.json": "cd" * 32}
-    return manifest.build_manifest({**full_head(), **head_fields}, SEQUENCE, contents(), digests)
+    return snapshot_manifest.build_manifest({**full_head(), **head_fields}, SEQUENCE, contents(), digests)
 
 
 def test_every_field_of_the_specification_is_filled():
@@ -99,14 +101,14 @@ def test_partitions_are_listed_with_count_and_checksum_and_only_when_they_hold_r
 
 
 def test_layers_without_content_are_omitted():
-    document = manifest.build_manifest(head(), SEQUENCE, Contents(), {})
+    document = snapshot_manifest.build_manifest(make_head(), SEQUENCE, ManifestContents(), {})
     assert document["layers"] == {}
 
 
 def test_the_head_comes_back_without_what_follows_from_the_content():
     written = {**full_head(), "partitions": full_head()["partitions"][1:]}
     document = json.loads(json.dumps(built(partitions=written["partitions"])))
-    assert json.dumps(manifest.derive_head(document)) == json.dumps(written)
+    assert json.dumps(snapshot_manifest.derive_head(document)) == json.dumps(written)
 
 
 def test_unknown_fields_at_every_level_survive():
@@ -114,15 +116,15 @@ def test_unknown_fields_at_every_level_survive():
     document["layers"]["memory"]["x-memory"] = 1
     document["layers"]["x-layer"] = {"file": "x.json"}
     document["sync"]["x-sync"] = True
-    found = manifest.derive_head(document)
-    again = manifest.build_manifest(found, SEQUENCE, contents(), document["entries"])
+    found = snapshot_manifest.derive_head(document)
+    again = snapshot_manifest.build_manifest(found, SEQUENCE, contents(), document["entries"])
     assert again == document
 
 
 def test_raw_of_another_runtime_keeps_the_sequence_it_was_captured_at():
     document = built(raw_state={"zeroclaw": 3})
     assert document["raw_state"] == {"openclaw": 7, "zeroclaw": 3}
-    assert manifest.derive_head(document)["raw_state"] == {"zeroclaw": 3}
+    assert snapshot_manifest.derive_head(document)["raw_state"] == {"zeroclaw": 3}
 
 
 @pytest.mark.parametrize(
@@ -150,31 +152,31 @@ def test_raw_of_another_runtime_keeps_the_sequence_it_was_captured_at():
 )
 def test_a_manifest_of_another_shape_is_refused_by_name(change):
     with pytest.raises(BadDocument) as caught:
-        manifest.check_manifest({**built(), **change})
+        snapshot_manifest.check_manifest({**built(), **change})
     assert caught.value.entry == "manifest.json"
 
 
 def test_what_is_odd_but_readable_is_warned_about():
     document = built()
-    assert manifest.check_manifest(document) == []
+    assert snapshot_manifest.check_manifest(document) == []
     del document["entries"], document["created_at"]
-    assert len(manifest.check_manifest(document)) == 2
+    assert len(snapshot_manifest.check_manifest(document)) == 2
 
 
 def test_the_entry_map_is_held_against_checksum_and_names():
     document = built()
     names = [*document["entries"], "manifest.json"]
-    assert manifest.check_entries(document, names) == document["entries"]
+    assert snapshot_manifest.check_entries(document, names) == document["entries"]
     with pytest.raises(MissingEntry, match=r"identity\.json"):
-        manifest.check_entries(document, ["memory/partitions/2026-Q4.jsonl"])
+        snapshot_manifest.check_entries(document, ["memory/partitions/2026-Q4.jsonl"])
     with pytest.raises(ChecksumMismatch, match=r"smuggled\.md"):
-        manifest.check_entries(document, [*names, "smuggled.md"])
+        snapshot_manifest.check_entries(document, [*names, "smuggled.md"])
     with pytest.raises(ChecksumMismatch):
-        manifest.check_entries({**document, "checksum": "sha256:00"}, names)
+        snapshot_manifest.check_entries({**document, "checksum": "sha256:00"}, names)
     for entries in ([], {"a": 1}):
         with pytest.raises(BadDocument):
-            manifest.check_entries({**document, "entries": entries}, names)
+            snapshot_manifest.check_entries({**document, "entries": entries}, names)
 
 
 def test_an_archive_without_entry_map_gives_none():
-    assert manifest.check_entries({"checksum": "md5:00"}, ["a"]) == {}
+    assert snapshot_manifest.check_entries({"checksum": "md5:00"}, ["a"]) == {}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lifeboat_alf.mass_removal import Limits, is_file_loss, is_memory_loss, is_workspace_file
+from lifeboat_alf.memory.mass_removal import MassRemovalLimits, is_file_loss, is_memory_loss, is_workspace_file
 
-LIMITS = Limits()
+LIMITS = MassRemovalLimits()
 
 
 @pytest.mark.parametrize(

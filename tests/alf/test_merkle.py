@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from lifeboat_alf import merkle
-from lifeboat_alf.state import Leaf
+from lifeboat_alf.states import merkle
+from lifeboat_alf.states.agent_state import Leaf
 
 ITEMS = [(f"raw/openclaw/note-{number}.md", {"mtime_ns": str(number)}) for number in range(3000)]
 """More than there are buckets, so that every bucket and the order within one count."""

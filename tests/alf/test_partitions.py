@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_alf import partitions
-from lifeboat_alf.partitions import Ledger
-from lifeboat_alf.state import Partition
+from lifeboat_alf.memory import partitions
+from lifeboat_alf.memory.partitions import PartitionLedger
+from lifeboat_alf.states.agent_state import Partition
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 Q3 = Partition("memory/partitions/2026-Q3.jsonl", "2026-07-01", "2026-09-30", True)
@@ -34,11 +34,11 @@ def test_a_partition_is_named_by_the_utc_day(moment, granularity, path):
 
 
 def test_the_last_quarter_of_all_time_has_an_end():
-    assert partitions.period(date(9999, 12, 1)) == (date(9999, 10, 1), date(9999, 12, 31))
+    assert partitions.period_around(date(9999, 12, 1)) == (date(9999, 10, 1), date(9999, 12, 31))
 
 
 def test_the_first_capture_fills_past_periods_and_seals_them_afterwards():
-    ledger = Ledger([], NOW, first_capture=True)
+    ledger = PartitionLedger([], NOW, first_capture=True)
     assert ledger.place("2025-08-03").created_at == "2025-08-03T00:00:00.000Z"
     assert ledger.place("2025-07-09").partition.file.endswith("2025-Q3.jsonl")
     assert ledger.place("2026-11-19T08:00:00Z").partition.file.endswith("2026-Q4.jsonl")
@@ -62,7 +62,7 @@ def test_nothing_is_dated_after_the_capture():
 
 
 def test_a_period_that_ended_is_sealed_at_the_next_capture_before_anything_is_placed():
-    ledger = Ledger([Q3, Q4], datetime(2027, 1, 1, 0, 0, 5, tzinfo=UTC))
+    ledger = PartitionLedger([Q3, Q4], datetime(2027, 1, 1, 0, 0, 5, tzinfo=UTC))
     assert [item.file for item in ledger.seal()] == [Q4.file]
     placed = ledger.place("2026-12-31T23:59:58Z")
     assert placed.created_at == "2027-01-01T00:00:05.000Z"
@@ -70,24 +70,24 @@ def test_a_period_that_ended_is_sealed_at_the_next_capture_before_anything_is_pl
 
 
 def test_the_last_day_of_a_period_belongs_to_it():
-    assert partitions.seal([Q4], datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC)) == []
+    assert partitions.seal_partitions([Q4], datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC)) == []
 
 
 def test_a_switch_to_monthly_lets_the_open_quarter_keep_its_days_and_opens_the_month_after_them():
-    ledger = Ledger([Q3, Q4], NOW)
+    ledger = PartitionLedger([Q3, Q4], NOW)
     ledger.switch("monthly")
     assert ledger.place().partition.file == Q4.file
-    next_day = Ledger(ledger.partitions, NOW + timedelta(days=1), "monthly")
+    next_day = PartitionLedger(ledger.partitions, NOW + timedelta(days=1), "monthly")
     assert [(item.file, item.last, item.extra) for item in next_day.seal()] == [(Q4.file, "2026-11-20", {})]
     opened = next_day.place().partition
     assert (opened.file, opened.first) == ("memory/partitions/2026-11.jsonl", "2026-11-21")
-    december = Ledger(next_day.partitions, datetime(2026, 12, 3, tzinfo=UTC), "monthly")
+    december = PartitionLedger(next_day.partitions, datetime(2026, 12, 3, tzinfo=UTC), "monthly")
     assert [item.last for item in december.seal()] == ["2026-11-30"]
     assert december.place().partition.first == "2026-12-01"
 
 
 def test_a_switch_with_nothing_new_today_opens_the_month_at_once():
-    ledger = Ledger([Q4], NOW)
+    ledger = PartitionLedger([Q4], NOW)
     ledger.switch("monthly", newest="2026-11-02T10:00:00Z")
     ledger.seal()
     assert ledger.place().partition == Partition("memory/partitions/2026-11.jsonl", "2026-11-03", None, False)
@@ -95,9 +95,9 @@ def test_a_switch_with_nothing_new_today_opens_the_month_at_once():
 
 def test_back_to_quarterly_months_go_on_until_the_quarter_ends():
     october = Partition("memory/partitions/2026-10.jsonl", "2026-10-01", "2026-10-31", True)
-    ledger = Ledger([october], NOW)
+    ledger = PartitionLedger([october], NOW)
     assert ledger.place().partition.file == "memory/partitions/2026-11.jsonl"
-    ledger = Ledger(ledger.partitions, datetime(2027, 2, 1, tzinfo=UTC))
+    ledger = PartitionLedger(ledger.partitions, datetime(2027, 2, 1, tzinfo=UTC))
     ledger.seal()
     assert ledger.place().partition.file == "memory/partitions/2027-Q1.jsonl"
 
@@ -110,7 +110,7 @@ def test_a_clock_that_fell_back_adds_nothing_to_what_is_sealed():
 
 def test_a_foreign_partition_that_is_unsealed_with_an_end_is_sealed_when_it_is_over():
     foreign = Partition("memory/2026-Q3.jsonl", "2026-07-01", "2026-09-30", False)
-    assert partitions.seal([foreign], NOW)[0].sealed
+    assert partitions.seal_partitions([foreign], NOW)[0].sealed
 
 
 def test_a_head_gives_its_partitions_back_with_what_is_unknown_in_them():
@@ -126,7 +126,9 @@ def test_ranges_never_overlap_and_hold_what_was_placed_in_them(captures):
     known: list[Partition] = []
     placed: list[tuple[str, str]] = []
     for number, (today, wanted, monthly) in enumerate(sorted(captures, key=lambda item: item[0])):
-        ledger = Ledger(known, datetime(today.year, today.month, today.day, 9, tzinfo=UTC), "quarterly", number == 0)
+        ledger = PartitionLedger(
+            known, datetime(today.year, today.month, today.day, 9, tzinfo=UTC), "quarterly", number == 0
+        )
         if monthly:
             ledger.switch("monthly")
         if number:
@@ -141,7 +143,7 @@ def test_ranges_never_overlap_and_hold_what_was_placed_in_them(captures):
     for earlier, later in itertools.pairwise(known):
         assert partitions.end_of(earlier) < date.fromisoformat(later.first)
     for created_at, file in placed:
-        found = partitions.locate(created_at, known)
+        found = partitions.locate_partition(created_at, known)
         assert found is not None and found.file == file
 
 
@@ -157,7 +159,7 @@ def moments(around: tuple[str, ...]):
     st.lists(moments(("2026-11-20", "2026-11-20T12:00:00Z", "2026-10-01", "2026-09-30")), max_size=40), st.booleans()
 )
 def test_a_ledger_places_as_if_it_decided_every_time(wanted, first):
-    ledger = Ledger([] if first else [Q3, Q4], NOW, first_capture=first)
+    ledger = PartitionLedger([] if first else [Q3, Q4], NOW, first_capture=first)
     for moment in wanted:
         before = ledger.partitions
         assert ledger.place(moment) == partitions.plan_partition(moment, NOW, before, first_capture=first)
@@ -167,7 +169,7 @@ def test_a_ledger_looks_once_for_all_moments_of_a_day(monkeypatch):
     asked: list[date] = []
     holding = partitions._holding
     monkeypatch.setattr(partitions, "_holding", lambda day, known: asked.append(day) or holding(day, known))
-    ledger = Ledger([Q3, Q4], NOW)
+    ledger = PartitionLedger([Q3, Q4], NOW)
     assert len({ledger.place(f"2026-10-02T08:00:{second:02}Z").created_at for second in range(60)}) == 60
     assert asked == [date(2026, 10, 2)]
 

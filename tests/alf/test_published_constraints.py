@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from lifeboat_alf import schemas
-from lifeboat_alf.validation import shapes
-from lifeboat_alf.validation.findings import Validation
-from lifeboat_alf.validation.lines import RecordChecks
-from lifeboat_alf.validation.shapes import Place
+from lifeboat_alf.validation import shape_checks
+from lifeboat_alf.validation.record_checks import RecordChecks
+from lifeboat_alf.validation.shape_checks import DocumentPlace
+from lifeboat_alf.validation.validation_findings import Validation
 from support.alf.published_schemas import list_published_schemas, load_published_schema, validate_as_published
 from support.alf.schema_violations import UUID, full_document, violations
 from support.json_schemas import jsonschema
@@ -21,7 +21,7 @@ def _is_strictly_valid(name: str, document: Any) -> bool:
     if name == "memory-record":
         _check_record(found, document)
     else:
-        shapes.check(found, document, schemas.DOCUMENTS[name], Place(name))
+        shape_checks.check_shape(found, document, schemas.DOCUMENTS[name], DocumentPlace(name))
     return found.ok
 
 
@@ -32,7 +32,7 @@ def _check_record(found: Validation, record: Any) -> None:
         return
     checks = RecordChecks(found, UUID)
     checks.known.add(UUID if record.get("id") != UUID else "")  # the links of the document lead to it
-    checks.add(record, Place("memory-record"))
+    checks.add(record, DocumentPlace("memory-record"))
     checks.finish()
 
 

@@ -7,21 +7,24 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lifeboat_alf import codec, effective, embeddings, layout, records, testing
-from lifeboat_alf.delta import write_delta
-from lifeboat_alf.diff import diff
-from lifeboat_alf.embeddings import Vector
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.deltas.delta_writer import write_delta
+from lifeboat_alf.deltas.state_diff import diff_states
 from lifeboat_alf.errors import PurgeError
-from lifeboat_alf.purge import purge, purge_file
-from lifeboat_alf.purging.items import Options
-from lifeboat_alf.purging.planning import plan_cuts
-from lifeboat_alf.purging.states import items_of
-from lifeboat_alf.purging.wanted import Wanted
-from lifeboat_alf.redacted_state import RedactedState
-from lifeboat_alf.redactions import RECORDS, Redaction
+from lifeboat_alf.memory import effective_view, embeddings, memory_records
+from lifeboat_alf.memory.embeddings import RecordVector
+from lifeboat_alf.purging.file_purge import purge_file, purge_records
+from lifeboat_alf.purging.purge_items import PurgeOptions
+from lifeboat_alf.purging.purge_planner import plan_cuts
+from lifeboat_alf.purging.purge_terms import PurgeTerms
+from lifeboat_alf.purging.state_items import items_of
+from lifeboat_alf.redaction.redacted_state import RedactedState
+from lifeboat_alf.redaction.redactions import RECORDS, Redaction
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_alf.testing import MemoryState
-from lifeboat_alf.validate import validate
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import MemoryState
+from lifeboat_alf.validation.validate_file import validate_archive
 
 NOW = datetime(2026, 11, 20, 13, tzinfo=UTC)
 SECRET = "The passport number is X1234567 and must go.\n"
@@ -30,20 +33,22 @@ OTHER = "Likes tea in the afternoon.\n"
 
 @pytest.fixture
 def state():
-    made = testing.full_state()
-    secret = made.add(testing.record(SECRET))
-    other = made.add(testing.record(OTHER, related_records=[{"id": secret.id, "relation": "caused_by"}]))
+    made = sample_states.make_full_state()
+    secret = made.add(sample_states.make_record(SECRET))
+    other = made.add(sample_states.make_record(OTHER, related_records=[{"id": secret.id, "relation": "caused_by"}]))
     made.put(
         "raw/openclaw/memory/2026-11-20.md", ("# Day\n\n" + SECRET + OTHER).encode(), records=[secret.id, other.id]
     )
-    rows = b"".join(codec.encode({"text": text}) + b"\n" for text in (f"before {SECRET}after", "stays"))
+    rows = b"".join(json_codec.encode_json({"text": text}) + b"\n" for text in (f"before {SECRET}after", "stays"))
     made.put("raw/openclaw-home/db/main/rows.jsonl", rows)
     made.put_artifact("copy.txt", (OTHER + SECRET).encode(), referenced_by=[secret.id, other.id])
-    profile = testing.principals()
+    profile = sample_states.make_principals()
     profile["principals"][0]["profile"]["prose"]["user_profile"] = "# User\n\n" + SECRET
-    made.put_document(layout.PRINCIPALS, profile)
-    vectors = [Vector(item.partition, item.id, testing.embedding([0.5, 0.25])) for item in (secret, other)]
-    for path, body in embeddings.pack(vectors).items():
+    made.put_document(archive_layout.PRINCIPALS, profile)
+    vectors = [
+        RecordVector(item.partition, item.id, sample_states.make_embedding([0.5, 0.25])) for item in (secret, other)
+    ]
+    for path, body in embeddings.pack_vectors(vectors).items():
         made.put(path, body)
     return made.sign(lambda sequence: {"version": 1, "by": "nobody"}), secret, other
 
@@ -76,7 +81,7 @@ def test_the_text_leaves_every_entry_and_the_rest_stays(state, file, tmp_path):
         assert purged.entry("artifacts/copy.txt").meta["attachment"]["referenced_by"] == [other.id]
         assert purged.record(secret.id) is None
         assert purged.record(other.id).line == other.line
-        assert [len(embeddings.Vectors(purged).of(item.id)) for item in (secret, other)] == [0, 1]
+        assert [len(embeddings.StateVectors(purged).of(item.id)) for item in (secret, other)] == [0, 1]
         assert purged.sequence.digest == b"" and purged.sequence.signature is None
     assert done.counts == {secret.partition: 1}
     assert done.warnings == []
@@ -85,25 +90,25 @@ def test_the_text_leaves_every_entry_and_the_rest_stays(state, file, tmp_path):
 
 def test_what_remains_is_valid_and_links_to_the_purged_are_left_dangling(state, file, tmp_path):
     out = tmp_path / "b.alf"
-    purge(file, [state[1].id], out, now=NOW)
-    found = validate(out)
+    purge_records(file, [state[1].id], out, now=NOW)
+    found = validate_archive(out)
     assert found.ok
     assert [finding.code for finding in found.warnings] == ["dangling"]
 
 
 def test_the_audit_record_has_exactly_its_fields_and_nothing_of_the_content(state, file, tmp_path):
     _, secret, _ = state
-    audit = purge(file, [secret.id], tmp_path / "b.alf", reason="gdpr_article_17", now=NOW)
+    audit = purge_records(file, [secret.id], tmp_path / "b.alf", reason="gdpr_article_17", now=NOW)
     assert audit == {
         "purge_id": audit["purge_id"],
-        "agent_id": testing.AGENT_ID,
+        "agent_id": sample_states.AGENT_ID,
         "scope": "record_purge",
         "record_ids": [secret.id],
         "partitions_affected": [secret.partition],
         "reason": "gdpr_article_17",
         "requested_at": "2026-11-20T13:00:00.000Z",
         "completed_at": "2026-11-20T13:00:00.000Z",
-        "requested_by": testing.principals()["principals"][0]["id"],
+        "requested_by": sample_states.make_principals()["principals"][0]["id"],
     }
 
 
@@ -116,33 +121,33 @@ def test_a_dry_run_says_the_same_and_writes_nothing(state, file, tmp_path):
 
 @pytest.mark.parametrize("extra", [{"reason": "because the passport is X1234567"}, {}])
 def test_an_unknown_id_or_reason_writes_nothing(state, file, tmp_path, extra):
-    unknown = testing.record()["id"]
+    unknown = sample_states.make_record()["id"]
     with pytest.raises(PurgeError, match="reason" if extra else unknown):
-        purge(file, [state[1].id, unknown], tmp_path / "b.alf", now=NOW, **extra)
+        purge_records(file, [state[1].id, unknown], tmp_path / "b.alf", now=NOW, **extra)
     assert [path.name for path in tmp_path.iterdir()] == ["a.alf"]
 
 
 def test_a_file_that_is_there_is_never_overwritten(state, file):
     with pytest.raises(PurgeError, match="already"):
-        purge(file, [state[1].id], file, now=NOW)
+        purge_records(file, [state[1].id], file, now=NOW)
 
 
 def test_a_delta_is_refused_with_the_way_to_go(tmp_path):
     path = tmp_path / "a.alf-delta"
     with path.open("wb") as out:
-        write_delta(diff(MemoryState(), testing.full_state().copy()), out)
+        write_delta(diff_states(MemoryState(), sample_states.make_full_state().copy()), out)
     with pytest.raises(PurgeError, match="Apply it first"):
-        purge(path, ["x"], tmp_path / "b", now=NOW)
+        purge_records(path, ["x"], tmp_path / "b", now=NOW)
 
 
 def test_positions_of_secrets_behind_the_passage_move_with_it(tmp_path):
     made = MemoryState()
-    secret = made.add(testing.record(SECRET))
+    secret = made.add(sample_states.make_record(SECRET))
     body = ("a: " + SECRET + "key=\n").encode()
-    cut = {"offset": body.index(b"key=") + 4, "credential_id": testing.AGENT_ID}
+    cut = {"offset": body.index(b"key=") + 4, "credential_id": sample_states.AGENT_ID}
     made.put("raw/openclaw/TOOLS.md", body, records=[secret.id], cuts=[{"offset": 1, **dict(credential_id="x")}, cut])
     out = tmp_path / "b.alf"
-    purge(written(made, tmp_path / "a.alf"), [secret.id], out, now=NOW)
+    purge_records(written(made, tmp_path / "a.alf"), [secret.id], out, now=NOW)
     with SnapshotReader(out) as purged:
         entry = purged.entry("raw/openclaw/TOOLS.md")
         assert purged.body(entry.path) == b"a: key=\n"
@@ -151,51 +156,61 @@ def test_positions_of_secrets_behind_the_passage_move_with_it(tmp_path):
 
 def test_the_text_goes_from_entries_that_nobody_knows_and_from_other_records(tmp_path):
     made = MemoryState()
-    secret = made.add(testing.record(SECRET))
-    other = made.add(testing.record("He said: " + SECRET))
+    secret = made.add(sample_states.make_record(SECRET))
+    other = made.add(sample_states.make_record("He said: " + SECRET))
     made.put("x-unknown/notes", b"a " + SECRET.encode())
     done = purge_file(written(made, tmp_path / "a.alf"), [secret.id], tmp_path / "b.alf", now=NOW)
     assert (done.files, done.audit["record_ids"]) == ({"x-unknown/notes": 1}, [secret.id])
     with SnapshotReader(tmp_path / "b.alf") as purged:
         assert purged.body("x-unknown/notes") == b"a "
-        assert records.parse(purged.record(other.id).line)["content"] == "He said: "
+        assert memory_records.parse_record(purged.record(other.id).line)["content"] == "He said: "
 
 
 def test_a_memory_that_says_nothing_else_is_the_same_one(tmp_path):
     made = MemoryState()
-    secret, twin = made.add(testing.record(SECRET)), made.add(testing.record(SECRET.strip()))
+    secret, twin = made.add(sample_states.make_record(SECRET)), made.add(sample_states.make_record(SECRET.strip()))
     done = purge_file(written(made, tmp_path / "a.alf"), [secret.id], tmp_path / "b.alf", now=NOW)
     assert done.audit["record_ids"] == sorted([secret.id, twin.id])
 
 
 def test_a_file_that_knows_of_purges_is_purged_again(tmp_path):
     made = MemoryState()
-    first, second = made.add(testing.record(SECRET)), made.add(testing.record(OTHER))
+    first, second = made.add(sample_states.make_record(SECRET)), made.add(sample_states.make_record(OTHER))
     body = (SECRET + OTHER + "key=\n").encode()
-    cut = {"offset": len(body) - 1, "credential_id": testing.AGENT_ID}
+    cut = {"offset": len(body) - 1, "credential_id": sample_states.AGENT_ID}
     made.put("raw/openclaw/a.md", body, records=[first.id, second.id], cuts=[cut])
     made.sign(lambda sequence: {"version": 1, "by": "nobody"})
-    cuts = plan_cuts(items_of(made), testing.AGENT_ID, [first.id])
+    cuts = plan_cuts(items_of(made), sample_states.AGENT_ID, [first.id])
     done = Redaction(
-        first.id, testing.AGENT_ID, RECORDS, "user_request", testing.TIME, "x", cuts.record_ids, leaves=cuts.leaves
+        first.id,
+        sample_states.AGENT_ID,
+        RECORDS,
+        "user_request",
+        sample_states.TIME,
+        "x",
+        cuts.record_ids,
+        leaves=cuts.leaves,
     )
     known, out = written(RedactedState(made, [done]), tmp_path / "a.alf"), tmp_path / "b.alf"
-    purge(known, [second.id], out, now=NOW)
+    purge_records(known, [second.id], out, now=NOW)
     with SnapshotReader(out) as purged:
         entry = purged.entry("raw/openclaw/a.md")
         assert (purged.body(entry.path), entry.meta) == (b"key=\n", {"cuts": [{**cut, "offset": 4}]})
         assert (list(purged.records()), list(purged.gone()), len(purged.redactions)) == ([], [], 0)
         assert entry.leaf.salt
-    assert validate(out, strict=True).ok
+    assert validate_archive(out, strict=True).ok
 
 
 def test_a_file_keeps_the_chain_of_a_record_that_said_the_same(tmp_path):
     made = MemoryState()
-    secret, before = made.add(testing.record(SECRET)), made.add(testing.record("An older text of it."))
-    made.add(testing.record(SECRET, supersedes=before.id))
-    purge(written(made, tmp_path / "a.alf"), [secret.id], tmp_path / "b.alf", now=NOW)
+    secret, before = (
+        made.add(sample_states.make_record(SECRET)),
+        made.add(sample_states.make_record("An older text of it.")),
+    )
+    made.add(sample_states.make_record(SECRET, supersedes=before.id))
+    purge_records(written(made, tmp_path / "a.alf"), [secret.id], tmp_path / "b.alf", now=NOW)
     assert visible(tmp_path / "b.alf") == []
-    assert validate(tmp_path / "b.alf", strict=True).ok
+    assert validate_archive(tmp_path / "b.alf", strict=True).ok
 
 
 # Chains ---------------------------------------------------------------------------------------------------------
@@ -205,27 +220,27 @@ def test_a_file_keeps_the_chain_of_a_record_that_said_the_same(tmp_path):
 def chain(tmp_path):
     """Three texts of one memory: one sealed, its successor, and the successor of that."""
     made = MemoryState()
-    first = made.add(testing.record("First text of it.", created_at="2026-05-04T08:00:00.000Z"))
-    second = made.add(testing.record("Second text of it.", supersedes=first.id))
-    third = made.add(testing.record("Third text of it.", supersedes=second.id))
-    made.add(testing.record("Something else."))
+    first = made.add(sample_states.make_record("First text of it.", created_at="2026-05-04T08:00:00.000Z"))
+    second = made.add(sample_states.make_record("Second text of it.", supersedes=first.id))
+    third = made.add(sample_states.make_record("Third text of it.", supersedes=second.id))
+    made.add(sample_states.make_record("Something else."))
     made.seal(first.partition, "2026-06-30")
     return written(made, tmp_path / "a.alf"), [first.id, second.id, third.id]
 
 
 def visible(path):
     with SnapshotReader(path) as state:
-        return [item.record["content"] for item in effective.visible_records(state)]
+        return [item.record["content"] for item in effective_view.visible_records(state)]
 
 
 @pytest.mark.parametrize("named", [0, 1, 2])
 def test_a_chain_goes_whole(chain, tmp_path, named):
     path, ids = chain
     out = tmp_path / "b.alf"
-    audit = purge(path, [ids[named]], out, now=NOW)
+    audit = purge_records(path, [ids[named]], out, now=NOW)
     assert audit["record_ids"] == sorted(ids)
     assert visible(out) == ["Something else."]
-    assert validate(out, strict=True).ok
+    assert validate_archive(out, strict=True).ok
 
 
 @pytest.mark.parametrize(
@@ -234,16 +249,16 @@ def test_a_chain_goes_whole(chain, tmp_path, named):
 def test_only_the_named_go_and_no_older_text_is_a_memory_again(chain, tmp_path, named, left):
     path, ids = chain
     out = tmp_path / "b.alf"
-    purge(path, [ids[number] for number in named], out, now=NOW, only=True)
+    purge_records(path, [ids[number] for number in named], out, now=NOW, only=True)
     assert visible(out) == (["Third text of it.", "Something else."] if left else ["Something else."])
     with SnapshotReader(out) as state:
         assert not {record.id for record in state.records()} & {ids[number] for number in named}
         last = state.record(ids[2])
         if named == [1]:
-            assert records.parse(last.line)["supersedes"] == ids[0]
+            assert memory_records.parse_record(last.line)["supersedes"] == ids[0]
         if named == [0, 1]:
-            assert "supersedes" not in records.parse(last.line)
-    assert validate(out, strict=True).ok
+            assert "supersedes" not in memory_records.parse_record(last.line)
+    assert validate_archive(out, strict=True).ok
 
 
 # What a person looks for -----------------------------------------------------------------------------------------
@@ -251,44 +266,46 @@ def test_only_the_named_go_and_no_older_text_is_a_memory_again(chain, tmp_path, 
 
 def test_a_text_takes_the_records_that_hold_it_and_every_other_place(state, file, tmp_path):
     out = tmp_path / "b.alf"
-    done = purge_file(file, [], out, wanted=Wanted(("X1234567",)), now=NOW)
+    done = purge_file(file, [], out, wanted=PurgeTerms(("X1234567",)), now=NOW)
     assert b"X1234567" not in everything(out)
     assert done.audit["record_ids"] == [state[1].id]
-    assert validate(out).ok
+    assert validate_archive(out).ok
 
 
 def test_a_passage_leaves_the_record_and_the_file_with_the_rest(state, file, tmp_path):
     out = tmp_path / "b.alf"
-    done = purge_file(file, [], out, wanted=Wanted(("X1234567",)), options=Options(passage=True), now=NOW)
+    done = purge_file(file, [], out, wanted=PurgeTerms(("X1234567",)), options=PurgeOptions(passage=True), now=NOW)
     assert b"X1234567" not in everything(out)
     with SnapshotReader(out) as purged:
-        assert records.parse(purged.record(state[1].id).line)["content"] == SECRET.replace("X1234567", "")
+        assert memory_records.parse_record(purged.record(state[1].id).line)["content"] == SECRET.replace("X1234567", "")
         assert b"The passport number is  and must go." in purged.body("raw/openclaw/memory/2026-11-20.md")
         assert purged.entry("raw/openclaw/memory/2026-11-20.md").meta["records"] == [state[1].id, state[2].id]
-        assert embeddings.Vectors(purged).of(state[1].id) == []
+        assert embeddings.StateVectors(purged).of(state[1].id) == []
     assert (done.counts, done.audit["partitions_affected"]) == ({}, [state[1].partition])
-    assert validate(out).ok
+    assert validate_archive(out).ok
 
 
 def test_nothing_found_writes_nothing(state, file, tmp_path):
     with pytest.raises(PurgeError, match="nothing of it was found"):
-        purge_file(file, [], tmp_path / "b.alf", wanted=Wanted(("no such text",)), now=NOW)
+        purge_file(file, [], tmp_path / "b.alf", wanted=PurgeTerms(("no such text",)), now=NOW)
     assert not (tmp_path / "b.alf").exists()
 
 
 def test_a_purged_file_is_purged_again(state, file, tmp_path):
     first, second = tmp_path / "b.alf", tmp_path / "c.alf"
-    purge(file, [state[1].id], first, now=NOW)
-    purge(first, [state[2].id], second, now=NOW)
+    purge_records(file, [state[1].id], first, now=NOW)
+    purge_records(first, [state[2].id], second, now=NOW)
     assert b"tea in the afternoon" not in everything(second)
-    assert validate(second).ok
+    assert validate_archive(second).ok
 
 
 def test_a_secret_that_was_cut_out_inside_of_what_goes_is_not_put_back(tmp_path):
     made = MemoryState()
-    secret = made.add(testing.record("The token is  for now."))
+    secret = made.add(sample_states.make_record("The token is  for now."))
     body = b"a\nThe token is  for now.\n"
-    made.put("raw/openclaw/a.md", body, records=[secret.id], cuts=[{"offset": 15, "credential_id": testing.AGENT_ID}])
-    purge(written(made, tmp_path / "a.alf"), [secret.id], tmp_path / "b.alf", now=NOW)
+    made.put(
+        "raw/openclaw/a.md", body, records=[secret.id], cuts=[{"offset": 15, "credential_id": sample_states.AGENT_ID}]
+    )
+    purge_records(written(made, tmp_path / "a.alf"), [secret.id], tmp_path / "b.alf", now=NOW)
     with SnapshotReader(tmp_path / "b.alf") as purged:
         assert purged.entry("raw/openclaw/a.md").meta == {}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.purging.wanted import Wanted
+from lifeboat_alf.purging.purge_terms import PurgeTerms
 from support.disguises import DISGUISES, SECRET, over_two_pages
 
 PASSAGE = "The door of the north tower opens with 492817 at dawn"
@@ -18,7 +18,7 @@ PASSAGE = "The door of the north tower opens with 492817 at dawn"
 @pytest.mark.parametrize("name", DISGUISES)
 def test_a_long_text_is_found(name: str) -> None:
     body = DISGUISES[name](SECRET)
-    wanted = Wanted((SECRET,))
+    wanted = PurgeTerms((SECRET,))
     spans = wanted.spans("artifacts/x.bin", b"before\n" + body + b"\nafter\n")
     assert spans
     left, at = b"", 0
@@ -35,16 +35,16 @@ def test_a_long_text_is_found(name: str) -> None:
     ["base64", "base64 wrapped", "hexadecimal with colons", "html entities", "gzip", "zip", "utf-16 be", "tar.gz"],
 )
 def test_a_short_text_is_found_where_it_is_encoded(name: str) -> None:
-    assert Wanted(("492817",)).spans("", DISGUISES[name](PASSAGE))
+    assert PurgeTerms(("492817",)).spans("", DISGUISES[name](PASSAGE))
 
 
 def test_a_passage_over_several_lines_is_found() -> None:
     body = b"> The door of the north\n> tower opens with 492817\n> at dawn\n"
-    assert Wanted((PASSAGE,)).spans("artifacts/x.md", body) == [(2, len(body) - 1)]
+    assert PurgeTerms((PASSAGE,)).spans("artifacts/x.md", body) == [(2, len(body) - 1)]
 
 
 def test_a_pattern_is_found_in_what_is_compressed() -> None:
-    assert Wanted(patterns=(re.compile(r"\d{6} at dawn"),)).spans("", gzip.compress(PASSAGE.encode()))
+    assert PurgeTerms(patterns=(re.compile(r"\d{6} at dawn"),)).spans("", gzip.compress(PASSAGE.encode()))
 
 
 def _split_over_pages(folder: Path, encoding: str = "UTF-8") -> Iterator[bytes]:
@@ -59,7 +59,7 @@ def _split_over_pages(folder: Path, encoding: str = "UTF-8") -> Iterator[bytes]:
 @pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16le"])
 @pytest.mark.parametrize("is_disguised", [True, False])
 def test_a_text_over_two_pages_of_a_database_is_found(tmp_path: Path, encoding: str, *, is_disguised: bool) -> None:
-    wanted = Wanted((PASSAGE,), disguised=is_disguised)
+    wanted = PurgeTerms((PASSAGE,), disguised=is_disguised)
     tried = 0
     for body in _split_over_pages(tmp_path, encoding):
         spelled = b"".join(body[start:end] for start, end in wanted.spans("artifacts/x.db", body))
@@ -72,7 +72,7 @@ def test_a_text_over_two_pages_of_a_database_is_found(tmp_path: Path, encoding: 
 
 
 def test_a_pattern_over_two_pages_of_a_database_is_found(tmp_path: Path) -> None:
-    pattern = Wanted(patterns=(re.compile(r"north tower opens with \d{6} at"),))
+    pattern = PurgeTerms(patterns=(re.compile(r"north tower opens with \d{6} at"),))
     bodies = list(_split_over_pages(tmp_path))
     assert len(bodies) > 3
     assert all(pattern.spans("artifacts/x.db", body) for body in bodies)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lifeboat_adapters.credentials import StaysOut
-from lifeboat_alf.reasons import Reason, ReasonCode, reason_code, reason_text
-from lifeboat_core.restore.reasons import LeftOutCode, ReissueCode
+from lifeboat_adapters.credential_types import CredentialRefusal
+from lifeboat_alf.common.reason_codes import Reason, ReasonCode, reason_code, reason_text
+from lifeboat_core.restore.left_out_reasons import LeftOutCode, ReissueCode
 
 PARAMETERS = {
     name: name.upper() for name in ("id", "key", "kind", "message", "name", "problem", "reason", "runtime", "target")
@@ -31,7 +31,7 @@ def test_no_reason_has_neither_text_nor_code() -> None:
     assert reason_text(None) is None and reason_code(None) is None
 
 
-@pytest.mark.parametrize("codes", [StaysOut, LeftOutCode, ReissueCode])
+@pytest.mark.parametrize("codes", [CredentialRefusal, LeftOutCode, ReissueCode])
 def test_every_code_is_one_word_and_has_a_text_of_known_parameters(codes: type[ReasonCode]) -> None:
     for code in codes:
         assert str(code).isidentifier() and str(code).islower() and Reason(code, **PARAMETERS)
@@ -39,4 +39,4 @@ def test_every_code_is_one_word_and_has_a_text_of_known_parameters(codes: type[R
 
 
 def test_a_code_of_two_subjects_means_one_thing() -> None:
-    assert {*map(str, StaysOut)}.isdisjoint(map(str, LeftOutCode))
+    assert {*map(str, CredentialRefusal)}.isdisjoint(map(str, LeftOutCode))

@@ -10,33 +10,36 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_alf import codec, layout, partitions, testing
-from lifeboat_alf.container import Limits
-from lifeboat_alf.delta import write_delta
-from lifeboat_alf.delta_reader import DeltaReader
-from lifeboat_alf.diff import diff
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.archive.zip_container import ContainerLimits
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.deltas.delta_reader import DeltaReader
+from lifeboat_alf.deltas.delta_writer import write_delta
+from lifeboat_alf.deltas.state_diff import diff_states
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.record_shapes import fitting
+from lifeboat_alf.memory import partitions
+from lifeboat_alf.memory.record_shapes import keep_fitting_fields
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_alf.state import Partition
-from lifeboat_alf.testing import MemoryState, full_state, record
-from lifeboat_alf.validate import validate
+from lifeboat_alf.states.agent_state import Partition
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import MemoryState, make_full_state, make_record
+from lifeboat_alf.validation.validate_file import validate_archive
 from support.alf.any_shape import RUBBISH, spoiled
 
-FULL = record(
+FULL = make_record(
     "Likes tea.",
     tags=["drinks"],
     confidence=0.5,
     category="taste",
     entities=[{"name": "Bo", "type": "person"}],
-    related_records=[{"id": testing.AGENT_ID, "relation": "caused"}],
-    embeddings=[{"model": "openai/m", "dimensions": 2, "vector": [0.5, 1.0], "computed_at": testing.TIME}],
+    related_records=[{"id": sample_states.AGENT_ID, "relation": "caused"}],
+    embeddings=[{"model": "openai/m", "dimensions": 2, "vector": [0.5, 1.0], "computed_at": sample_states.TIME}],
     raw_source_format={"openclaw": {"line_start": 1}},
 )
 
 
 def test_a_record_that_fits_stays_as_it_is() -> None:
-    assert fitting(FULL) == FULL
+    assert keep_fitting_fields(FULL) == FULL
 
 
 @pytest.mark.parametrize(
@@ -54,51 +57,51 @@ def test_a_record_that_fits_stays_as_it_is() -> None:
     ],
 )
 def test_what_does_not_fit_is_passed_over(field: str, value: Any, left: Any) -> None:
-    assert fitting({**FULL, field: value})[field] == left
+    assert keep_fitting_fields({**FULL, field: value})[field] == left
 
 
 @pytest.mark.parametrize("value", ["high", True, float("nan"), [0.5]])
 def test_a_confidence_that_is_no_number_is_none(value: Any) -> None:
-    assert "confidence" not in fitting({**FULL, "confidence": value})
+    assert "confidence" not in keep_fitting_fields({**FULL, "confidence": value})
 
 
 @given(spoiled(FULL))
 def test_records_of_any_shape_fit_once_they_were_fitted(value: Any) -> None:
     if isinstance(value, dict):
-        assert fitting(fitting(value)) == fitting(value)
+        assert keep_fitting_fields(keep_fitting_fields(value)) == keep_fitting_fields(value)
 
 
-DOCUMENTS = (layout.IDENTITY, layout.PRINCIPALS, layout.CREDENTIALS)
+DOCUMENTS = (archive_layout.IDENTITY, archive_layout.PRINCIPALS, archive_layout.CREDENTIALS)
 
 
 @settings(max_examples=25)
 @given(st.data())
 def test_a_state_with_documents_of_any_shape_is_written_read_compared_and_checked(data: st.DataObject) -> None:
     """Each either works or says what is wrong."""
-    state = full_state()
+    state = make_full_state()
     for path in DOCUMENTS:
-        state.put_document(path, data.draw(spoiled(codec.decode(state.body(path)))))
+        state.put_document(path, data.draw(spoiled(json_codec.decode_json(state.body(path)))))
     state.set_meta(
         "artifacts/shares.csv",
         attachment={"id": data.draw(RUBBISH), "media_type": "text/csv", "tier": 2, "referenced_by": data.draw(RUBBISH)},
     )
-    other = full_state()
+    other = make_full_state()
     for old, new in ((other, state), (state, other)):
         out = io.BytesIO()
         try:
-            write_delta(diff(old, new), out)
+            write_delta(diff_states(old, new), out)
             with DeltaReader(out) as reader:
-                assert reader.agent_id == testing.AGENT_ID
+                assert reader.agent_id == sample_states.AGENT_ID
         except LifeboatError:
             pass
     archive = io.BytesIO()
     try:
         write_snapshot(state, archive)
-        with SnapshotReader(archive, Limits()) as reader:
+        with SnapshotReader(archive, ContainerLimits()) as reader:
             reader.check()
     except LifeboatError:
         return
-    validate(archive)
+    validate_archive(archive)
 
 
 @pytest.mark.parametrize("first", ["x", "2026-10-99", ""])
@@ -107,13 +110,13 @@ def test_a_partition_without_a_day_that_can_be_read_is_known_by_its_name(first: 
     assert partitions.first_day(quarter) == date(2026, 10, 1)
     assert partitions.end_of(quarter) == date(2026, 12, 31)
     odd = Partition("memory/partitions/odd.jsonl", first, "x", sealed=True, extra={})
-    assert not partitions.covers(odd, date(2026, 11, 20))
+    assert not partitions.covers_day(odd, date(2026, 11, 20))
 
 
 def test_the_changes_of_principals_without_ids_are_in_no_list() -> None:
-    old = MemoryState().put_document(layout.PRINCIPALS, {"principals": None})
-    new = old.copy().put_document(layout.PRINCIPALS, {"principals": [{"x": 1}, 5, {"id": 5}]})
+    old = MemoryState().put_document(archive_layout.PRINCIPALS, {"principals": None})
+    new = old.copy().put_document(archive_layout.PRINCIPALS, {"principals": [{"x": 1}, 5, {"id": 5}]})
     out = io.BytesIO()
-    write_delta(diff(old, new), out)
+    write_delta(diff_states(old, new), out)
     with DeltaReader(out) as reader:
         assert reader.changes["principals"]["changed_ids"] == []

@@ -8,12 +8,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_alf import codec, merkle, redactions
+from lifeboat_alf.common import json_codec
 from lifeboat_alf.errors import RedactionInvalid
-from lifeboat_alf.redacted_state import RedactedState
-from lifeboat_alf.redactions import Edit, Redactions, edited, from_json, moved, on_top, replacement_of
-from lifeboat_alf.state import Leaf
-from lifeboat_alf.testing import MemoryState, record
+from lifeboat_alf.redaction import redactions
+from lifeboat_alf.redaction.redacted_state import RedactedState
+from lifeboat_alf.redaction.redactions import (
+    ByteEdit,
+    Redactions,
+    apply_edits,
+    compose_edits,
+    from_json,
+    move_offset,
+    replacement_of,
+)
+from lifeboat_alf.states import merkle
+from lifeboat_alf.states.agent_state import Leaf
+from lifeboat_alf.testing.sample_states import MemoryState, make_record
 from support.alf.random_states import cut, redaction
 
 BODY = b"one two three four five"
@@ -27,37 +37,39 @@ def edits_of(draw, length):
     places = sorted(draw(st.sets(st.integers(0, length), max_size=6)))
     inserts = st.binary(max_size=3)
     spans = zip(places[::2], places[1::2], strict=False)
-    return tuple(Edit(start, end - start, draw(inserts)) for start, end in spans)
+    return tuple(ByteEdit(start, end - start, draw(inserts)) for start, end in spans)
 
 
 # Edits ----------------------------------------------------------------------------------------------------------
 
 
 def test_an_edit_takes_bytes_out_and_puts_others_in():
-    assert edited(BODY, [Edit(4, 4), Edit(14, 4, b"FOUR")]) == b"one three FOUR five"
+    assert apply_edits(BODY, [ByteEdit(4, 4), ByteEdit(14, 4, b"FOUR")]) == b"one three FOUR five"
 
 
-@pytest.mark.parametrize("edits", [[Edit(20, 9)], [Edit(4, 4), Edit(2, 1)], [Edit(4, 4), Edit(6, 4)], [Edit(3, -1)]])
+@pytest.mark.parametrize(
+    "edits", [[ByteEdit(20, 9)], [ByteEdit(4, 4), ByteEdit(2, 1)], [ByteEdit(4, 4), ByteEdit(6, 4)], [ByteEdit(3, -1)]]
+)
 def test_edits_that_are_not_of_the_bytes_are_refused(edits):
     with pytest.raises(RedactionInvalid, match="not of these bytes"):
-        edited(BODY, edits)
+        apply_edits(BODY, edits)
 
 
 @given(st.binary(min_size=1, max_size=40), st.data())
 def test_a_byte_that_stays_is_where_its_position_is_moved_to(body, data):
     edits = data.draw(edits_of(len(body)))
-    made = edited(body, edits)
+    made = apply_edits(body, edits)
     kept = [at for at in range(len(body)) if not any(e.offset <= at < e.offset + e.length for e in edits)]
-    assert [made[moved(at, edits)] for at in kept] == [body[at] for at in kept]
+    assert [made[move_offset(at, edits)] for at in kept] == [body[at] for at in kept]
 
 
 @given(st.binary(max_size=40), st.data())
 @settings(max_examples=200)
 def test_edits_on_top_of_others_are_one_run_of_edits(body, data):
     first = data.draw(edits_of(len(body)))
-    middle = edited(body, first)
+    middle = apply_edits(body, first)
     second = data.draw(edits_of(len(middle)))
-    assert edited(body, on_top(first, second)) == edited(middle, second)
+    assert apply_edits(body, compose_edits(first, second)) == apply_edits(middle, second)
 
 
 # What stands there ----------------------------------------------------------------------------------------------
@@ -114,7 +126,7 @@ def test_a_purge_on_top_of_another_counts_in_the_old_bytes():
     first = redaction({leaf.digest: cut(BODY, 4, 8)})
     known = Redactions([first])
     left = known.settled(leaf, BODY)
-    second = redaction({leaf.digest: known.on_top(leaf.digest, replacement_of(left, [Edit(4, 6)]))}, id=OTHER_ID)
+    second = redaction({leaf.digest: known.on_top(leaf.digest, replacement_of(left, [ByteEdit(4, 6)]))}, id=OTHER_ID)
     for every in ([first, second], [second, first], [second]):
         assert Redactions(every).settled(leaf, BODY) == b"one four five"
 
@@ -201,7 +213,7 @@ def test_a_secret_goes_back_where_it_stood_and_not_where_its_line_was_purged():
 
 def test_a_state_reads_as_its_redactions_say_and_keeps_its_digest():
     state = MemoryState()
-    goes, stays = state.add(record("The door opens with 492817.")), state.add(record("Sings."))
+    goes, stays = state.add(make_record("The door opens with 492817.")), state.add(make_record("Sings."))
     state.put("raw/openclaw/door.md", b"It opens with 492817.\n")
     leaf = state.entry("raw/openclaw/door.md").leaf
     purge = redaction({goes.leaf.digest: None, leaf.digest: cut(b"It opens with 492817.\n", 14, 20)})
@@ -223,11 +235,11 @@ def test_a_redaction_is_the_same_as_a_document(named):
     made = {
         leaf: None
         if spans is None
-        else redactions.Replacement(Leaf(leaf[::-1], leaf[:16]), tuple(Edit(*span) for span in spans))
+        else redactions.LeafReplacement(Leaf(leaf[::-1], leaf[:16]), tuple(ByteEdit(*span) for span in spans))
         for leaf, spans in named.items()
     }
     purge = redaction(made, record_ids=("a", "b"), partitions_affected=("memory/partitions/2026-Q4.jsonl",))
-    found = from_json(codec.decode(codec.encode(purge.to_json())))
+    found = from_json(json_codec.decode_json(json_codec.encode_json(purge.to_json())))
     assert (found, found.digest) == (purge, purge.digest)
 
 

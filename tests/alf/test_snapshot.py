@@ -13,13 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_alf import codec, merkle, testing
-from lifeboat_alf.container import ArchiveWriter
+from lifeboat_alf.archive.snapshot_manifest import entries_checksum
+from lifeboat_alf.archive.zip_container import ArchiveWriter
+from lifeboat_alf.common import json_codec
 from lifeboat_alf.errors import BadDocument, SignatureError, TooLarge
-from lifeboat_alf.manifest import entries_checksum
-from lifeboat_alf.snapshot import SnapshotReader, write_snapshot, writing
-from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Leaf, State
-from lifeboat_alf.testing import MemoryState, full_state, record
+from lifeboat_alf.snapshot import SnapshotReader, snapshot_writer, write_snapshot
+from lifeboat_alf.states import merkle
+from lifeboat_alf.states.agent_state import ABSENT_LEAF, BodyAbsent, Leaf, State
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import MemoryState, make_full_state, make_record
 from support.alf.published_schemas import validate_as_published
 
 
@@ -52,7 +54,7 @@ def assert_same(found: State, expected: State) -> None:
 
 
 def test_a_state_with_everything_comes_back_and_writes_the_same_bytes():
-    state = full_state().copy(41).sign(lambda sequence: {"by": "device", "for": sequence.digest.hex()})
+    state = make_full_state().copy(41).sign(lambda sequence: {"by": "device", "for": sequence.digest.hex()})
     data = written(state)
     with read(data) as found:
         assert_same(found, state)
@@ -62,13 +64,13 @@ def test_a_state_with_everything_comes_back_and_writes_the_same_bytes():
 
 
 def test_a_reader_gives_the_digest_that_the_state_has():
-    state = full_state()
+    state = make_full_state()
     with read(written(state)) as found:
         assert merkle.state_digest(found) == state.sequence.digest
 
 
 def test_two_equal_states_give_equal_archives_in_a_fixed_order():
-    state = full_state()
+    state = make_full_state()
     names = list(bodies(written(state)))
     assert written(state) == written(state)
     assert names[-1] == "manifest.json"
@@ -78,7 +80,7 @@ def test_two_equal_states_give_equal_archives_in_a_fixed_order():
 
 
 def test_the_archive_holds_what_the_specification_names():
-    data = written(full_state())
+    data = written(make_full_state())
     found = bodies(data)
     assert {"identity.json", "principals.json", "credentials.json", "memory/index.json", "attachments.json"} < set(
         found
@@ -91,7 +93,7 @@ def test_the_archive_holds_what_the_specification_names():
 
 
 def test_links_and_empty_folders_are_no_entries_of_the_zip_but_of_the_state():
-    data = written(full_state())
+    data = written(make_full_state())
     assert "raw/openclaw/now" not in bodies(data)
     with read(data) as found:
         link = found.entry("raw/openclaw/now")
@@ -100,7 +102,7 @@ def test_links_and_empty_folders_are_no_entries_of_the_zip_but_of_the_state():
 
 
 def test_a_large_artifact_is_listed_and_its_leaf_kept_but_not_its_bytes():
-    state = full_state()
+    state = make_full_state()
     data = written(state)
     assert "artifacts/video.bin" not in bodies(data)
     item = next(item for item in document(data, "attachments.json")["attachments"] if item["filename"] == "video.bin")
@@ -129,7 +131,7 @@ def test_a_body_that_is_not_held_is_listed_but_not_written():
 
 
 def test_an_unknown_path_is_a_key_error_and_no_absent_body():
-    with read(written(full_state())) as found:
+    with read(written(make_full_state())) as found:
         assert (found.entry("nope"), found.record("nope")) == (None, None)
         with pytest.raises(KeyError) as caught:
             found.body("nope")
@@ -137,14 +139,14 @@ def test_an_unknown_path_is_a_key_error_and_no_absent_body():
 
 
 def test_one_record_can_be_asked_for_by_id():
-    state = full_state()
+    state = make_full_state()
     with read(written(state)) as found:
         for item in state.records():
             assert found.record(item.id) == item
 
 
 def test_records_of_one_partition_come_alone():
-    state = full_state()
+    state = make_full_state()
     with read(written(state)) as found:
         file = "memory/partitions/2026-Q2.jsonl"
         assert list(found.records(file)) == list(state.records(file)) != []
@@ -153,7 +155,7 @@ def test_records_of_one_partition_come_alone():
 
 
 def test_entries_below_a_prefix_come_alone():
-    with read(written(full_state())) as found:
+    with read(written(make_full_state())) as found:
         assert {entry.path for entry in found.entries("artifacts/")} == {"artifacts/shares.csv", "artifacts/video.bin"}
 
 
@@ -178,8 +180,8 @@ def test_a_partition_without_records_is_kept_in_the_head_only():
 
 
 def test_a_head_in_any_form_comes_back_byte_for_byte():
-    state = full_state()
-    state.put("manifest.json", codec.encode(dict(reversed(state.head.items()))) + b"\n")
+    state = make_full_state()
+    state.put("manifest.json", json_codec.encode_json(dict(reversed(state.head.items()))) + b"\n")
     data = written(state)
     with read(data) as found:
         assert_same(found, state)
@@ -187,24 +189,24 @@ def test_a_head_in_any_form_comes_back_byte_for_byte():
 
 
 def test_keys_travel_with_the_archive():
-    data = written(full_state(), keys={"agents": {"ada": "wrapped"}})
+    data = written(make_full_state(), keys={"agents": {"ada": "wrapped"}})
     with read(data) as found:
         assert found.keys == {"agents": {"ada": "wrapped"}}
-    with read(written(full_state())) as found:
+    with read(written(make_full_state())) as found:
         assert found.keys is None
 
 
 def test_the_summary_counts_what_was_written(tmp_path):
     with (tmp_path / "a.alf").open("wb") as out:
         out.write(b"before")
-        summary = write_snapshot(full_state(), out)
+        summary = write_snapshot(make_full_state(), out)
     assert summary.bytes == (tmp_path / "a.alf").stat().st_size - 6
     assert (summary.records, summary.included, summary.referenced) == (2, 1, 1)
     assert (summary.included_bytes, summary.referenced_bytes) == (8, 500)
 
 
 def test_records_outside_the_listed_partitions_are_refused_when_written():
-    state = full_state()
+    state = make_full_state()
     state.set_head(partitions=[])
     with pytest.raises(BadDocument, match="head does not list"):
         written(state)
@@ -212,7 +214,7 @@ def test_records_outside_the_listed_partitions_are_refused_when_written():
 
 @pytest.mark.parametrize("line", [b'{"id":"a"}\n{"id":"b"}', b""])
 def test_a_record_that_is_not_one_line_is_refused_when_written(line):
-    state = full_state()
+    state = make_full_state()
     item = next(state.records())
     state._records[item.id] = item._replace(line=line)
     with pytest.raises(BadDocument):
@@ -220,9 +222,9 @@ def test_a_record_that_is_not_one_line_is_refused_when_written(line):
 
 
 def test_a_line_over_the_limit_is_refused_when_written(monkeypatch):
-    monkeypatch.setattr(writing, "LINE_LIMIT", 300)
+    monkeypatch.setattr(snapshot_writer, "LINE_LIMIT", 300)
     state = MemoryState()
-    state.add(record("x" * 400))
+    state.add(make_record("x" * 400))
     with pytest.raises(TooLarge) as caught:
         written(state)
     assert (caught.value.entry, caught.value.line) == ("memory/partitions/2026-Q4.jsonl", 1)
@@ -243,20 +245,20 @@ def rebuilt(data: bytes, changed: dict[str, bytes]) -> bytes:
     manifest["checksum"] = entries_checksum(archive.digests)
     for item in manifest["layers"].get("memory", {}).get("partitions", []):
         item["checksum"] = f"sha256:{archive.digests[item['file']]}"
-    archive.add("manifest.json", codec.encode_pretty(manifest))
+    archive.add("manifest.json", json_codec.encode_pretty(manifest))
     archive.close()
     return out.getvalue()
 
 
 @pytest.mark.parametrize("name", ["raw/openclaw/SOUL.md", "x-unknown/thing.bin", "history/identity/1.json"])
 def test_an_edited_entry_with_a_checksum_made_right_is_not_the_signed_state(name):
-    data = rebuilt(written(full_state()), {name: b"{}"})
+    data = rebuilt(written(make_full_state()), {name: b"{}"})
     with read(data) as found, pytest.raises(SignatureError):
         found.check()
 
 
 def test_an_edited_record_with_a_checksum_made_right_is_not_the_signed_state():
-    data = written(full_state())
+    data = written(make_full_state())
     file = "memory/partitions/2026-Q4.jsonl"
     edited = rebuilt(data, {file: bodies(data)[file].replace(b"tea", b"rum")})
     with read(edited) as found, pytest.raises(SignatureError):
@@ -275,7 +277,7 @@ def test_an_edited_record_with_a_checksum_made_right_is_not_the_signed_state():
     ],
 )
 def test_edited_metadata_is_not_the_signed_state(name, old, new):
-    data = written(full_state())
+    data = written(make_full_state())
     assert old in bodies(data)[name]
     edited = rebuilt(data, {name: bodies(data)[name].replace(old, new)})
     with read(edited) as found, pytest.raises(SignatureError):
@@ -296,7 +298,7 @@ def test_a_stored_leaf_cannot_stand_for_bytes_that_are_there():
 
 def test_a_record_without_salt_is_covered_by_nothing():
     state = MemoryState()
-    item = state.add(record("Likes tea."))
+    item = state.add(make_record("Likes tea."))
     data = written(state)
     honest = bodies(data)["lifeboat/leaves.bin"]
     forged = honest[:17] + b"\x01" + item.leaf.digest
@@ -312,7 +314,7 @@ def test_a_record_without_salt_is_covered_by_nothing():
     [("agent", "another"), ("sequence", 5), ("time", "2020-01-01T00:00:00.000Z"), ("digest", "00"), ("epoch", None)],
 )
 def test_a_signature_for_another_state_is_refused(field, value):
-    data = written(full_state())
+    data = written(make_full_state())
     signature = json.loads(bodies(data)["lifeboat/signature.json"])
     signature["sequence"][field] = value
     with pytest.raises(BadDocument):
@@ -322,14 +324,14 @@ def test_a_signature_for_another_state_is_refused(field, value):
 @pytest.mark.parametrize("leaves", [b"", b"\x00" * 16, b"\x09" + b"\x00" * 16, b"\x00" * 17 * 100])
 def test_leaves_that_do_not_fit_are_refused(leaves):
     with pytest.raises(BadDocument):
-        read(rebuilt(written(full_state()), {"lifeboat/leaves.bin": leaves}))
+        read(rebuilt(written(make_full_state()), {"lifeboat/leaves.bin": leaves}))
 
 
 # Size -----------------------------------------------------------------------------------------------------------
 
 _LARGE = """
 import sys
-from lifeboat_alf.manifest import entries_checksum
+from lifeboat_alf.archive.snapshot_manifest import entries_checksum
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from pathlib import Path
 with SnapshotReader(Path(sys.argv[1])) as state, open(sys.argv[2], "wb") as out:
@@ -342,7 +344,7 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is read from /proc")
 def test_fifty_thousand_records_pass_through_little_memory(tmp_path: Path):
     state = MemoryState()
-    state.add_all(record(f"Fact {number}: " + "a few words more " * 30) for number in range(50_000))
+    state.add_all(make_record(f"Fact {number}: " + "a few words more " * 30) for number in range(50_000))
     first, second = tmp_path / "a.alf", tmp_path / "b.alf"
     with first.open("wb") as out:
         summary = write_snapshot(state, out)
@@ -365,7 +367,7 @@ def test_an_archive_can_be_written_without_seeking():
             self.data += bytes(data)
             return len(data)
 
-    pipe, state = Pipe(), full_state()
+    pipe, state = Pipe(), make_full_state()
     summary = write_snapshot(state, pipe)
     assert summary.bytes == len(pipe.data)
     with read(bytes(pipe.data)) as found:
@@ -377,11 +379,11 @@ def test_an_archive_can_be_written_without_seeking():
 
 @pytest.mark.parametrize("name", ["manifest", "attachments", "identity", "principals", "credentials"])
 def test_what_is_written_validates_against_the_published_schemas(name):
-    validate_as_published(name, document(written(full_state()), f"{name}.json"))
+    validate_as_published(name, document(written(make_full_state()), f"{name}.json"))
 
 
 def test_records_that_the_builders_make_validate_against_the_published_schema():
-    fields = record("x", embeddings=[testing.embedding([0.5])], tags=["a"])
+    fields = make_record("x", embeddings=[sample_states.make_embedding([0.5])], tags=["a"])
     validate_as_published("memory-record", fields)
 
 
@@ -411,7 +413,7 @@ def test_any_state_survives_writing_and_reading(files, artifacts, lines, head_fi
     for name, (body, tier, fields) in artifacts.items():
         state.put_artifact(name, body, tier=tier, **fields)
     for text, month, fields in lines:
-        state.add(record(text, created_at=f"2026-{month:02}-03T00:00:00.000Z", **fields))
+        state.add(make_record(text, created_at=f"2026-{month:02}-03T00:00:00.000Z", **fields))
     data = written(state)
     with read(data) as found:
         assert_same(found, state)

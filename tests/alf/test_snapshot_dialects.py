@@ -8,11 +8,11 @@ import zipfile
 
 import pytest
 
-from lifeboat_alf import codec
+from lifeboat_alf.common import json_codec
 from lifeboat_alf.errors import BadDocument, ChecksumMismatch, MissingEntry
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent
-from lifeboat_alf.testing import AGENT_ID, credentials, identity, principals
+from lifeboat_alf.states.agent_state import ABSENT_LEAF, BodyAbsent
+from lifeboat_alf.testing.sample_states import AGENT_ID, make_credentials, make_identity, make_principals
 
 # As the reference writes a line: its key order, nanoseconds, a v5 id, numbers and an escape not chosen here.
 LINE = (
@@ -58,13 +58,13 @@ def manifest(**fields):
 
 def entries(document=None, **changed):
     found = {
-        "identity.json": codec.encode_pretty(identity()),
-        "principals.json": codec.encode_pretty(principals()),
-        "credentials.json": codec.encode_pretty(credentials()),
+        "identity.json": json_codec.encode_pretty(make_identity()),
+        "principals.json": json_codec.encode_pretty(make_principals()),
+        "credentials.json": json_codec.encode_pretty(make_credentials()),
         FILE: LINE + b"\n" + SECOND + b"\n",
         "raw/openclaw/SOUL.md": b"# Soul\n",
         **{name.replace("__", "/"): body for name, body in changed.items()},
-        "manifest.json": codec.encode_pretty(document or manifest()),
+        "manifest.json": json_codec.encode_pretty(document or manifest()),
     }
     return {name: body for name, body in found.items() if body is not None}
 
@@ -162,7 +162,9 @@ def test_two_readers_of_one_file_have_no_salt_in_common_but_each_is_stable():
 def test_documents_are_found_where_the_manifest_says():
     document = manifest()
     document["layers"]["identity"]["file"] = "identity/identity.json"
-    bodies = entries(document, **{"identity/identity.json": codec.encode_pretty(identity(4)), "identity.json": None})
+    bodies = entries(
+        document, **{"identity/identity.json": json_codec.encode_pretty(make_identity(4)), "identity.json": None}
+    )
     with read(bodies) as found:
         assert found.entry("identity/identity.json") is None
         assert json.loads(found.body("identity.json"))["version"] == 4
@@ -221,7 +223,7 @@ def attachment(**fields):
 
 
 def with_attachments(*items, **changed):
-    index = codec.encode_pretty({"artifact_size_threshold": 1024, "attachments": list(items)})
+    index = json_codec.encode_pretty({"artifact_size_threshold": 1024, "attachments": list(items)})
     return entries(**{"attachments.json": index, "artifacts/shares.csv": b"a,b\n1,2\n", **changed})
 
 
@@ -263,7 +265,7 @@ def test_an_artifact_is_held_against_its_hash_when_read():
 
 
 def test_an_index_that_names_unknown_files_is_warned_about():
-    bodies = entries(**{"memory/index.json": codec.encode_pretty({"files": {"raw/openclaw/NOPE.md": ["a"]}})})
+    bodies = entries(**{"memory/index.json": json_codec.encode_pretty({"files": {"raw/openclaw/NOPE.md": ["a"]}})})
     with read(bodies) as found:
         assert any("NOPE" in warning for warning in found.warnings)
 
@@ -293,5 +295,5 @@ def test_an_eleven_megabyte_section_case_twins_and_colons_are_carried():
 
 
 def test_an_identity_wrapped_as_in_the_specification_s_example_is_read():
-    made = again(entries(**{"identity.json": codec.encode({"identity": identity(6)})}))
+    made = again(entries(**{"identity.json": json_codec.encode_json({"identity": make_identity(6)})}))
     assert json.loads(made["manifest.json"])["layers"]["identity"]["version"] == 6

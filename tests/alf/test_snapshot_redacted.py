@@ -10,14 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_alf import codec, layout, merkle, testing
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.archive.leaf_rows import pack_leaf_row
+from lifeboat_alf.common import json_codec
 from lifeboat_alf.errors import BadDocument, SignatureError
-from lifeboat_alf.leaves import row
-from lifeboat_alf.redactions import replacement_of
+from lifeboat_alf.redaction.redactions import replacement_of
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_alf.state import Leaf
-from lifeboat_alf.testing import MemoryState, full_state
-from lifeboat_alf.validate import validate
+from lifeboat_alf.states import merkle
+from lifeboat_alf.states.agent_state import Leaf
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import MemoryState, make_full_state
+from lifeboat_alf.validation.validate_file import validate_archive
 from support.alf import archive_files
 from support.alf.archive_files import ArchiveFile
 from support.alf.random_states import Script, archive, assert_same, cut, redaction, redactions_of
@@ -44,13 +47,13 @@ class Purged:
     a tombstone. `purge` is what makes it gone."""
 
     def __init__(self):
-        state = full_state()
-        self.first = state.add(testing.record("Likes the sea."))
-        self.pin = state.add(testing.record(PIN))
-        self.last = state.add(testing.record("Sings."))
+        state = make_full_state()
+        self.first = state.add(sample_states.make_record("Likes the sea."))
+        self.pin = state.add(sample_states.make_record(PIN))
+        self.last = state.add(sample_states.make_record("Sings."))
         listed = [self.first.id, self.pin.id, self.last.id]
         state.put(NOTE, f"Likes the sea.\n{PIN}\nSings.\n".encode(), records=listed)
-        state.put(ENV, b"PIN=492817\nKEY=\n", cuts=[{"offset": 15, "credential_id": testing.AGENT_ID}])
+        state.put(ENV, b"PIN=492817\nKEY=\n", cuts=[{"offset": 15, "credential_id": sample_states.AGENT_ID}])
         state.put_artifact("door.csv", b"code,492817\n", referenced_by=[self.pin.id], media_type="text/csv")
         self.before = state.copy(41)
         self.state = self.before.copy(41).redact(self.purge())
@@ -59,7 +62,9 @@ class Purged:
         """A redaction under fresh salts."""
         bodies = {path: self.before.body(path) for path in (NOTE, ENV, "artifacts/door.csv")}
         leaves = {self.before.entry(path).leaf.digest: _without_pin(body) for path, body in bodies.items()}
-        tombstone = codec.encode({**codec.decode(self.first.line), "content": "[deleted]", "status": "deleted"})
+        tombstone = json_codec.encode_json(
+            {**json_codec.decode_json(self.first.line), "content": "[deleted]", "status": "deleted"}
+        )
         leaves[self.first.leaf.digest] = cut(self.first.line, 0, len(self.first.line), tombstone)
         leaves[self.pin.leaf.digest] = None
         return redaction(leaves, record_ids=(self.pin.id,))
@@ -86,9 +91,9 @@ def path(purged, tmp_path):
 
 def edited(path: Path, change) -> Path:
     """The archive with another `lifeboat/redactions.json`, and a manifest that agrees."""
-    document = ArchiveFile(path).json(layout.REDACTIONS)
+    document = ArchiveFile(path).json(archive_layout.REDACTIONS)
     change(document)
-    return changed(path, **{layout.REDACTIONS: codec.encode(document)})
+    return changed(path, **{archive_layout.REDACTIONS: json_codec.encode_json(document)})
 
 
 def changed(path: Path, **bodies) -> Path:
@@ -110,7 +115,7 @@ def test_nothing_of_what_was_purged_is_in_any_entry(path):
 
 def test_the_id_of_a_gone_record_stands_beside_the_redactions_alone(path, purged):
     held = ArchiveFile(path).bodies
-    assert [name for name, body in held.items() if purged.pin.id.encode() in body] == [layout.REDACTIONS]
+    assert [name for name, body in held.items() if purged.pin.id.encode() in body] == [archive_layout.REDACTIONS]
 
 
 def test_lines_skip_the_place_of_a_gone_record(path, purged):
@@ -120,8 +125,8 @@ def test_lines_skip_the_place_of_a_gone_record(path, purged):
 
 
 def test_documents_show_what_metas_read_now_and_states_what_digests_cover(path, purged):
-    files = ArchiveFile(path).json(layout.MEMORY_INDEX)["files"]
-    cuts = ArchiveFile(path).json(layout.CUTS)
+    files = ArchiveFile(path).json(archive_layout.MEMORY_INDEX)["files"]
+    cuts = ArchiveFile(path).json(archive_layout.CUTS)
     assert files[NOTE] == [purged.first.id, purged.last.id]
     assert cuts[ENV][0]["offset"] == len("PIN=\nKEY=")
     with SnapshotReader(path) as reader:
@@ -135,25 +140,25 @@ def test_an_archive_of_an_archive_is_the_same(path):
 
 
 def test_a_purged_archive_validates_strictly(path):
-    found = validate(path, strict=True)
+    found = validate_archive(path, strict=True)
     assert (found.errors, found.warnings) == ([], [])
 
 
 def test_an_archive_without_a_purge_has_nothing_of_it(tmp_path):
     path = tmp_path / "ada.alf"
-    path.write_bytes(archive(full_state()))
-    assert layout.REDACTIONS not in ArchiveFile(path).bodies
+    path.write_bytes(archive(make_full_state()))
+    assert archive_layout.REDACTIONS not in ArchiveFile(path).bodies
 
 
 def test_a_purge_of_something_else_is_not_in_an_archive(tmp_path):
     path = tmp_path / "ada.alf"
-    path.write_bytes(archive(full_state().redact(redaction({bytes(32): None}, record_ids=("another",)))))
-    assert layout.REDACTIONS not in ArchiveFile(path).bodies
+    path.write_bytes(archive(make_full_state().redact(redaction({bytes(32): None}, record_ids=("another",)))))
+    assert archive_layout.REDACTIONS not in ArchiveFile(path).bodies
 
 
 def test_a_partition_of_which_every_record_is_gone_keeps_their_places():
     state = MemoryState()
-    lines = [state.add(testing.record(PIN)), state.add(testing.record("More."))]
+    lines = [state.add(sample_states.make_record(PIN)), state.add(sample_states.make_record("More."))]
     state.redact(redaction({line.leaf.digest: None for line in lines}))
     with SnapshotReader(io.BytesIO(archive(state))) as reader:
         reader.check()
@@ -164,8 +169,8 @@ def test_a_file_with_vectors_inside_its_records_says_nothing_of_purges(purged, t
     path = tmp_path / "inline.alf"
     with path.open("wb") as out:
         write_snapshot(purged.state, out, embeddings_inline=True)
-    assert layout.REDACTIONS not in ArchiveFile(path).bodies
-    assert ArchiveFile(path).json(layout.MEMORY_INDEX)["files"][NOTE] == [purged.first.id, purged.last.id]
+    assert archive_layout.REDACTIONS not in ArchiveFile(path).bodies
+    assert ArchiveFile(path).json(archive_layout.MEMORY_INDEX)["files"][NOTE] == [purged.first.id, purged.last.id]
     checked(path)
 
 
@@ -201,7 +206,7 @@ def test_a_change_of_a_tombstone_is_seen(path, purged):
 
 def test_redactions_that_are_not_there_are_missed(path):
     with pytest.raises(BadDocument, match="not its salt"):
-        checked(changed(path, **{layout.REDACTIONS: None}))
+        checked(changed(path, **{archive_layout.REDACTIONS: None}))
 
 
 def test_a_gone_record_without_a_redaction_is_refused(path):
@@ -263,7 +268,7 @@ def test_a_gone_record_that_has_a_line_is_refused(path, purged):
 
     with pytest.raises(BadDocument, match="stands twice"):
         checked(edited(path, renamed))
-    assert "not_gone" in {finding.code for finding in validate(edited(path, renamed)).errors}
+    assert "not_gone" in {finding.code for finding in validate_archive(edited(path, renamed)).errors}
 
 
 def test_a_place_that_the_partition_does_not_have_is_refused(path):
@@ -312,10 +317,10 @@ def test_another_former_meta_is_missed_in_the_digest(path, purged):
 def test_a_salt_cannot_be_taken_off_bytes_that_were_not_purged(path, purged):
     """The flag of a row says that its salt was destroyed; no redaction names the leaf."""
     soul = purged.state.entry("raw/openclaw/SOUL.md").leaf
-    rows = ArchiveFile(path).bodies[layout.LEAVES]
-    made = rows.replace(row(soul), row(Leaf(soul.digest)))
+    rows = ArchiveFile(path).bodies[archive_layout.LEAVES]
+    made = rows.replace(pack_leaf_row(soul), pack_leaf_row(Leaf(soul.digest)))
     with pytest.raises(BadDocument, match=r"the bytes of raw/openclaw/SOUL\.md are here, but not its salt"):
-        checked(changed(path, **{layout.LEAVES: made}))
+        checked(changed(path, **{archive_layout.LEAVES: made}))
 
 
 @pytest.mark.parametrize(
@@ -336,11 +341,11 @@ def test_a_document_of_the_wrong_shape_is_refused(path, change):
     made = edited(path, change)
     with pytest.raises(BadDocument, match=r"lifeboat/redactions\.json"):
         SnapshotReader(made)
-    assert not validate(made).ok
+    assert not validate_archive(made).ok
 
 
 def test_the_document_says_what_it_is_said_to_say(path, purged):
-    document = json.loads(ArchiveFile(path).bodies[layout.REDACTIONS])
+    document = json.loads(ArchiveFile(path).bodies[archive_layout.REDACTIONS])
     assert sorted(document) == ["metas", "records", "redactions"]
     pin = purged.pin
     assert document["records"] == [[pin.id, pin.partition, pin.position, pin.leaf.digest.hex()]]

@@ -7,17 +7,17 @@ import json
 
 import pytest
 
-from lifeboat_alf import layout
-from lifeboat_alf.apply import AppliedState
-from lifeboat_alf.delta import DeltaReader
-from lifeboat_alf.documents import identity_version
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.archive.archive_documents import identity_version
+from lifeboat_alf.deltas.applied_state import AppliedState
+from lifeboat_alf.deltas.delta_writer import DeltaReader
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_alf.validate import validate
+from lifeboat_alf.validation.validate_file import validate_archive
 from support.alf import specification_examples as examples
 
 
 def found(data: bytes, *, strict: bool = False):
-    return validate(io.BytesIO(data), strict)
+    return validate_archive(io.BytesIO(data), strict)
 
 
 def codes(findings) -> set[str]:
@@ -38,9 +38,11 @@ def test_an_archive_as_the_text_writes_it_is_valid_and_its_outer_objects_are_war
 
 def test_an_identity_with_an_outer_object_keeps_its_name_version_and_agent():
     with SnapshotReader(io.BytesIO(examples.archive(examples.entries()))) as state:
-        identity = json.loads(state.body(layout.IDENTITY))
+        identity = json.loads(state.body(archive_layout.IDENTITY))
         assert identity == examples.identity()["identity"]
-        assert json.loads(state.body(layout.CREDENTIALS)) == {"credentials": [examples.credential()["credential"]]}
+        assert json.loads(state.body(archive_layout.CREDENTIALS)) == {
+            "credentials": [examples.credential()["credential"]]
+        }
 
 
 def test_what_is_written_again_of_the_examples_is_valid_also_strictly():
@@ -55,7 +57,7 @@ def test_a_delta_with_outer_objects_changes_the_identity_of_its_base():
         DeltaReader(io.BytesIO(examples.archive(examples.delta_entries()))) as delta,
     ):
         state = AppliedState(base, delta)
-        assert json.loads(state.body(layout.IDENTITY))["structured"]["names"]["primary"] == "Rowan"
+        assert json.loads(state.body(archive_layout.IDENTITY))["structured"]["names"]["primary"] == "Rowan"
         result = found(rewritten(state), strict=True)
     assert result.ok, [*result.errors, *result.warnings]
 
@@ -74,7 +76,7 @@ def test_fields_beside_the_outer_object_are_kept():
     entries = examples.entries()
     entries["identity.json"] = json.dumps({**examples.identity(), "x-more": 1}).encode()
     with SnapshotReader(io.BytesIO(examples.archive(entries))) as state:
-        assert json.loads(state.body(layout.IDENTITY))["x-more"] == 1
+        assert json.loads(state.body(archive_layout.IDENTITY))["x-more"] == 1
 
 
 def _edited(name: str, change) -> bytes:

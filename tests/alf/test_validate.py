@@ -9,15 +9,19 @@ import zipfile
 
 import pytest
 
-from lifeboat_alf import codec, embeddings, layout, schemas, testing
-from lifeboat_alf.delta import write_delta
-from lifeboat_alf.diff import diff
-from lifeboat_alf.embeddings import Vector
-from lifeboat_alf.manifest import entries_checksum
-from lifeboat_alf.records import ENUMS
+from lifeboat_alf import schemas
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.archive.snapshot_manifest import entries_checksum
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.deltas.delta_writer import write_delta
+from lifeboat_alf.deltas.state_diff import diff_states
+from lifeboat_alf.memory import embeddings
+from lifeboat_alf.memory.embeddings import RecordVector
+from lifeboat_alf.memory.memory_records import ENUMS
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.testing import MemoryState
-from lifeboat_alf.validate import CAP, validate
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import MemoryState
+from lifeboat_alf.validation.validate_file import CAP, validate_archive
 from support.alf.published_schemas import list_published_schemas, load_published_schema, validate_as_published
 from support.json_schemas import jsonschema
 
@@ -35,8 +39,10 @@ def edited(data, change=None, **entries):
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         bodies = {name: file.read(name) for name in file.namelist()}
     bodies = {name: body for name, body in {**bodies, **entries}.items() if body is not None}
-    manifest = json.loads(bodies.pop(layout.MANIFEST))
-    digests = {name: hashlib.sha256(body).hexdigest() for name, body in bodies.items() if name != layout.DELTA_MANIFEST}
+    manifest = json.loads(bodies.pop(archive_layout.MANIFEST))
+    digests = {
+        name: hashlib.sha256(body).hexdigest() for name, body in bodies.items() if name != archive_layout.DELTA_MANIFEST
+    }
     for item in manifest.get("layers", {}).get("memory", {}).get("partitions", []):
         if item["file"] in digests:
             item["checksum"] = "sha256:" + digests[item["file"]]
@@ -45,13 +51,13 @@ def edited(data, change=None, **entries):
         change(manifest)
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
-        for name, body in {**bodies, layout.MANIFEST: json.dumps(manifest).encode()}.items():
+        for name, body in {**bodies, archive_layout.MANIFEST: json.dumps(manifest).encode()}.items():
             file.writestr(name, body)
     return out.getvalue()
 
 
 def found(data, strict=False):
-    return validate(io.BytesIO(data), strict)
+    return validate_archive(io.BytesIO(data), strict)
 
 
 def codes(findings):
@@ -61,15 +67,15 @@ def codes(findings):
 @pytest.fixture
 def plain():
     """An unsigned archive: one whose content may be changed without a signature telling."""
-    state = testing.full_state()
+    state = sample_states.make_full_state()
     data = archive(state)
-    return edited(data, **{layout.SIGNATURE: None, layout.LEAVES: None})
+    return edited(data, **{archive_layout.SIGNATURE: None, archive_layout.LEAVES: None})
 
 
 def test_what_we_write_is_valid_also_strictly(tmp_path):
     path = tmp_path / "a.alf"
-    path.write_bytes(archive(testing.full_state()))
-    result = validate(path, strict=True)
+    path.write_bytes(archive(sample_states.make_full_state()))
+    result = validate_archive(path, strict=True)
     assert result.ok and result.to_json() == {
         "ok": True, "errors": [], "warnings": [], "error_count": 0, "warning_count": 0
     }  # fmt: skip
@@ -77,7 +83,7 @@ def test_what_we_write_is_valid_also_strictly(tmp_path):
 
 def test_a_delta_we_write_is_valid_also_strictly():
     out = io.BytesIO()
-    write_delta(diff(MemoryState(), testing.full_state().copy(number=3)), out)
+    write_delta(diff_states(MemoryState(), sample_states.make_full_state().copy(number=3)), out)
     assert found(out.getvalue(), strict=True).ok
 
 
@@ -131,9 +137,11 @@ def test_every_wrong_field_of_the_manifest_is_an_error(plain, path, value, code)
 
 @pytest.fixture
 def with_vectors():
-    state = testing.full_state()
+    state = sample_states.make_full_state()
     item = next(state.records())
-    for path, body in embeddings.pack([Vector(item.partition, item.id, testing.embedding([0.5, 1.0]))]).items():
+    for path, body in embeddings.pack_vectors(
+        [RecordVector(item.partition, item.id, sample_states.make_embedding([0.5, 1.0]))]
+    ).items():
         state.put(path, body)
     return archive(state)
 
@@ -154,15 +162,15 @@ def test_vectors_whose_index_fits_are_right(with_vectors):
 )
 def test_vectors_whose_index_does_not_fit_are_a_warning(with_vectors, suffix, change, code):
     with zipfile.ZipFile(io.BytesIO(with_vectors)) as file:
-        (name,) = (one for one in file.namelist() if one.startswith(layout.EMBEDDINGS) and one.endswith(suffix))
+        (name,) = (one for one in file.namelist() if one.startswith(archive_layout.EMBEDDINGS) and one.endswith(suffix))
         body = file.read(name)
-    unproven = {layout.LEAVES: None, layout.SIGNATURE: None}
+    unproven = {archive_layout.LEAVES: None, archive_layout.SIGNATURE: None}
     result = found(edited(with_vectors, **{name: change(body)}, **unproven))
     assert result.ok and code in codes(result.warnings)
 
 
 def lines(*records):
-    return b"".join(codec.encode(record) + b"\n" for record in records)
+    return b"".join(json_codec.encode_json(record) + b"\n" for record in records)
 
 
 @pytest.mark.parametrize(
@@ -172,10 +180,10 @@ def lines(*records):
         ({"status": "dreaming"}, None, "unknown_enum"),
         ({"source": {"runtime": "x", "extraction_method": "guessed"}}, None, "unknown_enum"),
         ({"entities": [{"name": "x", "type": "ghost"}]}, None, "unknown_enum"),
-        ({"embeddings": [testing.embedding([1.0], source="oracle")]}, None, "unknown_enum"),
-        ({"embeddings": [testing.embedding([1.0], dimensions=2)]}, "dimensions", None),
-        ({"related_records": [{"id": testing.AGENT_ID, "relation": "caused_by"}]}, None, "dangling"),
-        ({"supersedes": testing.AGENT_ID}, None, "dangling"),
+        ({"embeddings": [sample_states.make_embedding([1.0], source="oracle")]}, None, "unknown_enum"),
+        ({"embeddings": [sample_states.make_embedding([1.0], dimensions=2)]}, "dimensions", None),
+        ({"related_records": [{"id": sample_states.AGENT_ID, "relation": "caused_by"}]}, None, "dangling"),
+        ({"supersedes": sample_states.AGENT_ID}, None, "dangling"),
         ({"supersedes": None}, "shape", None),
         ({"tags": None}, "shape", None),
         ({"content": ""}, "shape", None),
@@ -189,10 +197,10 @@ def lines(*records):
     ],
 )
 def test_every_wrong_record_is_named_with_its_line(change, error, warning):
-    good, bad = testing.record("Good."), {**testing.record("Bad."), **change}
+    good, bad = sample_states.make_record("Good."), {**sample_states.make_record("Bad."), **change}
     state = MemoryState()
-    state.add_all([good, {**good, "id": testing.record()["id"]}])
-    unsigned = {layout.SIGNATURE: None, layout.LEAVES: None}
+    state.add_all([good, {**good, "id": sample_states.make_record()["id"]}])
+    unsigned = {archive_layout.SIGNATURE: None, archive_layout.LEAVES: None}
 
     def vectors(manifest):
         manifest["layers"]["memory"]["has_embeddings"] = "embeddings" in change
@@ -210,13 +218,17 @@ def test_every_wrong_record_is_named_with_its_line(change, error, warning):
 
 
 def test_an_id_that_stands_in_two_partitions_is_an_error():
-    record = testing.record()
+    record = sample_states.make_record()
     state = MemoryState()
     state.add(record)
-    state.add(testing.record(created_at="2026-05-03T00:00:00.000Z"))
+    state.add(sample_states.make_record(created_at="2026-05-03T00:00:00.000Z"))
     state.seal("memory/partitions/2026-Q2.jsonl", "2026-06-30")
     twin = {**record, "temporal": {"created_at": "2026-05-03T00:00:00.000Z"}}
-    changed = {"memory/partitions/2026-Q2.jsonl": lines(twin), layout.SIGNATURE: None, layout.LEAVES: None}
+    changed = {
+        "memory/partitions/2026-Q2.jsonl": lines(twin),
+        archive_layout.SIGNATURE: None,
+        archive_layout.LEAVES: None,
+    }
     assert codes(found(edited(archive(state), **changed)).errors) == {"duplicate_id"}
 
 
@@ -238,18 +250,27 @@ def test_an_artifact_that_is_not_what_its_index_says_is_an_error(plain):
 
 
 def test_an_index_of_records_that_are_not_there_is_an_error(plain):
-    index = codec.encode({"files": {"raw/openclaw/MEMORY.md": [testing.AGENT_ID], "raw/openclaw/gone.md": []}})
-    assert codes(found(edited(plain, **{layout.MEMORY_INDEX: index})).errors) == {"unknown_record", "missing_entry"}
+    index = json_codec.encode_json(
+        {"files": {"raw/openclaw/MEMORY.md": [sample_states.AGENT_ID], "raw/openclaw/gone.md": []}}
+    )
+    assert codes(found(edited(plain, **{archive_layout.MEMORY_INDEX: index})).errors) == {
+        "unknown_record",
+        "missing_entry",
+    }
 
 
 def test_enums_and_links_of_identity_principals_and_credentials_are_warned_about():
-    people, sealed = testing.principals(), testing.credentials()
+    people, sealed = sample_states.make_principals(), sample_states.make_credentials()
     people["principals"][0]["principal_type"] = "oracle"
     sealed["credentials"][0]["credential_type"] = "riddle"
-    capability = {"name": "read", "portability": "floating", "credential_ids": [testing.AGENT_ID]}
+    capability = {"name": "read", "portability": "floating", "credential_ids": [sample_states.AGENT_ID]}
     sub_agent = {"agent_id": None, "name": "s", "capabilities": [capability], "status": "asleep"}
-    state = MemoryState().put_document(layout.PRINCIPALS, people).put_document(layout.CREDENTIALS, sealed)
-    state.put_document(layout.IDENTITY, testing.identity(capabilities=[capability], sub_agents=[sub_agent]))
+    state = (
+        MemoryState().put_document(archive_layout.PRINCIPALS, people).put_document(archive_layout.CREDENTIALS, sealed)
+    )
+    state.put_document(
+        archive_layout.IDENTITY, sample_states.make_identity(capabilities=[capability], sub_agents=[sub_agent])
+    )
     result = found(archive(state))
     assert result.ok and [finding.code for finding in result.warnings].count("unknown_enum") == 5
     assert [finding.code for finding in result.warnings].count("dangling") == 2
@@ -257,11 +278,11 @@ def test_enums_and_links_of_identity_principals_and_credentials_are_warned_about
 
 
 def test_a_changed_byte_with_a_checksum_that_fits_is_found_by_the_digest():
-    data = archive(testing.full_state())
+    data = archive(sample_states.make_full_state())
     assert codes(found(edited(data, **{"raw/openclaw/SOUL.md": b"# Soul\n\nEvil.\n"})).errors) == {"signature"}
 
 
-@pytest.mark.parametrize("data", [b"", b"not a zip", archive(testing.full_state())[:-30]])
+@pytest.mark.parametrize("data", [b"", b"not a zip", archive(sample_states.make_full_state())[:-30]])
 def test_a_file_that_is_no_archive_is_a_finding(data):
     result = found(data)
     assert codes(result.errors) == {"not_an_archive"} and not result.ok
@@ -269,7 +290,7 @@ def test_a_file_that_is_no_archive_is_a_finding(data):
 
 def test_findings_are_capped_and_counted():
     state = MemoryState()
-    state.add_all(testing.record(str(number), status="odd") for number in range(CAP + 5))
+    state.add_all(sample_states.make_record(str(number), status="odd") for number in range(CAP + 5))
     result = found(archive(state))
     assert len(result.warnings) == CAP and result.warning_count == CAP + 5
 
@@ -277,17 +298,17 @@ def test_findings_are_capped_and_counted():
 @pytest.mark.parametrize(
     ("line", "code"),
     [
-        ({"operation": "create", **testing.record(), "status": 3}, "shape"),
-        ({"operation": "upsert", **testing.record()}, "unknown_operation"),
+        ({"operation": "create", **sample_states.make_record(), "status": 3}, "shape"),
+        ({"operation": "upsert", **sample_states.make_record()}, "unknown_operation"),
     ],
 )
 def test_a_delta_with_a_wrong_line_is_not_valid(line, code):
     a = MemoryState()
     b = a.copy()
-    b.add(testing.record())
+    b.add(sample_states.make_record())
     out = io.BytesIO()
-    write_delta(diff(a, b), out)
-    result = found(edited(out.getvalue(), **{layout.DELTA_RECORDS: lines(line)}))
+    write_delta(diff_states(a, b), out)
+    result = found(edited(out.getvalue(), **{archive_layout.DELTA_RECORDS: lines(line)}))
     assert codes(result.errors) == {code}
 
 
@@ -296,28 +317,28 @@ def test_a_delta_with_a_wrong_line_is_not_valid(line, code):
 
 @pytest.mark.parametrize("name", sorted(schemas.DOCUMENTS))
 def test_the_shipped_schemas_are_those_of_the_types(name):
-    assert schemas.load(name) == schemas.generate(name), "run: python -m lifeboat_alf.schemas"
-    jsonschema.Draft202012Validator.check_schema(schemas.load(name))
+    assert schemas.load_schema(name) == schemas.generate_schema(name), "run: python -m lifeboat_alf.schemas"
+    jsonschema.Draft202012Validator.check_schema(schemas.load_schema(name))
 
 
 def documents():
-    data = archive(testing.full_state())
+    data = archive(sample_states.make_full_state())
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         for name in ("manifest", "identity", "principals", "credentials", "attachments"):
             yield name, json.loads(file.read(f"{name}.json"))
         for name in file.namelist():
-            if name.startswith(layout.PARTITIONS):
+            if name.startswith(archive_layout.PARTITIONS):
                 yield from (("memory-record", json.loads(line)) for line in file.read(name).splitlines())
     out = io.BytesIO()
-    write_delta(diff(MemoryState(), testing.full_state().copy()), out)
+    write_delta(diff_states(MemoryState(), sample_states.make_full_state().copy()), out)
     with zipfile.ZipFile(out) as file:
-        yield "delta-manifest", json.loads(file.read(layout.MANIFEST))
+        yield "delta-manifest", json.loads(file.read(archive_layout.MANIFEST))
 
 
 def test_everything_written_is_valid_under_our_schemas_and_under_the_published_ones():
     checker = jsonschema.FormatChecker()
     for name, document in documents():
-        own = jsonschema.Draft202012Validator(schemas.load(name), format_checker=checker)
+        own = jsonschema.Draft202012Validator(schemas.load_schema(name), format_checker=checker)
         own.validate(document)
         validate_as_published(name, document)
 

@@ -11,15 +11,15 @@ from pathlib import Path
 
 from benchmarks import load, measure
 
-from lifeboat_alf.seams.clock import SystemClock
-from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_endpoint.server.tls import Authority
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_alf.seams.system_clock import SystemClock
+from lifeboat_endpoint.server.tls import CertificateAuthority
 
 
 @contextmanager
 def _server(folder: Path, seen: list[bytes]) -> Iterator[load.Spec]:
     """Answers 201 to the first request of a connection and 409 to the others, in two pieces."""
-    made = Authority(folder, files=SystemFiles(), clock=SystemClock()).certificate(["127.0.0.1"])
+    made = CertificateAuthority(folder, files=SystemFiles(), clock=SystemClock()).certificate(["127.0.0.1"])
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(made.certificate, made.key)
 

@@ -16,7 +16,7 @@ from benchmarks.idle_rows import Idle
 from benchmarks.processes import Effort, Memory
 from benchmarks.served import Moments
 
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.seams.crash_points import CrashPoint
 from support.short_folders import short
 
 __all__ = ["short"]
@@ -83,14 +83,15 @@ def test_a_socket_to_a_network_is_told_from_one_of_the_file_system(short: Path) 
 def test_moments_are_those_since_the_last_look_in_the_order_in_which_they_were(tmp_path: Path) -> None:
     moments = Moments(tmp_path / "moments")
     with moments.file.open("a") as stream:
-        stream.write(f"{Step.DAEMON_QUEUED.value} 1.0\n")
+        stream.write(f"{CrashPoint.DAEMON_QUEUED.value} 1.0\n")
         stream.flush()
         moments.forget()
         stream.write(
-            f"{Step.CAPTURE_COMMITTED.value} 3.5\n{Step.DAEMON_QUEUED.value} 2.0\n{Step.DAEMON_ANSWERED.value}"
+            f"{CrashPoint.CAPTURE_COMMITTED.value} 3.5\n{CrashPoint.DAEMON_QUEUED.value} 2.0\n"
+            f"{CrashPoint.DAEMON_ANSWERED.value}"
         )
         stream.flush()
-        assert moments.all() == [(Step.DAEMON_QUEUED.value, 2.0), (Step.CAPTURE_COMMITTED.value, 3.5)]
+        assert moments.all() == [(CrashPoint.DAEMON_QUEUED.value, 2.0), (CrashPoint.CAPTURE_COMMITTED.value, 3.5)]
         stream.write(" 4.0\n")
     assert moments.of_capture() == (2.0, 3.5)
 

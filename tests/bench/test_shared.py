@@ -9,7 +9,7 @@ import pytest
 from benchmarks import pushing, shared_agents, shared_engine, shared_rows, small_objects
 from benchmarks.shared_engine import Cluster
 
-from lifeboat_endpoint.engines.objects.address import checked, opened
+from lifeboat_endpoint.engines.objects.store_address import check_store_address, open_store
 from lifeboat_vault import errors
 from support import postgres_server
 
@@ -26,7 +26,7 @@ def test_the_least_of_a_store_keeps_objects(monkeypatch: pytest.MonkeyPatch) -> 
     for name, value in small_objects.ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
     with small_objects.objects() as address:
-        bucket = opened(checked(small_objects.URL, {"endpoint": address, "region": "us-east-1"}))
+        bucket = open_store(check_store_address(small_objects.URL, {"endpoint": address, "region": "us-east-1"}))
         bucket.put("a/b", b"body")
         assert bucket.get("a/b") == b"body"
         assert [(one.key, one.size) for one in bucket.list("a")] == [("a/b", 4)]

@@ -224,7 +224,7 @@ def test_a_restored_folder_is_added_as_a_copy_and_says_of_whom(
 ) -> None:
     copy = tmp_path / "beside"
     run("restore", "ada", "--to", copy)
-    assert program.run(["agents", "add", str(copy)]) == 0
+    assert program.run_command(["agents", "add", str(copy)]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "It is a copy of ada, with an id and a history of its own; lifeboat restore ada --to" in said
     assert "--adopt would have moved ada." in said
@@ -237,7 +237,7 @@ def test_the_agent_that_a_restored_folder_is_a_copy_of_may_be_gone(
     copy = tmp_path / "beside"
     run("restore", "ada", "--to", copy)
     run("agents", "remove", "ada", "--yes")
-    assert program.run(["agents", "add", str(copy)]) == 0
+    assert program.run_command(["agents", "add", str(copy)]) == 0
     said = capsys.readouterr().out
     assert "It is a copy of ada" in said
     assert "--adopt" not in said

@@ -14,7 +14,7 @@ import pytest
 
 from lifeboat_cli import program
 from lifeboat_core.home.context import Context
-from lifeboat_daemon.control import client
+from lifeboat_daemon.control import daemon_client
 from support.adapters.openclaw_workspaces import make_state_dir
 from support.cli.cli_client import run
 from support.daemon.control_servers import Served
@@ -35,7 +35,7 @@ def give(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 
 
 def said_by(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert program.run(list(arguments)) == 0
+    assert program.run_command(list(arguments)) == 0
     captured = capsys.readouterr()
     return captured.out + captured.err
 
@@ -126,7 +126,7 @@ def test_a_pause_that_was_given_in_hours_still_is_one(agent: str) -> None:
 
 
 def test_a_running_daemon_is_told_of_every_change(agent: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lifeboat_daemon.control.poke._PATIENCE", patience())
+    monkeypatch.setattr("lifeboat_daemon.control.poke_daemon._PATIENCE", patience())
     told: list[dict[str, Any]] = []
 
     async def reload(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -152,8 +152,12 @@ def test_a_running_daemon_is_told_of_every_change(agent: str, monkeypatch: pytes
 def test_a_daemon_that_fails_or_does_not_answer_fails_no_command(
     isolated_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lifeboat_daemon.control.poke._PATIENCE", 0.2)
-    monkeypatch.setattr(client, "running", lambda home, files, _, real=client.running: real(home, files, patience()))
+    monkeypatch.setattr("lifeboat_daemon.control.poke_daemon._PATIENCE", 0.2)
+    monkeypatch.setattr(
+        daemon_client,
+        "connect_if_running",
+        lambda home, files, _, real=daemon_client.connect_if_running: real(home, files, patience()),
+    )
     asked: list[str] = []
 
     async def fail(parameters: dict[str, Any]) -> dict[str, Any]:

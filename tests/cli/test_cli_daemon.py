@@ -17,12 +17,12 @@ import pytest
 
 from lifeboat_cli import program
 from lifeboat_core.errors import ServiceError
-from lifeboat_core.history.activity import Activity
+from lifeboat_core.history.activity_log import ActivityEntry
 from lifeboat_core.home.context import Context
 from lifeboat_daemon.control import activity_following
-from lifeboat_daemon.control.client import running
-from lifeboat_daemon.service import lifecycle
-from lifeboat_daemon.service.single import holder
+from lifeboat_daemon.control.daemon_client import connect_if_running
+from lifeboat_daemon.service import daemon_lifecycle
+from lifeboat_daemon.service.daemon_lock import find_lock_holder
 from lifeboat_daemon.units import systemd
 from support import preloaded
 from support.cli.cli_client import run
@@ -39,7 +39,7 @@ def ended(isolated_home: Path) -> Iterator[None]:
     """No daemon outlives its test."""
     yield
     with contextlib.suppress(Exception):
-        found = holder(Context.open().home)
+        found = find_lock_holder(Context.open().home)
         if found is not None and found.pid and found.pid != os.getpid():
             os.kill(found.pid, signal.SIGKILL)
 
@@ -56,7 +56,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSystemctl:
 def forked_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let commands start the daemon as a fork."""
     daemon = Call("support.daemon.serving", "be_daemon", (None, None, None, None, []), {"forks_workers": True})
-    monkeypatch.setattr(lifecycle, "subprocess", preloaded.module_that_forks({lifecycle.COMMAND: daemon}))
+    monkeypatch.setattr(daemon_lifecycle, "subprocess", preloaded.module_that_forks({daemon_lifecycle.COMMAND: daemon}))
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def workspace(isolated_home: Path) -> Path:
 def who_answers() -> int | None:
     """The process that serves this home. The lock is not tried: one that begins at this moment would find it taken."""
     with contextlib.suppress(ServiceError):
-        client = running(Context.open().home)
+        client = connect_if_running(Context.open().home)
         if client is not None:
             with client:
                 return client.hello.pid
@@ -82,7 +82,7 @@ def who_answers() -> int | None:
 
 def people(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     capsys.readouterr()
-    status = program.run(list(arguments))
+    status = program.run_command(list(arguments))
     return status, capsys.readouterr().out
 
 
@@ -122,7 +122,7 @@ def is_watching() -> bool:
 def test_a_restart_is_another_process_and_starts_one_that_was_killed() -> None:
     pid = run("daemon", "restart")["pid"]
     os.kill(pid, signal.SIGKILL)
-    until(lambda: holder(Context.open().home) is None, "the lock to be free")
+    until(lambda: find_lock_holder(Context.open().home) is None, "the lock to be free")
     assert run("daemon", "status", expect=1)["running"] is False
     assert run("daemon", "restart")["pid"] != pid
 
@@ -137,8 +137,8 @@ def test_a_daemon_that_cannot_begin_says_why() -> None:
 _SILENT = """
 import signal, sys
 from lifeboat_core.home.context import Context
-from lifeboat_daemon.service.single import service_lock
-with service_lock(Context.open(), "0.0.1"):
+from lifeboat_daemon.service.daemon_lock import hold_daemon_lock
+with hold_daemon_lock(Context.open(), "0.0.1"):
     print("held", flush=True)
     signal.pause()
 """
@@ -223,14 +223,14 @@ def test_the_service_is_installed_shown_and_removed(fake: FakeSystemctl, capsys:
 
 def test_start_goes_through_the_service_where_it_is_installed(fake: FakeSystemctl) -> None:
     run("service", "install", "--no-start")
-    fake.starts(*lifecycle.COMMAND)
+    fake.starts(*daemon_lifecycle.COMMAND)
     assert run("daemon", "start")["how"] == "unit"
     assert "start lifeboat.service" in fake.asked()
 
 
 def test_a_daemon_that_was_started_by_hand_gives_its_place_to_the_service(fake: FakeSystemctl) -> None:
     before = run("daemon", "start")["pid"]
-    fake.starts(*lifecycle.COMMAND)
+    fake.starts(*daemon_lifecycle.COMMAND)
     run("service", "install")
     until(lambda: who_answers() not in (None, before), "the service")
 
@@ -270,7 +270,7 @@ def test_what_the_service_cannot_know_is_advised(
 
 
 def _follower(
-    context: Context, seen: list[Activity], ready: threading.Event, look: threading.Event
+    context: Context, seen: list[ActivityEntry], ready: threading.Event, look: threading.Event
 ) -> Callable[[], None]:
     def follow() -> None:
         def pause() -> None:
@@ -278,7 +278,7 @@ def _follower(
             look.wait(patience())
             look.clear()
 
-        for each in activity_following.following(context, "Juniper", polls=lambda: None, pause=pause):
+        for each in activity_following.follow_activity(context, "Juniper", polls=lambda: None, pause=pause):
             seen.append(each)
             if len(seen) == 2:
                 return
@@ -287,7 +287,7 @@ def _follower(
 
 
 def test_what_is_done_is_told_once_when_it_is_done(workspace: Path) -> None:
-    seen: list[Activity] = []
+    seen: list[ActivityEntry] = []
     ready, look = threading.Event(), threading.Event()
     thread = threading.Thread(target=_follower(Context.open(), seen, ready, look))
     thread.start()
@@ -309,16 +309,16 @@ def test_a_daemon_that_starts_meanwhile_is_listened_to_and_its_end_is_said(works
     def pause() -> None:
         moments.append("pause")
         if moments.count("pause") == 2:
-            lifecycle.start(Context.open(), lambda _: None)
+            daemon_lifecycle.start_daemon(Context.open(), lambda _: None)
         elif moments.count("pause") == 4:
             raise KeyboardInterrupt
 
     def listens() -> None:
         moments.append("listens")
-        stopping.append(threading.Thread(target=lifecycle.stop, args=(Context.open(), lambda _: None)))
+        stopping.append(threading.Thread(target=daemon_lifecycle.stop_daemon, args=(Context.open(), lambda _: None)))
         stopping[-1].start()
 
-    following = activity_following.following(
+    following = activity_following.follow_activity(
         Context.open(), None, polls=lambda: moments.append("polls"), listens=listens, pause=pause
     )
     with pytest.raises(KeyboardInterrupt):

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams import clock as clocks
+from lifeboat_alf.seams import system_clock as clocks
 from lifeboat_core.home.context import Context
-from lifeboat_keys.home_keys import KeyState
-from lifeboat_keys.stores.kinds import StoreKind
-from lifeboat_keys.user_key import UserKey
+from lifeboat_keys.home.home_keys import KeyState
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.stores.store_kinds import StoreKind
 from support.cli.cli_client import run
 from support.core.machines import Machine
 from support.core.protected import Protected

@@ -10,7 +10,7 @@ import pytest
 
 from lifeboat_cli import program
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
-from lifeboat_cli.endpoint.endpoint_tenants import keeping
+from lifeboat_cli.endpoint.endpoint_tenants import describe_key_backup
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_vault import errors
 from lifeboat_vault.vault import EntryPut
@@ -37,7 +37,7 @@ def endpoint(data: Path, *arguments: str, expect: int = 0) -> Json:
 def said(capsys: pytest.CaptureFixture[str], *arguments: str | Path, expect: int = 0) -> str:
     """What people are told, on both streams."""
     capsys.readouterr()
-    assert program.run([str(argument) for argument in arguments]) == expect
+    assert program.run_command([str(argument) for argument in arguments]) == expect
     told = capsys.readouterr()
     return told.out + told.err
 
@@ -281,8 +281,14 @@ def test_a_shared_endpoint_is_prepared_with_all_that_it_needs_or_not_at_all(data
 
 
 def test_nobody_is_told_to_copy_a_key_that_never_leaves_its_service() -> None:
-    assert keeping("file:/etc/lifeboat.key") == keeping("env:KEY") == "keep a copy of that key elsewhere"
-    assert "copy" not in keeping("aws-kms:alias/lifeboat") + keeping("transit:https://vault.example.com/transit/keys/a")
+    assert (
+        describe_key_backup("file:/etc/lifeboat.key")
+        == describe_key_backup("env:KEY")
+        == "keep a copy of that key elsewhere"
+    )
+    assert "copy" not in describe_key_backup("aws-kms:alias/lifeboat") + describe_key_backup(
+        "transit:https://vault.example.com/transit/keys/a"
+    )
 
 
 def test_a_file_that_cannot_be_written_is_named_with_what_shows_why(made: Json, data: Path, tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.redactions import Redaction
+from lifeboat_alf.redaction.redactions import Redaction
 from lifeboat_cli import program
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_vault.errors import AgentErased
-from lifeboat_vault.remote.checks.trial import NAME, Machine
+from lifeboat_vault.remote.checks.remote_trial import NAME, TrialMachine
 from support.cli.cli_client import Json, run
 from support.endpoint.endpoint_purges import erasing, machine_in, pushed, record_of, redaction_of
 
@@ -24,12 +24,12 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def machine(data: Path, tmp_path: Path) -> Machine:
+def machine(data: Path, tmp_path: Path) -> TrialMachine:
     with Endpoint.open(data) as endpoint:
         return pushed(endpoint.space(endpoint.control.tenant("home").id), machine_in(tmp_path))
 
 
-def sent(data: Path, machine: Machine, redaction: Redaction) -> str:
+def sent(data: Path, machine: TrialMachine, redaction: Redaction) -> str:
     """It waits; its id."""
     with Endpoint.open(data) as endpoint:
         space = endpoint.space(endpoint.control.tenant("home").id)
@@ -42,7 +42,7 @@ def listed() -> list[Json]:
     return found
 
 
-def test_what_waits_is_listed_in_ids_and_counts(data: Path, machine: Machine) -> None:
+def test_what_waits_is_listed_in_ids_and_counts(data: Path, machine: TrialMachine) -> None:
     redaction = redaction_of(machine, record_of(machine, 1))
     sent(data, machine, redaction)
     [found] = listed()
@@ -59,20 +59,20 @@ def test_what_waits_is_listed_in_ids_and_counts(data: Path, machine: Machine) ->
     }
 
 
-def test_a_confirmed_purge_is_applied_and_its_receipt_shown(data: Path, machine: Machine) -> None:
+def test_a_confirmed_purge_is_applied_and_its_receipt_shown(data: Path, machine: TrialMachine) -> None:
     purge = sent(data, machine, redaction_of(machine, record_of(machine, 1)))
     found = run("endpoint", "purges", "confirm", purge)
     assert (found["applied"], found["receipt"]["objects"], found["receipt"]["remaining"]) == (True, 1, 0)
     assert listed() == []
 
 
-def test_a_refused_purge_waits_no_more(data: Path, machine: Machine) -> None:
+def test_a_refused_purge_waits_no_more(data: Path, machine: TrialMachine) -> None:
     purge = sent(data, machine, redaction_of(machine, record_of(machine, 1)))
     assert run("endpoint", "purges", "refuse", purge) == {"id": purge, "refused": True}
     assert listed() == []
 
 
-def test_a_whole_agent_goes_with_consent_only(data: Path, machine: Machine) -> None:
+def test_a_whole_agent_goes_with_consent_only(data: Path, machine: TrialMachine) -> None:
     purge = sent(data, machine, erasing(machine))
     assert run("endpoint", "purges", "confirm", purge, expect=3)["error"]["code"] == "consent_needed"
     run("endpoint", "purges", "confirm", purge, "--yes")
@@ -85,9 +85,11 @@ def test_what_waits_nowhere_is_not_there(data: Path) -> None:
     assert run("endpoint", "purges", "confirm", unknown, expect=1)["error"]["code"] == "unknown_there"
 
 
-def test_people_are_told_what_waits_and_why(data: Path, machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
-    assert program.run(["endpoint", "purges", "list"]) == 0
+def test_people_are_told_what_waits_and_why(
+    data: Path, machine: TrialMachine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert program.run_command(["endpoint", "purges", "list"]) == 0
     sent(data, machine, redaction_of(machine, record_of(machine, 1)))
-    assert program.run(["endpoint", "purges", "list"]) == 0
+    assert program.run_command(["endpoint", "purges", "list"]) == 0
     told = capsys.readouterr().out
     assert "No purge waits here." in told and "1 memory" in told and "user_request" in told

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams import steps
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.seams import crash_points
+from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_cli import program
 from lifeboat_core.home.context import Context
-from lifeboat_core.restore import RestoreOptions, restore
-from lifeboat_core.verify import verification
+from lifeboat_core.restore import RestoreOptions, restore_agent
+from lifeboat_core.verify import samples_and_drills
 from lifeboat_keys.errors import KeysError, NoKey, OtherKey, StoreReadOnly, UnknownMachine
-from lifeboat_keys.home_keys import HomeKeys, KeyState
-from lifeboat_keys.stores.kinds import StoreKind
-from lifeboat_keys.user_key import UserKey
+from lifeboat_keys.home.home_keys import HomeKeys, KeyState
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.stores.store_kinds import StoreKind
 from support.cli.cli_client import run
 from support.core.protected import MEMORY, Protected
 
@@ -39,9 +39,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Protected:
 def _all_goes_on(home: Protected) -> None:
     home.write("MEMORY.md", f"{MEMORY}\n## Rain\n\nLikes the sound of rain.\n")
     home.capture()
-    assert verification.drill(home.context, home.agent, whole=True).mismatches == []
+    assert samples_and_drills.drill_vault(home.context, home.agent, whole=True).mismatches == []
     (home.state_dir / "openclaw.json").unlink()
-    restore(home.context, home.agent, RestoreOptions(with_credentials=True, reindex=False, yes=True))
+    restore_agent(home.context, home.agent, RestoreOptions(with_credentials=True, reindex=False, yes=True))
     assert (home.state_dir / "openclaw.json").read_text() == CONFIG
 
 
@@ -223,17 +223,17 @@ def test_when_it_stops_after_the_decision_the_user_is_told_which_words_count(
     times: int,
     said: str,
 ) -> None:
-    left = [Step.ROTATE_KEY_REPLACED] * times
+    left = [CrashPoint.ROTATE_KEY_REPLACED] * times
 
-    def refuse(step: Step) -> None:
+    def refuse(step: CrashPoint) -> None:
         if step in left:
             left.remove(step)
             raise KeysError("user.json could not be written: No space left on device")
 
-    monkeypatch.setattr(steps, "hook", refuse)
+    monkeypatch.setattr(crash_points, "hook", refuse)
     words = tmp_path / "words"
-    assert program.run(["keys", "rotate", "--words-to", str(words), "--no-prove", "--yes"]) == 1
+    assert program.run_command(["keys", "rotate", "--words-to", str(words), "--no-prove", "--yes"]) == 1
     assert said in capsys.readouterr().err
-    monkeypatch.setattr(steps, "hook", None)
+    monkeypatch.setattr(crash_points, "hook", None)
     assert run("keys", "status")["key_id"] == UserKey.from_words(words.read_text()).key_id
     _all_goes_on(home)

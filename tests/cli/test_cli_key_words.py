@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_core.home.context import Context
-from lifeboat_keys.user_key import UserKey
+from lifeboat_keys.pairs.user_key import UserKey
 from support.adapters.openclaw_workspaces import make_state_dir
 from support.cli.cli_client import run
 

@@ -15,8 +15,8 @@ import pytest
 
 from lifeboat_cli import program
 from lifeboat_core.home.context import Context
-from lifeboat_keys.stores import keyring
-from lifeboat_keys.user_key import UserKey
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.stores import keyring_store
 from support import preloaded
 from support.adapters.openclaw_workspaces import make_state_dir, make_workspace
 from support.cli.cli_client import Json, run
@@ -73,7 +73,7 @@ def test_a_keyring_that_cannot_take_the_key_says_what_helps_here(
 ) -> None:
     if has_key:
         run("keys", "init", "--words-to", tmp_path / "words", "--no-prove")
-    monkeypatch.setattr(keyring, "PROGRAM", keyring_fakes.program(behaviour, tmp_path / "items"))
+    monkeypatch.setattr(keyring_store, "PROGRAM", keyring_fakes.program(behaviour, tmp_path / "items"))
     error = run("keys", "init", "--store", "keyring", "--words-to", tmp_path / "again", expect=1)["error"]
     assert error["fix"] == "unlock the keyring of your desktop, then again; or lifeboat keys init --store passphrase"
 
@@ -366,6 +366,6 @@ def test_keys_that_others_can_read_are_not_told_to_be_none(
     words_file: Path, isolated_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (isolated_home / "lifeboat" / "keys").chmod(0o755)
-    assert program.run(["keys", "status"]) == 0
+    assert program.run_command(["keys", "status"]) == 0
     said = capsys.readouterr().out
     assert "others can use it" in said and "no key yet" not in said

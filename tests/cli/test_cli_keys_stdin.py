@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_core.home.context import Context
-from lifeboat_keys.user_key import UserKey
+from lifeboat_keys.pairs.user_key import UserKey
 from support import preloaded
 from support.cli.cli_client import Json, run
 from support.patience import patience

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_adapters import registry
-from lifeboat_adapters.openclaw import config
+from lifeboat_adapters import adapter_registry
+from lifeboat_adapters.openclaw import openclaw_config
 from lifeboat_cli import program
 from support import preloaded
 from support.adapters import openclaw_workspaces
@@ -41,7 +41,7 @@ def ada(workspace: Path) -> str:
 def say(capsys: Said, *arguments: str | Path, expect: int = 0) -> str:
     """Everything that a command says to people."""
     capsys.readouterr()
-    assert program.run([str(argument) for argument in arguments]) == expect
+    assert program.run_command([str(argument) for argument in arguments]) == expect
     said = capsys.readouterr()
     return said.out + said.err
 
@@ -205,7 +205,7 @@ def test_a_busy_agent_keeps_the_number_of_its_sequence(ada: str, monkeypatch: py
     def busy(*_: object, **__: object) -> None:
         raise Busy("process 1 holds it (capture)")
 
-    monkeypatch.setattr("lifeboat_core.agents.syncing.capture", busy)
+    monkeypatch.setattr("lifeboat_core.agents.agent_sync.capture_agent", busy)
     (one,) = cli_client.run("sync", expect=1)["agents"]
     assert one["sequence"] == 0 and one["state"] == "error"
 
@@ -250,7 +250,7 @@ def test_a_closed_standard_output_is_no_crash(ada: str) -> None:
         (["verify", "--at", ""], set()),
         (["timeline", "ada", "x"], set()),
         (["config", "get", "cad"], {"plain,cadence"}),
-        (["alf", "export", ""], {f"plain,{runtime}" for runtime in registry.runtimes()}),
+        (["alf", "export", ""], {f"plain,{runtime}" for runtime in adapter_registry.list_runtimes()}),
     ],
 )
 def test_a_shell_is_offered_agents_sequences_settings_and_runtimes(
@@ -263,13 +263,13 @@ def test_a_shell_is_offered_agents_sequences_settings_and_runtimes(
 
 
 def test_every_command_has_a_sentence_that_fits_its_list_and_every_example_is_understood() -> None:
-    from lifeboat_cli.terminal.examples import listed
+    from lifeboat_cli.terminal.help_examples import parse_examples
     from support.docs import doc_pages
 
     commands = doc_pages.commands()
     for words, command in commands.items():
         assert not command.get_short_help_str(62).endswith("..."), words
-        examples = [example for example in listed(command.epilog) if example.startswith("lifeboat ")]
+        examples = [example for example in parse_examples(command.epilog) if example.startswith("lifeboat ")]
         for example in examples:
             arguments = example.removeprefix("lifeboat ")
             (shown,) = (commands[name] for name in commands if f"{arguments} ".startswith(f"{name} "))
@@ -280,10 +280,10 @@ def test_every_command_has_a_sentence_that_fits_its_list_and_every_example_is_un
 def test_an_agent_whose_whole_runtime_folder_is_lost_comes_back_with_its_configuration(isolated_home: Path) -> None:
     state = openclaw_workspaces.make_state_dir(isolated_home / ".openclaw")
     cli_client.run("agents", "add", state.workspace, "--name", "ada")
-    before = config.parse((state.folder / "openclaw.json").read_bytes())
+    before = openclaw_config.parse_openclaw_config((state.folder / "openclaw.json").read_bytes())
     shutil.rmtree(state.folder)
     report = cli_client.run("restore", "ada", "--with-credentials")
-    back = config.parse((state.folder / "openclaw.json").read_bytes())
+    back = openclaw_config.parse_openclaw_config((state.folder / "openclaw.json").read_bytes())
     # The archive holds the share of one agent: everything but what is the other one's.
     assert list(back["agents"]["entries"]) == ["main"]
     assert {name: back[name] for name in ("gateway", "channels")} == {

@@ -29,7 +29,7 @@ def test_a_failure_is_a_json_document_on_standard_output_when_json_is_asked_for(
 
 
 def test_a_failure_is_told_to_people_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert program.run(["timeline", "nobody"]) == 1
+    assert program.run_command(["timeline", "nobody"]) == 1
     said = capsys.readouterr()
     assert said.out == ""
     assert "nobody" in said.err and "What helps: " in said.err
@@ -39,7 +39,7 @@ def test_a_failure_is_told_to_people_on_standard_error(capsys: pytest.CaptureFix
     "arguments", [["nonsense"], ["timeline"], ["timeline", "a", "--wrong"], ["config", "set", "x"]]
 )
 def test_wrong_usage_ends_with_2_and_names_the_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert program.run(arguments) == 2
+    assert program.run_command(arguments) == 2
     assert "--help" in capsys.readouterr().err
 
 
@@ -53,8 +53,8 @@ def test_an_error_nobody_foresaw_is_said_without_a_trace(
     def broken(*_: object) -> None:
         raise RuntimeError("the unforeseen")
 
-    monkeypatch.setattr("lifeboat_core.health.status.everyone", broken)
-    assert program.run(["status"]) == 1
+    monkeypatch.setattr("lifeboat_core.health.status_gathering.list_agents", broken)
+    assert program.run_command(["status"]) == 1
     said = capsys.readouterr().err
     assert "RuntimeError: the unforeseen" in said and "Traceback" not in said
 
@@ -63,13 +63,13 @@ def test_a_full_disk_is_called_that(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("lifeboat_core.health.status.everyone", full)
+    monkeypatch.setattr("lifeboat_core.health.status_gathering.list_agents", full)
     document = cli_client.run("status", expect=1)
     assert document["error"]["code"] == "disk_full" and document["error"]["retryable"] is True
 
 
 def test_without_a_command_the_status_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert program.run([]) == 0
+    assert program.run_command([]) == 0
     assert "no agent is protected yet" in capsys.readouterr().out
 
 
@@ -121,7 +121,7 @@ def _read_all(descriptor: int) -> str:
 
 def test_no_command_loads_the_dashboard_or_the_network() -> None:
     code = (
-        "import sys; from lifeboat_cli import program; program.run(['--help'])\n"
+        "import sys; from lifeboat_cli import program; program.run_command(['--help'])\n"
         "sys.exit(any(name in sys.modules for name in ('textual', 'httpx', 'keyring', 'sqlalchemy', 'pydantic')))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=patience()).returncode == 0
@@ -129,7 +129,7 @@ def test_no_command_loads_the_dashboard_or_the_network() -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_scripts_name_the_program(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert program.run(["completion", shell]) == 0
+    assert program.run_command(["completion", shell]) == 0
     assert "_LIFEBOAT_COMPLETE" in capsys.readouterr().out
 
 
@@ -140,7 +140,7 @@ def test_completion_offers_commands() -> None:
 
 
 def test_the_demonstration_holds_all_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    assert program.run(["demo", "--json"]) == 0
+    assert program.run_command(["demo", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["ok"] is True and len(document["chapters"]) == 9
     assert not any(chapter["problems"] for chapter in document["chapters"])
@@ -149,9 +149,9 @@ def test_the_demonstration_holds_all_it_says(capsys: pytest.CaptureFixture[str])
 def test_the_demonstration_fails_when_a_byte_is_lost(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from lifeboat_cli.demo import story
+    from lifeboat_cli.demo import demo_story
 
-    honest = story.restore
+    honest = demo_story.restore_agent
 
     def careless(*arguments: object, **options: object) -> object:
         report = honest(*arguments, **options)  # type: ignore[arg-type]
@@ -159,8 +159,8 @@ def test_the_demonstration_fails_when_a_byte_is_lost(
         victim.write_bytes(victim.read_bytes()[:-1])
         return report
 
-    monkeypatch.setattr(story, "restore", careless)
-    assert program.run(["demo"]) == 1
+    monkeypatch.setattr(demo_story, "restore_agent", careless)
+    assert program.run_command(["demo"]) == 1
     assert "NOT SO: MEMORY.md differs" in capsys.readouterr().out
 
 
@@ -187,6 +187,6 @@ def test_a_reader_that_ends_early_is_no_refusal_of_the_system(
             return os.open(os.devnull, os.O_WRONLY)
 
     monkeypatch.setattr(sys, "stdout", Gone())
-    assert program.run(["restore", "ada", "--to", str(tmp_path / "new")]) == 0
+    assert program.run_command(["restore", "ada", "--to", str(tmp_path / "new")]) == 0
     assert "system" not in capsys.readouterr().err
     assert (tmp_path / "new" / "SOUL.md").exists()

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from lifeboat_core.home.context import Context
-from lifeboat_core.purge import doing, receipts
-from lifeboat_core.remotes import redacting
-from lifeboat_core.remotes.redacting_notes import Notes
+from lifeboat_core.purge import purge_run, receipt_signing
+from lifeboat_core.remotes.redactions import purge_exchange
+from lifeboat_core.remotes.redactions.purge_notes import PurgeNotes
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_vault.errors import RemoteRefused, RemoteUnreachable
 from support.cli.cli_client import Json, run
@@ -40,9 +40,9 @@ def ada(endpoint: RunningEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     made.add_remote("boat", endpoint.url, token=endpoint.token, pin=endpoint.pin)
     made.push("boat")
     made.redaction = made.purge(b"red boat")
-    receipts.begin(made.context, made.redaction, made.context.now())
+    receipt_signing.begin_receipt(made.context, made.redaction, made.context.now())
     monkeypatch.setenv("LIFEBOAT_HOME", str(tmp_path / "home"))
-    redacting.send(made.context, made.known_agent, made.remote("boat"), made.redaction)
+    purge_exchange.send_redaction(made.context, made.known_agent, made.remote("boat"), made.redaction)
     return made
 
 
@@ -58,7 +58,7 @@ def confirm(ada: There, token: str, monkeypatch: pytest.MonkeyPatch, *, expect: 
 
 
 def state(ada: There) -> str:
-    receipt = receipts.read(ada.context, ada.redaction.id)
+    receipt = receipt_signing.read_receipt(ada.context, ada.redaction.id)
     note = None if receipt is None else receipt.vault(ada.remote("boat").id)
     return "" if note is None else note.state
 
@@ -66,9 +66,9 @@ def state(ada: There) -> str:
 def test_with_the_second_token_it_is_done_at_once_and_proven(
     ada: There, endpoint: RunningEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert state(ada) == receipts.WAITING
+    assert state(ada) == receipt_signing.WAITING
     token = second_token(endpoint, "push", "pull", "purge")
-    assert confirm(ada, token, monkeypatch)["vault"]["state"] == receipts.DONE
+    assert confirm(ada, token, monkeypatch)["vault"]["state"] == receipt_signing.DONE
     found = run("receipts", "show", ada.redaction.id)["findings"]
     assert [each["level"] for each in found if each["subject"] == "boat"] == ["holds"]
 
@@ -87,7 +87,7 @@ def test_a_token_that_may_not_purge_changes_nothing(
 ) -> None:
     token = second_token(endpoint, "push", "pull")
     error = confirm(ada, token, monkeypatch, expect=1)["error"]
-    assert error["code"] == "remote_denied" and state(ada) == receipts.WAITING
+    assert error["code"] == "remote_denied" and state(ada) == receipt_signing.WAITING
     assert error["fix"] == f"lifeboat receipts confirm {ada.redaction.id} --remote boat"
     assert [each["message"] for each in run("status")["pending_purges"]] == [""]
 
@@ -98,8 +98,8 @@ def test_a_purge_that_the_owner_refused_does_not_stand_as_one_that_waits(
     monkeypatch.setenv("LIFEBOAT_ENDPOINT_DATA", str(endpoint.data))
     run("endpoint", "purges", "refuse", ada.redaction.id)
     with pytest.raises(RemoteRefused):
-        redacting.send(ada.context, ada.known_agent, ada.remote("boat"), ada.redaction)
-    assert state(ada) == receipts.PENDING
+        purge_exchange.send_redaction(ada.context, ada.known_agent, ada.remote("boat"), ada.redaction)
+    assert state(ada) == receipt_signing.PENDING
     assert "refused" in run("status")["pending_purges"][0]["message"]
 
 
@@ -116,7 +116,7 @@ def test_status_and_receipt_say_after_the_next_contact_that_the_owner_refused(
     monkeypatch.setenv("LIFEBOAT_ENDPOINT_DATA", str(endpoint.data))
     run("endpoint", "purges", "refuse", ada.redaction.id)
     run("sync")  # nothing changed
-    assert state(ada) == receipts.PENDING
+    assert state(ada) == receipt_signing.PENDING
     agent, there = run("status")["agents"][0], at_boat()
     assert (agent["state"], there["state"], there["purges"], there["purges_refused"]) == ("ok", "ok", 0, 1)
     assert any("1 purge was refused by whoever owns boat" in reason for reason in agent["reasons"])
@@ -131,7 +131,7 @@ def test_what_the_owner_refused_and_then_confirmed_is_done(
     run("endpoint", "purges", "refuse", ada.redaction.id)
     run("sync")
     confirm(ada, second_token(endpoint, "push", "pull", "purge"), monkeypatch)
-    assert (state(ada), at_boat()["purges_refused"]) == (receipts.DONE, 0)
+    assert (state(ada), at_boat()["purges_refused"]) == (receipt_signing.DONE, 0)
 
 
 def test_a_refusal_stands_while_the_endpoint_cannot_be_asked(
@@ -141,7 +141,7 @@ def test_a_refusal_stands_while_the_endpoint_cannot_be_asked(
     run("endpoint", "purges", "refuse", ada.redaction.id)
     run("sync")
     with ada.context.vault(ada.known_agent.id) as vault:
-        notes = Notes(ada.context, ada.remote("boat"), vault)
+        notes = PurgeNotes(ada.context, ada.remote("boat"), vault)
         notes.failed(ada.redaction, RemoteUnreachable("nothing answers"), soon=True)
     assert (at_boat()["purges"], at_boat()["purges_refused"]) == (0, 1)
 
@@ -149,7 +149,7 @@ def test_a_refusal_stands_while_the_endpoint_cannot_be_asked(
 def test_of_an_agent_that_is_gone_whole_it_is_said_that_the_owner_refused(
     ada: There, endpoint: RunningEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    receipt = doing.erase(ada.context, ada.known_agent, "user_request", {}).receipt
+    receipt = purge_run.purge_agent(ada.context, ada.known_agent, "user_request", {}).receipt
     monkeypatch.setenv("LIFEBOAT_ENDPOINT_DATA", str(endpoint.data))
     run("endpoint", "purges", "refuse", receipt)
     run("sync")
@@ -160,6 +160,6 @@ def test_of_an_agent_that_is_gone_whole_it_is_said_that_the_owner_refused(
 
 def test_where_the_whole_agent_is_gone_no_smaller_purge_is_waited_for(ada: There, endpoint: RunningEndpoint) -> None:
     assert run("status")["pending_purges"]
-    doing.erase(ada.context, ada.known_agent, "user_request", {"boat": second_token(endpoint, "purge")})
+    purge_run.purge_agent(ada.context, ada.known_agent, "user_request", {"boat": second_token(endpoint, "purge")})
     assert run("status")["pending_purges"] == []
     assert len(run("receipts", "list", "ADA")["receipts"]) == 2

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lifeboat_cli import program
-from lifeboat_core.purge import receipt_store, receipts
+from lifeboat_core.purge import receipt_signing, receipt_store
 from support.cli.cli_client import run
 from support.core.purge_receipt_home import ENDPOINT, WAITING, WAITS_UNTIL, Purged
 
@@ -35,7 +35,7 @@ def said(*arguments: str, expect: int = 0) -> str:
     """What people read, on both streams."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-        status = program.run(list(arguments))
+        status = program.run_command(list(arguments))
     assert status == expect, out.getvalue()
     return out.getvalue()
 
@@ -83,8 +83,8 @@ def test_people_read_what_is_gone_what_waits_and_what_is_not_reached(ada: Purged
 
 
 def test_why_a_second_copy_is_pending_is_told(ada: Purged) -> None:
-    pending = {"name": "office", "kind": "endpoint", "state": receipts.PENDING, "message": "nobody answered"}
-    receipts.note_vault(ada.context, ada.receipt.id, WAITING, **pending)
+    pending = {"name": "office", "kind": "endpoint", "state": receipt_signing.PENDING, "message": "nobody answered"}
+    receipt_signing.note_vault(ada.context, ada.receipt.id, WAITING, **pending)
     assert "nobody answered" in said("receipts", "show", ada.receipt.id)
 
 
@@ -111,7 +111,7 @@ def test_no_view_of_a_receipt_shows_content(ada: Purged) -> None:
 def test_a_receipt_that_does_not_hold_ends_with_three(ada: Purged) -> None:
     document = ada.document()
     document["vaults"][1]["receipt"]["objects"] = 4
-    receipt_store.file(ada.context, ada.receipt.id).write_text(json.dumps(document))
+    receipt_store.locate_receipt(ada.context, ada.receipt.id).write_text(json.dumps(document))
     assert run("receipts", "show", ada.receipt.id, expect=3)["holds"] is False
     assert "does not hold" in said("receipts", "show", ada.receipt.id, "--audit", expect=3)
 
@@ -131,11 +131,11 @@ def test_what_is_exported_holds_where_it_was_made(ada: Purged) -> None:
 
 
 def test_when_every_vault_is_done_it_is_proven(ada: Purged) -> None:
-    from lifeboat_keys import receipts as vault_receipts
+    from lifeboat_keys.signed import vault_receipts as vault_receipts
 
     theirs = vault_receipts.sign_with_endpoint(ada.of_endpoint(ada.redaction, vault_id=WAITING), ada.key).to_json()
-    done = {"name": "office", "kind": "endpoint", "state": receipts.DONE, "receipt": theirs}
-    receipts.note_vault(ada.context, ada.receipt.id, WAITING, **done)
+    done = {"name": "office", "kind": "endpoint", "state": receipt_signing.DONE, "receipt": theirs}
+    receipt_signing.note_vault(ada.context, ada.receipt.id, WAITING, **done)
     assert run("receipts", "verify", exported(ada))["proven"] is True
 
 
@@ -192,7 +192,7 @@ def test_a_changed_file_of_another_user_ends_with_three(
 def test_a_kept_receipt_that_another_user_signed_does_not_hold(
     ada: Purged, stranger: Purged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    receipt_store.file(stranger.context, ada.receipt.id).write_text(json.dumps(ada.document()))
+    receipt_store.locate_receipt(stranger.context, ada.receipt.id).write_text(json.dumps(ada.document()))
     monkeypatch.setenv("LIFEBOAT_HOME", str(stranger.folder / "home"))
     assert run("receipts", "show", ada.receipt.id, expect=3)["holds"] is False
 
@@ -223,10 +223,10 @@ def test_an_exported_file_is_new_and_for_its_owner_alone(ada: Purged) -> None:
 def test_nobody_is_asked_for_the_second_token_where_nobody_can_answer(
     ada: Purged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lifeboat_core.remotes import registry
+    from lifeboat_core.remotes import remote_registry
     from lifeboat_core.remotes.contract import RemoteConfig
 
-    registry.save(ada.context, RemoteConfig("office", "https://boat.example.com", id=WAITING))
+    remote_registry.save_remote(ada.context, RemoteConfig("office", "https://boat.example.com", id=WAITING))
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     assert (
         "--token-stdin"
@@ -259,17 +259,17 @@ def test_status_says_which_purges_are_not_done_everywhere(ada: Purged) -> None:
 
 
 def test_status_is_silent_where_all_are_done(ada: Purged) -> None:
-    from lifeboat_keys import receipts as vault_receipts
+    from lifeboat_keys.signed import vault_receipts as vault_receipts
 
     theirs = vault_receipts.sign_with_endpoint(ada.of_endpoint(ada.redaction, vault_id=WAITING), ada.key).to_json()
-    done = {"name": "office", "kind": "endpoint", "state": receipts.DONE, "receipt": theirs}
-    receipts.note_vault(ada.context, ada.receipt.id, WAITING, **done)
+    done = {"name": "office", "kind": "endpoint", "state": receipt_signing.DONE, "receipt": theirs}
+    receipt_signing.note_vault(ada.context, ada.receipt.id, WAITING, **done)
     assert run("status")["pending_purges"] == [] and "receipts show" not in said("status")
 
 
 def test_a_purge_of_an_endpoint_that_was_removed_is_still_proven(ada: Purged) -> None:
     """Its key stays remembered."""
     note = ada.receipt.vault(ENDPOINT)
-    assert note is not None and note.state == receipts.DONE
+    assert note is not None and note.state == receipt_signing.DONE
     found = run("receipts", "show", ada.receipt.id)["findings"]
     assert {"holds"} == {each["level"] for each in found if each["subject"] == "home"}

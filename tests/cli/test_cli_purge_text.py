@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams import steps
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.seams import crash_points
+from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_cli import program
-from lifeboat_cli.purge.purge_text import what
+from lifeboat_cli.purge.purge_text import describe_extent
 from support.cli.cli_client import run
 from support.core.machines import Machine
 from support.core.purged import SCANNER, TEXT
@@ -36,16 +36,16 @@ def planned(**given: object) -> dict[str, object]:
 
 def test_memories_go_whole_and_of_files_the_places() -> None:
     document = planned(records=2, record_ids=["a", "b"], files={"notes.txt": 1})
-    assert what(document) == "2 memories and places in 1 file (3 versions in 2 states)"
+    assert describe_extent(document) == "2 memories and places in 1 file (3 versions in 2 states)"
 
 
 def test_a_memory_of_which_the_match_alone_goes_is_no_memory_that_goes() -> None:
     hit = {"kind": "record", "where": "a", "line": None, "masked": "...."}
-    assert what(planned(hits=[hit, hit])) == "places in 1 memory (3 versions in 2 states)"
+    assert describe_extent(planned(hits=[hit, hit])) == "places in 1 memory (3 versions in 2 states)"
 
 
 def test_the_text_of_live_files_goes_into_no_pipe(ada: Machine, capsys: pytest.CaptureFixture[str]) -> None:
-    assert program.run(["purge", "ada", "--text", TEXT, "--workspace", "--dry-run"]) == 0
+    assert program.run_command(["purge", "ada", "--text", TEXT, "--workspace", "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert "In the live workspace, MEMORY.md: 1 place" in said
     assert SCANNER.text(said, "a pipe") == []
@@ -69,14 +69,14 @@ def test_a_text_over_two_pages_of_a_database_is_purged_and_then_found_no_more(ad
 def test_ctrl_c_in_the_middle_of_a_purge_does_not_say_that_nothing_was_done(
     ada: Machine, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def pressed(step: Step) -> None:
-        if step is Step.PURGE_SWEPT:
+    def pressed(step: CrashPoint) -> None:
+        if step is CrashPoint.PURGE_SWEPT:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(steps, "hook", pressed)
-        assert program.run(["purge", "ada", "--text", TEXT, "--memory", "--yes"]) == 130
+        patch.setattr(crash_points, "hook", pressed)
+        assert program.run_command(["purge", "ada", "--text", TEXT, "--memory", "--yes"]) == 130
     said = capsys.readouterr().err
     assert "stopped in the middle of the purge" in said and "half done" not in said
-    assert program.run(["receipts", "list"]) == 0
+    assert program.run_command(["receipts", "list"]) == 0
     assert "1 memory  done" in capsys.readouterr().out

@@ -13,15 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import times
+from lifeboat_alf.common import times
 from lifeboat_cli import program
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import conforming, endpoint_calls, registry
+from lifeboat_core.remotes import remote_conformance, remote_registry
+from lifeboat_core.remotes.endpoint import endpoint_calls
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_keys import kit
+from lifeboat_keys.recovery import recovery_kit
 from lifeboat_vault.errors import RemoteBusy
-from lifeboat_vault.remote import conformance
-from lifeboat_vault.remote.join import Join, line
+from lifeboat_vault.remote import conformance_checks
+from lifeboat_vault.remote.join_lines import JoinLine, format_join_line
 from support.cli.cli_client import Json, run
 from support.core.authorities import Authority
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
@@ -51,7 +52,7 @@ def token(endpoint: RunningEndpoint, *scopes: str, expires_at: str | None = None
 
 
 def joined(endpoint: RunningEndpoint, secret: str | None = None, *, pin: str | None = None) -> str:
-    return line(Join(endpoint.url, secret or token(endpoint), endpoint.pin if pin is None else pin))
+    return format_join_line(JoinLine(endpoint.url, secret or token(endpoint), endpoint.pin if pin is None else pin))
 
 
 def typed(*arguments: str, text: str, expect: int = 0) -> Json:
@@ -69,38 +70,41 @@ def test_a_join_line_is_all_it_takes(endpoint: RunningEndpoint, context: Context
     document = run("remote", "add", "home", joined(endpoint, secret))
     assert (document["name"], document["url"], document["pin"]) == ("home", endpoint.url, endpoint.pin)
     assert "can read" in document["readable"] and document["token"] == {"scopes": ["pull", "push"], "expires_at": None}
-    assert registry.token(context, "home") == secret and registry.find(context, "home").id == document["id"]
+    assert (
+        remote_registry.load_token(context, "home") == secret
+        and remote_registry.find_remote(context, "home").id == document["id"]
+    )
 
 
 def test_on_standard_input_it_is_in_no_history_and_in_no_answer(endpoint: RunningEndpoint, context: Context) -> None:
     secret = token(endpoint)
     document = typed("remote", "add", "home", "--join-stdin", text=joined(endpoint, secret) + "\n")
-    assert secret not in json.dumps(document) and registry.token(context, "home") == secret
+    assert secret not in json.dumps(document) and remote_registry.load_token(context, "home") == secret
 
 
 def test_on_the_command_line_it_is_warned_about(endpoint: RunningEndpoint, context: Context) -> None:
     notes = io.StringIO()
     secret = token(endpoint)
     with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(notes):
-        assert program.run(["remote", "add", "home", joined(endpoint, secret)]) == 0
+        assert program.run_command(["remote", "add", "home", joined(endpoint, secret)]) == 0
     assert "history" in notes.getvalue() and "lifeboat sync" in said.getvalue()
     assert secret not in notes.getvalue() + said.getvalue()
 
 
 def test_address_pin_and_token_may_come_apart(endpoint: RunningEndpoint, context: Context) -> None:
     typed("remote", "add", "home", endpoint.url, "--pin", endpoint.pin, "--token-stdin", text=token(endpoint))
-    assert registry.find(context, "home").pin == endpoint.pin
+    assert remote_registry.find_remote(context, "home").pin == endpoint.pin
 
 
 def test_a_wrong_pin_is_refused_and_nothing_is_kept(endpoint: RunningEndpoint, context: Context) -> None:
     error = run("remote", "add", "home", joined(endpoint, pin="ab" * 32), expect=1)["error"]
     assert error["code"] == "remote_untrusted" and "pinned" in error["message"]
-    assert registry.everyone(context) == [] and list(context.home.remotes_folder.glob("*")) == []
+    assert remote_registry.list_remotes(context) == [] and list(context.home.remotes_folder.glob("*")) == []
 
 
 def test_an_own_authority_without_a_pin_is_refused(endpoint: RunningEndpoint, context: Context) -> None:
     assert run("remote", "add", "home", joined(endpoint, pin=""), expect=1)["error"]["code"] == "remote_untrusted"
-    assert registry.everyone(context) == []
+    assert remote_registry.list_remotes(context) == []
 
 
 @pytest.mark.parametrize("secret", [FOREIGN, "", "expired", "revoked"])
@@ -116,7 +120,7 @@ def test_a_token_that_does_not_count_is_refused(endpoint: RunningEndpoint, conte
     else:
         error = run("remote", "add", "home", endpoint.url, "--pin", endpoint.pin, expect=1)["error"]
     assert error["code"] == "remote_denied" and error["fix"].startswith("lifeboat remote add home https://")
-    assert registry.everyone(context) == [] and FOREIGN not in json.dumps(error)
+    assert remote_registry.list_remotes(context) == [] and FOREIGN not in json.dumps(error)
 
 
 def test_a_token_that_cannot_pull_is_refused(endpoint: RunningEndpoint, context: Context) -> None:
@@ -127,7 +131,7 @@ def test_a_token_that_cannot_pull_is_refused(endpoint: RunningEndpoint, context:
 def test_a_token_that_allows_more_than_needed_is_said(endpoint: RunningEndpoint, context: Context) -> None:
     with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(io.StringIO()):
         secret = token(endpoint, "push", "pull", "purge")
-        assert program.run(["remote", "add", "home", joined(endpoint, secret)]) == 0
+        assert program.run_command(["remote", "add", "home", joined(endpoint, secret)]) == 0
     assert "purge" in said.getvalue()
 
 
@@ -135,15 +139,15 @@ def test_the_same_one_under_another_name_is_refused(endpoint: RunningEndpoint, c
     run("remote", "add", "home", joined(endpoint))
     error = run("remote", "add", "cellar", joined(endpoint), expect=3)["error"]
     assert error["code"] == "remote_exists" and "home" in error["message"]
-    assert [one.name for one in registry.everyone(context)] == ["home"]
+    assert [one.name for one in remote_registry.list_remotes(context)] == ["home"]
 
 
 def test_another_one_under_the_same_name_is_refused(endpoint: RunningEndpoint, context: Context) -> None:
     run("remote", "add", "home", joined(endpoint))
-    known = registry.find(context, "home")
+    known = remote_registry.find_remote(context, "home")
     with another("0b") as other:
         error = typed("remote", "add", "home", other.address, "--token-stdin", text=FOREIGN, expect=3)["error"]
-    assert error["code"] == "remote_exists" and registry.find(context, "home") == known
+    assert error["code"] == "remote_exists" and remote_registry.find_remote(context, "home") == known
 
 
 def test_plain_http_to_another_machine_is_refused(context: Context) -> None:
@@ -193,12 +197,12 @@ def tokens_seen(server: TalkingServer) -> set[str | None]:
 def test_the_same_one_at_a_new_address_keeps_its_token_where_its_authority_vouches(context: Context) -> None:
     authority = Authority()
     with another("0a", authority) as old:
-        run("remote", "add", "home", line(Join(old.address, FOREIGN, authority.pin)))
+        run("remote", "add", "home", format_join_line(JoinLine(old.address, FOREIGN, authority.pin)))
     with another("0a", authority) as new:
         run("remote", "add", "home", new.address)
         assert tokens_seen(new) == {None, f"Bearer {FOREIGN}"}
-        found = registry.find(context, "home")
-    assert (found.url, found.pin, registry.token(context, "home")) == (new.address, authority.pin, FOREIGN)
+        found = remote_registry.find_remote(context, "home")
+    assert (found.url, found.pin, remote_registry.load_token(context, "home")) == (new.address, authority.pin, FOREIGN)
 
 
 def test_the_token_is_not_shown_to_whoever_says_to_be_the_same_one(context: Context) -> None:
@@ -232,13 +236,13 @@ def test_the_list_says_how_agents_stand_and_holds_no_token(
 
 def test_without_any_the_list_says_so(context: Context) -> None:
     with contextlib.redirect_stdout(io.StringIO()) as said:
-        assert program.run(["remote", "list"]) == 0
+        assert program.run_command(["remote", "list"]) == 0
     assert "on this disk only" in said.getvalue()
 
 
 def test_a_broken_file_is_listed_and_can_be_removed(context: Context) -> None:
     context.home.remotes_folder.mkdir(mode=0o700)
-    registry.file(context, "home").write_text("url =")
+    remote_registry.locate_remote_file(context, "home").write_text("url =")
     assert run("remote", "list")["remotes"][0]["problem"]
     assert run("remote", "remove", "home", "--yes")["removed"] is True
     assert run("remote", "list")["remotes"] == []
@@ -247,7 +251,7 @@ def test_a_broken_file_is_listed_and_can_be_removed(context: Context) -> None:
 def test_the_suite_is_run_and_each_check_told(
     endpoint: RunningEndpoint, context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conformance, "CHECKS", conformance.CHECKS[:3])
+    monkeypatch.setattr(conformance_checks, "CHECKS", conformance_checks.CHECKS[:3])
     run("remote", "add", "home", joined(endpoint))
     document = run("remote", "test", "home", "--quick")
     assert document["ok"] is True and [one["ok"] for one in document["checks"]] == [True] * 3
@@ -255,7 +259,7 @@ def test_the_suite_is_run_and_each_check_told(
 
 
 def test_one_that_does_otherwise_fails_the_suite(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conformance, "CHECKS", conformance.CHECKS[:3])
+    monkeypatch.setattr(conformance_checks, "CHECKS", conformance_checks.CHECKS[:3])
     with another("0a") as server:
         typed("remote", "add", "home", server.address, "--token-stdin", text=FOREIGN)
         answers = server.replies[0]
@@ -270,7 +274,9 @@ def test_what_a_check_raises_ends_that_check_only(
     def busy(_: object) -> None:
         raise RemoteBusy("not now")
 
-    monkeypatch.setattr(conformance, "CHECKS", [conformance.Check("bad", busy), conformance.CHECKS[0]])
+    monkeypatch.setattr(
+        conformance_checks, "CHECKS", [conformance_checks.RemoteCheck("bad", busy), conformance_checks.CHECKS[0]]
+    )
     run("remote", "add", "home", joined(endpoint))
     document = run("remote", "test", "home", expect=1)
     assert [one["ok"] for one in document["checks"]] == [False, True]
@@ -278,7 +284,7 @@ def test_what_a_check_raises_ends_that_check_only(
 
 
 def test_the_doctor_asks_it(endpoint: RunningEndpoint, context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conformance, "CHECKS", [])
+    monkeypatch.setattr(conformance_checks, "CHECKS", [])
     run("remote", "add", "home", joined(endpoint, token(endpoint, expires_at="2026-12-01T00:00:00.000Z")))
     document = run("doctor", "--remote", "home")
     assert {"identity", "clock", "token", "room"} <= {one["subject"] for one in document["findings"]}
@@ -287,7 +293,7 @@ def test_the_doctor_asks_it(endpoint: RunningEndpoint, context: Context, monkeyp
 def test_the_doctor_says_how_much_room_there_is(
     endpoint: RunningEndpoint, context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conformance, "CHECKS", [])
+    monkeypatch.setattr(conformance_checks, "CHECKS", [])
     run("remote", "add", "home", joined(endpoint))
     run("endpoint", "tenant", "quota", "home", "5MB", "--data", endpoint.data)
     try:
@@ -299,8 +305,8 @@ def test_the_doctor_says_how_much_room_there_is(
 
 def test_the_doctor_says_that_another_one_answers(endpoint: RunningEndpoint, context: Context) -> None:
     run("remote", "add", "home", joined(endpoint))
-    path = registry.file(context, "home")
-    path.write_text(path.read_text().replace(registry.find(context, "home").id, "0b"))
+    path = remote_registry.locate_remote_file(context, "home")
+    path.write_text(path.read_text().replace(remote_registry.find_remote(context, "home").id, "0b"))
     document = run("doctor", "--remote", "home", expect=1)
     found = next(one for one in document["findings"] if one["subject"] == "identity")
     assert found["level"] == "error" and "another vault" in found["result"]
@@ -308,7 +314,7 @@ def test_the_doctor_says_that_another_one_answers(endpoint: RunningEndpoint, con
 
 def test_the_doctor_says_that_its_token_is_gone(endpoint: RunningEndpoint, context: Context) -> None:
     run("remote", "add", "home", joined(endpoint))
-    registry.save_token(context, "home", None)
+    remote_registry.save_token(context, "home", None)
     found = [one for one in run("doctor", expect=1)["findings"] if one["check"] == "remotes"]
     assert found[0]["fix"] == "lifeboat remote token home --token-stdin"
 
@@ -333,23 +339,23 @@ def test_a_token_that_another_machine_uses_may_stay(endpoint: RunningEndpoint, c
 def test_nobody_is_asked_where_nobody_can_be_asked(endpoint: RunningEndpoint, context: Context) -> None:
     run("remote", "add", "home", joined(endpoint))
     assert run("remote", "remove", "home", expect=3)["error"]["code"] == "consent_needed"
-    assert len(registry.everyone(context)) == 1
+    assert len(remote_registry.list_remotes(context)) == 1
 
 
 def test_one_that_is_gone_can_be_removed(context: Context) -> None:
     with another("0a") as server:
         typed("remote", "add", "home", server.address, "--token-stdin", text=FOREIGN)
     assert run("remote", "remove", "home", "--yes")["token_revoked"] is False
-    assert registry.everyone(context) == []
+    assert remote_registry.list_remotes(context) == []
 
 
 def test_another_token_is_tried_out_before_it_is_kept(endpoint: RunningEndpoint, context: Context) -> None:
     first, second = token(endpoint), token(endpoint)
     run("remote", "add", "home", joined(endpoint, first))
     assert typed("remote", "token", "home", "--token-stdin", text=FOREIGN, expect=1)["error"]["code"] == "remote_denied"
-    assert registry.token(context, "home") == first
+    assert remote_registry.load_token(context, "home") == first
     typed("remote", "token", "home", "--token-stdin", text=second)
-    assert registry.token(context, "home") == second
+    assert remote_registry.load_token(context, "home") == second
 
 
 def test_the_recovery_kit_names_second_copies_without_tokens(
@@ -361,7 +367,7 @@ def test_the_recovery_kit_names_second_copies_without_tokens(
     run("keys", "export-kit", "-o", tmp_path / "kit.txt")
     page = (tmp_path / "kit.txt").read_text()
     assert endpoint.url in page and endpoint.pin in page and "lifeboat endpoint token add" in page
-    assert secret not in page and kit.read(page).public.key_id in page
+    assert secret not in page and recovery_kit.read_kit(page).public.key_id in page
 
 
 # Folders ----------------------------------------------------------------------------------------------------------
@@ -373,7 +379,7 @@ def test_a_folder_that_could_not_be_encrypted_is_refused_at_once(
     monkeypatch.setitem(sys.modules, "pyrage", None)
     error = run("remote", "add", "stick", (tmp_path / "stick").as_uri(), expect=1)["error"]
     assert error["code"] == "age_missing"
-    assert not (tmp_path / "stick").exists() and registry.everyone(context) == []
+    assert not (tmp_path / "stick").exists() and remote_registry.list_remotes(context) == []
     run("remote", "add", "stick", (tmp_path / "stick").as_uri(), "--plain")
 
 
@@ -381,7 +387,7 @@ def test_an_encrypted_folder_is_not_said_to_be_in_clear(context: Context, tmp_pa
     run("remote", "add", "stick", (tmp_path / "stick").as_uri())
     error = run("remote", "add", "stick", (tmp_path / "stick").as_uri(), "--plain", expect=3)["error"]
     assert error["code"] == "remote_exists" and "encrypted" in error["message"]
-    assert registry.find(context, "stick").sealed
+    assert remote_registry.find_remote(context, "stick").sealed
 
 
 def test_a_folder_whose_disk_is_not_mounted_is_looked_for_with_the_disks(context: Context, tmp_path: Path) -> None:
@@ -393,10 +399,10 @@ def test_the_doctor_counts_what_holds_and_names_what_does_not(
     context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run("remote", "add", "stick", (tmp_path / "stick").as_uri(), "--plain")
-    tried = [conforming.Result("promise 0", False, "it was broken")]
-    tried += [conforming.Result(f"promise {number}", True) for number in range(1, 30)]
-    monkeypatch.setattr(conforming, "run", lambda *_: iter(tried))
-    assert program.run(["doctor", "--remote", "stick"]) == 1
+    tried = [remote_conformance.ConformanceResult("promise 0", False, "it was broken")]
+    tried += [remote_conformance.ConformanceResult(f"promise {number}", True) for number in range(1, 30)]
+    monkeypatch.setattr(remote_conformance, "run_conformance", lambda *_: iter(tried))
+    assert program.run_command(["doctor", "--remote", "stick"]) == 1
     said = capsys.readouterr().out
     assert "it does 29 things that a second copy must do" in said and "promise 0: it was broken" in said
     assert "promise 7" not in said

@@ -88,16 +88,16 @@ def test_a_machine_without_agents_gets_its_key_all_the_same() -> None:
 
 def test_what_could_not_be_done_is_named_and_the_rest_is_done(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from lifeboat_alf.errors import LifeboatError
-    from lifeboat_core.agents import agents
+    from lifeboat_core.agents import manage_agents
 
-    add = agents.add
+    add = manage_agents.protect_workspace
 
     def refuse_rover(context: Context, folder: Path, **options: object) -> object:
         if "rover" in str(folder):
             raise LifeboatError("it is asleep", fix="wake it")
         return add(context, folder, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(agents, "add", refuse_rover)
+    monkeypatch.setattr(manage_agents, "protect_workspace", refuse_rover)
     document = run("setup", "--yes", expect=1)
     failed = [one["error"]["message"] for one in document["did"] if one["error"]]
     assert failed == ["it is asleep"]

@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli import program
 from lifeboat_cli.status import status_watch
-from lifeboat_cli.terminal.output import Output
-from lifeboat_cli.terminal.session import Session
+from lifeboat_cli.terminal.command_session import CommandSession
+from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.agents import agent as agents
-from lifeboat_core.health import standing
-from lifeboat_core.health.standing import Facts, KeyFacts
-from lifeboat_core.health.status import status
+from lifeboat_core.health import agent_status
+from lifeboat_core.health.agent_status import KeyFacts, StatusFacts
+from lifeboat_core.health.status_gathering import gather_status
 from support import preloaded
 from support.cli import cli_client
 from support.core.protected import Protected
@@ -45,9 +45,13 @@ def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Protected:
 class Daemon:
     """What a daemon tells, of an agent that was captured a while ago."""
 
-    def __init__(self, ada: Protected, told: Callable[[standing.AgentStatus], standing.AgentStatus]) -> None:
-        plain = standing.judge(Facts(sequence=0), ada.agent, KeyFacts(), ada.clock.now(), standing.Awake())
-        self.status = standing.summary([told(plain)], KeyFacts(), [], clock_trusted=True, now=ada.clock.now())
+    def __init__(self, ada: Protected, told: Callable[[agent_status.AgentStatus], agent_status.AgentStatus]) -> None:
+        plain = agent_status.judge_agent(
+            StatusFacts(sequence=0), ada.agent, KeyFacts(), ada.clock.now(), agent_status.AwakeTime()
+        )
+        self.status = agent_status.summarize_agents(
+            [told(plain)], KeyFacts(), [], clock_trusted=True, now=ada.clock.now()
+        )
         self.asked = 0
 
     async def answer(self, _: JsonObject) -> JsonObject:
@@ -58,7 +62,9 @@ class Daemon:
 
 @pytest.fixture
 def served(ada: Protected) -> Iterator[Served]:
-    daemon = Daemon(ada, lambda one: standing.blocked(standing.at_work(one), "waiting for process 7 (restore)"))
+    daemon = Daemon(
+        ada, lambda one: agent_status.mark_blocked(agent_status.mark_at_work(one), "waiting for process 7 (restore)")
+    )
     with Served(ada.context, {"status": daemon.answer}) as made:
         yield made
 
@@ -66,7 +72,7 @@ def served(ada: Protected) -> Iterator[Served]:
 def test_without_a_daemon_it_says_so_and_how_to_start_one(ada: Protected, capsys: pytest.CaptureFixture[str]) -> None:
     document = cli_client.run("status")
     assert document["daemon"]["running"] is False and document["daemon"]["pid"] is None
-    assert program.run(["status"]) == 0
+    assert program.run_command(["status"]) == 0
     assert "lifeboat daemon start" in capsys.readouterr().out
 
 
@@ -74,7 +80,7 @@ def test_with_a_daemon_its_pid_its_release_and_since_when(served: Served, capsys
     daemon = cli_client.run("status")["daemon"]
     assert (daemon["running"], daemon["pid"], daemon["version"]) == (True, 4711, "0.1.0")
     assert daemon["started_at"] == "2026-11-12T11:00:00.000Z"
-    assert program.run(["status"]) == 0
+    assert program.run_command(["status"]) == 0
     assert "service: runs since" in capsys.readouterr().out
 
 
@@ -95,7 +101,7 @@ def test_a_daemon_that_answers_something_else_is_named_and_hides_nothing(
         return {"verdict": "strange"}
 
     with Served(ada.context, {"status": strange}):
-        assert program.run(["status"]) == 0
+        assert program.run_command(["status"]) == 0
     said = capsys.readouterr()
     assert "another shape" in said.err and "ada" in said.out
 
@@ -110,7 +116,7 @@ def test_check_fails_when_something_needs_the_user_and_only_then(ada: Protected)
 
 @pytest.mark.parametrize("option", ["--check", "--json"])
 def test_to_watch_is_for_people(ada: Protected, option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert program.run(["status", "--watch", option]) == 2
+    assert program.run_command(["status", "--watch", option]) == 2
 
 
 # Watching -------------------------------------------------------------------------------------------------------
@@ -120,17 +126,17 @@ class Watching:
     """`status --watch` in a thread, until the end of the block. `lines` is what it wrote so far."""
 
     def __init__(self, ada: Protected, *, terminal: bool = False, pause: float = 0.02) -> None:
-        output = Output(as_json=False)
+        output = CommandOutput(as_json=False)
         self.out, self.err = io.StringIO(), io.StringIO()
         output.console = Console(file=self.out, force_terminal=terminal, width=100, height=40, soft_wrap=True)
         output.notes = Console(file=self.err, soft_wrap=True)
-        self._session = Session(ada.context, output)
+        self._session = CommandSession(ada.context, output)
         self._over = threading.Event()
         self._pause = pause
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:
-        status_watch.watch(self._session, None, pause=self._pause, is_over=self._over.is_set)
+        status_watch.watch_status(self._session, None, pause=self._pause, is_over=self._over.is_set)
 
     @property
     def lines(self) -> list[str]:
@@ -164,13 +170,13 @@ def test_without_a_daemon_it_looks_again_and_says_once_why(ada: Protected) -> No
 
 def test_what_does_not_change_is_not_said_again(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
     looked = threading.Semaphore(0)
-    look = status_watch.look
+    look = status_watch.view_status
 
-    def counted(session: Session, name: str | None) -> Any:
+    def counted(session: CommandSession, name: str | None) -> Any:
         looked.release()
         return look(session, name)
 
-    monkeypatch.setattr(status_watch, "look", counted)
+    monkeypatch.setattr(status_watch, "view_status", counted)
     with Watching(ada) as watching:
         assert all(looked.acquire(timeout=patience()) for _ in range(5))
     assert watching.ended() and len(watching.lines) == 1
@@ -250,8 +256,8 @@ def test_ctrl_c_ends_it_cleanly(ada: Protected) -> None:
 
 
 def test_what_a_watch_shows_is_what_status_says(ada: Protected) -> None:
-    paused = agents.save(ada.context, replace(ada.agent, paused=True))
-    assert status(ada.context).agents[0].state == "paused" and paused.paused
+    paused = agents.save_agent(ada.context, replace(ada.agent, paused=True))
+    assert gather_status(ada.context).agents[0].state == "paused" and paused.paused
     with Watching(ada) as watching:
         watching.wait(lambda: len(watching.lines) == 1)
     assert watching.ended() and "ada: paused" in watching.lines[0]

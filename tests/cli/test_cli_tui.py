@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_cli import program
-from lifeboat_cli.commands import tui
+from lifeboat_cli.commands import tui_command
 from lifeboat_core.errors import UnexpectedError
 from support import preloaded
 from support.adapters.openclaw_workspaces import make_workspace
@@ -48,12 +48,12 @@ def test_without_a_terminal_lifeboat_says_how_everything_stands(ada: str) -> Non
     ],
 )
 def test_every_screen_has_a_twin_in_json(ada: str, screen: str, field: str) -> None:
-    named = [ada] if "AGENT" in tui.TWINS[screen] else []
+    named = [ada] if "AGENT" in tui_command.TWINS[screen] else []
     assert field in run("tui", screen, *named)
 
 
 def test_every_screen_has_a_twin_in_plain_text(ada: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert program.run(["tui", "timeline", ada]) == 0
+    assert program.run_command(["tui", "timeline", ada]) == 0
     assert capsys.readouterr().out.startswith("sequence")
 
 
@@ -66,9 +66,9 @@ def test_a_screen_about_an_agent_wants_its_name(ada: str) -> None:
 
 
 def test_every_screen_of_the_dashboard_has_a_twin() -> None:
-    from lifeboat_tui.screens import places
+    from lifeboat_tui.screens import screen_registry
 
-    assert set(tui.TWINS) == set(places.PLACES)
+    assert set(tui_command.TWINS) == set(screen_registry.PLACES)
 
 
 def test_the_demonstration_needs_a_terminal() -> None:
@@ -115,25 +115,25 @@ def test_a_terminal_that_goes_away_without_a_word_ends_the_dashboard(ada: str) -
 
 
 def test_a_dashboard_that_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tui, "GROUP", "lifeboat.nothing")
+    monkeypatch.setattr(tui_command, "GROUP", "lifeboat.nothing")
     with pytest.raises(UnexpectedError, match="not installed"):
-        tui._opener()
+        tui_command._opener()
 
 
-@pytest.mark.parametrize("name", tui.OF_DEVELOPERS)
+@pytest.mark.parametrize("name", tui_command.OF_DEVELOPERS)
 def test_what_is_typed_is_written_down_nowhere_whatever_a_developer_left_in_the_environment(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, "/nowhere/log")
-    tui._opener()
+    tui_command._opener()
     assert name not in os.environ
 
 
 def test_its_look_follows_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[dict[str, object]] = []
-    monkeypatch.setattr(tui, "_opener", lambda: lambda **wanted: opened.append(wanted) or 0)
+    monkeypatch.setattr(tui_command, "_opener", lambda: lambda **wanted: opened.append(wanted) or 0)
     run("config", "set", "dashboard.theme", "lifeboat-contrast")
     run("config", "set", "dashboard.ascii", "yes")
-    tui.open_dashboard("keys")
-    tui.open_dashboard("keys", theme="ansi")
+    tui_command.open_dashboard("keys")
+    tui_command.open_dashboard("keys", theme="ansi")
     assert [(each["theme"], each["ascii"]) for each in opened] == [("lifeboat-contrast", True), ("ansi", True)]

@@ -15,11 +15,11 @@ from typing import Any
 import psutil
 import pytest
 
-from lifeboat_cli.command_server.refusals import refusal
-from lifeboat_cli.command_server.server import AT_ONCE
+from lifeboat_cli.command_server.forking_server import AT_ONCE
+from lifeboat_cli.command_server.refused_commands import refusal_reason_of
 from lifeboat_core.errors import BadRequest, Cancelled, CommandLost, UnexpectedError, UnknownAgent, WorkerFailed
 from lifeboat_daemon.control import command_messages
-from lifeboat_daemon.control.commands import FORKS, Commands, Progress
+from lifeboat_daemon.control.command_runner import FORKS, CommandProgress, CommandRunner
 from support import preloaded
 from support.cli import command_program
 from support.patience import patience
@@ -30,9 +30,11 @@ _FORKED = {command_program.COMMAND: script(command_program.__file__)}
 
 
 @asynccontextmanager
-async def commands(folder: Path, *options: str, forks: bool = FORKS, by_exec: bool = False) -> AsyncIterator[Commands]:
+async def commands(
+    folder: Path, *options: str, forks: bool = FORKS, by_exec: bool = False
+) -> AsyncIterator[CommandRunner]:
     around = {**os.environ, "LIFEBOAT_HOME": str(folder / "home"), "HOME": str(folder / "user")}
-    made = Commands(around, server=(*command_program.COMMAND, *options), forks=forks)
+    made = CommandRunner(around, server=(*command_program.COMMAND, *options), forks=forks)
     with contextlib.nullcontext() if by_exec else preloaded.forking_of(_FORKED):
         try:
             yield made
@@ -44,7 +46,7 @@ def run(story: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(story, patience(120)))
 
 
-def server_of(made: Commands) -> psutil.Process:
+def server_of(made: CommandRunner) -> psutil.Process:
     assert made._starting is not None
     return psutil.Process(made._starting.result().pid)
 
@@ -217,12 +219,12 @@ def test_it_is_the_environment_of_the_client(tmp_path: Path, monkeypatch: pytest
     ],
 )
 def test_what_never_ends_is_refused(words: tuple[str, ...]) -> None:
-    assert refusal(words) is not None
+    assert refusal_reason_of(words) is not None
 
 
 @pytest.mark.parametrize("words", [("setup", "--json"), ("daemon", "start"), ("search", "A", "--", "--watch"), ()])
 def test_what_ends_is_not_refused(words: tuple[str, ...]) -> None:
-    assert refusal(words) is None
+    assert refusal_reason_of(words) is None
 
 
 def test_a_refused_command_says_why(tmp_path: Path) -> None:
@@ -241,7 +243,7 @@ def test_a_refused_command_says_why(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("forks", [True, False])
 def test_it_is_told_how_far_a_command_is(tmp_path: Path, forks: bool) -> None:
-    heard: list[Progress] = []
+    heard: list[CommandProgress] = []
 
     async def story() -> None:
         async with commands(tmp_path, forks=forks) as made:
@@ -410,7 +412,7 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
 
 def test_a_program_that_cannot_be_started_is_an_error(tmp_path: Path) -> None:
     async def story() -> None:
-        made = Commands({}, server=(str(tmp_path / "nothing"),))
+        made = CommandRunner({}, server=(str(tmp_path / "nothing"),))
         await made.warm()
         with pytest.raises(WorkerFailed, match="cannot be run"):
             await made.run("status")
@@ -420,7 +422,7 @@ def test_a_program_that_cannot_be_started_is_an_error(tmp_path: Path) -> None:
 
 
 def test_it_works_in_one_loop_after_another(tmp_path: Path) -> None:
-    made = Commands({**os.environ, "LIFEBOAT_HOME": str(tmp_path / "home")}, server=command_program.COMMAND)
+    made = CommandRunner({**os.environ, "LIFEBOAT_HOME": str(tmp_path / "home")}, server=command_program.COMMAND)
 
     async def story() -> None:
         assert (await made.run("status")).status == 0

@@ -13,9 +13,9 @@ from typing import Any
 import psutil
 import pytest
 
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_core.errors import CommandLost, WorkerFailed
-from lifeboat_daemon.control.commands import Commands, Progress
+from lifeboat_daemon.control.command_runner import CommandProgress, CommandRunner
 from support import preloaded
 from support.cli import command_program
 from support.patience import patience
@@ -40,10 +40,10 @@ class Place:
         self.memory.write_text(OLD)
 
     @asynccontextmanager
-    async def commands(self, step: Step | None = None) -> AsyncIterator[Commands]:
+    async def commands(self, step: CrashPoint | None = None) -> AsyncIterator[CommandRunner]:
         around = {**os.environ, "LIFEBOAT_HOME": str(self.folder / "home"), "HOME": str(self.folder / "user")}
         options = () if step is None else ("--pause-at", step.value, str(self.pause))
-        made = Commands(around, server=(*command_program.COMMAND, *options))
+        made = CommandRunner(around, server=(*command_program.COMMAND, *options))
         with preloaded.forking_of({command_program.COMMAND: script(command_program.__file__)}):
             try:
                 yield made
@@ -74,7 +74,7 @@ def run(story: Coroutine[Any, Any, None]) -> None:
 
 
 def test_it_says_how_far_it_is(place: Place) -> None:
-    heard: list[Progress] = []
+    heard: list[CommandProgress] = []
 
     async def story() -> None:
         await place.live()
@@ -90,7 +90,7 @@ def test_it_says_how_far_it_is(place: Place) -> None:
 def test_one_that_is_cancelled_while_it_is_prepared_changes_nothing(place: Place) -> None:
     async def story() -> None:
         await place.live()
-        async with place.commands(Step.RESTORE_STAGED) as made:
+        async with place.commands(CrashPoint.RESTORE_STAGED) as made:
             task = asyncio.create_task(made.run(*RESTORE))
             await place.reached()
             task.cancel()
@@ -105,7 +105,7 @@ def test_one_that_is_cancelled_while_it_is_prepared_changes_nothing(place: Place
 def test_one_that_is_cancelled_while_it_moves_files_is_done_to_its_end(place: Place) -> None:
     async def story() -> None:
         await place.live()
-        async with place.commands(Step.RESTORE_MOVED_IN) as made:
+        async with place.commands(CrashPoint.RESTORE_MOVED_IN) as made:
             task = asyncio.create_task(made.run(*RESTORE))
             await place.reached()
             task.cancel()
@@ -121,9 +121,12 @@ def test_one_that_is_cancelled_while_it_moves_files_is_done_to_its_end(place: Pl
 
 
 @pytest.mark.parametrize(
-    ("step", "left"), [(Step.RESTORE_STAGED, NEW), (Step.RESTORE_MOVED_ASIDE, OLD), (Step.RESTORE_MOVED_IN, OLD)]
+    ("step", "left"),
+    [(CrashPoint.RESTORE_STAGED, NEW), (CrashPoint.RESTORE_MOVED_ASIDE, OLD), (CrashPoint.RESTORE_MOVED_IN, OLD)],
 )
-def test_one_that_is_killed_is_dropped_or_finished_by_the_next_command(place: Place, step: Step, left: str) -> None:
+def test_one_that_is_killed_is_dropped_or_finished_by_the_next_command(
+    place: Place, step: CrashPoint, left: str
+) -> None:
     async def story() -> None:
         await place.live()
         async with place.commands(step) as made:
@@ -143,7 +146,7 @@ def test_one_that_is_killed_is_dropped_or_finished_by_the_next_command(place: Pl
 def test_one_goes_on_when_the_server_is_killed(place: Place) -> None:
     async def story() -> None:
         await place.live()
-        async with place.commands(Step.RESTORE_MOVED_IN) as made:
+        async with place.commands(CrashPoint.RESTORE_MOVED_IN) as made:
             task = asyncio.create_task(made.run(*RESTORE))
             await place.reached()
             assert made._starting is not None
@@ -162,8 +165,10 @@ def test_one_goes_on_when_the_server_is_killed(place: Place) -> None:
 # Other work that must not end halfway -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step", [Step.PURGE_SWEPT, Step.PURGE_UNDO_EMPTIED, Step.PURGE_RECEIPT_WRITTEN])
-def test_a_purge_that_is_cancelled_is_finished_by_the_next_command(place: Place, step: Step) -> None:
+@pytest.mark.parametrize(
+    "step", [CrashPoint.PURGE_SWEPT, CrashPoint.PURGE_UNDO_EMPTIED, CrashPoint.PURGE_RECEIPT_WRITTEN]
+)
+def test_a_purge_that_is_cancelled_is_finished_by_the_next_command(place: Place, step: CrashPoint) -> None:
     async def story() -> None:
         await place.live()
         async with place.commands(step) as made:
@@ -185,7 +190,7 @@ def test_a_purge_that_is_cancelled_is_finished_by_the_next_command(place: Place,
 def test_an_adoption_that_is_cancelled_can_be_asked_for_again(place: Place, tmp_path: Path) -> None:
     async def story() -> None:
         await place.live()
-        async with place.commands(Step.ADOPT_EPOCH_RAISED) as made:
+        async with place.commands(CrashPoint.ADOPT_EPOCH_RAISED) as made:
             await made.run("remote", "add", "stick", f"file://{tmp_path}/stick", "--plain")
             await made.run("sync")
             task = asyncio.create_task(made.run("agents", "adopt", "Juniper", "--yes"))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_cli.doctor import Finding, Level, key
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel, key
 from lifeboat_core.home.context import Context
-from lifeboat_keys.stores import keyring, surroundings
-from lifeboat_keys.stores.kinds import StoreKind
+from lifeboat_keys.stores import key_environment, keyring_store
+from lifeboat_keys.stores.store_kinds import StoreKind
 from support.core.protected import Protected
 from support.keys.keyring_fakes import program
 
@@ -32,7 +32,7 @@ class Ada(Protected):
 
 @pytest.fixture
 def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lightest_wrapping: None) -> Ada:
-    monkeypatch.setattr(keyring, "PROGRAM", program("absent", tmp_path / "items"))
+    monkeypatch.setattr(keyring_store, "PROGRAM", program("absent", tmp_path / "items"))
     return Ada(tmp_path / "ada")
 
 
@@ -40,10 +40,10 @@ def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lightest_wrapping: None
 def lasting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Homes of this test count as homes that stay."""
     monkeypatch.setattr(key, "is_temporary", lambda folder: False)
-    monkeypatch.setattr(surroundings, "is_temporary", lambda folder: False)
+    monkeypatch.setattr(key_environment, "is_temporary", lambda folder: False)
 
 
-def _findings(ada: Ada) -> list[Finding]:
+def _findings(ada: Ada) -> list[DoctorFinding]:
     return list(key.check(ada.context))
 
 
@@ -58,9 +58,9 @@ def test_a_home_without_a_key_is_told_how_to_make_one(ada: Ada) -> None:
 def test_an_unprotected_file_is_a_warning_with_the_way_out(ada: Ada) -> None:
     ada.context.keys().ensure()
     first, second = _findings(ada)
-    assert (first.level, first.fix) == (Level.WARNING, "lifeboat keys init --store passphrase")
+    assert (first.level, first.fix) == (DoctorLevel.WARNING, "lifeboat keys init --store passphrase")
     assert "unprotected file" in first.result
-    assert (second.level, "temporary" in second.result) == (Level.OK, True)
+    assert (second.level, "temporary" in second.result) == (DoctorLevel.OK, True)
 
 
 def test_a_keyring_that_came_later_is_offered_to_those_who_did_not_choose_the_file(
@@ -68,34 +68,34 @@ def test_a_keyring_that_came_later_is_offered_to_those_who_did_not_choose_the_fi
 ) -> None:
     ada.context.keys().ensure()
     assert "lifeboat keys init --store keyring" not in _fixes(ada)
-    monkeypatch.setattr(keyring, "PROGRAM", program("good", tmp_path / "items"))
+    monkeypatch.setattr(keyring_store, "PROGRAM", program("good", tmp_path / "items"))
     assert "lifeboat keys init --store keyring" in _fixes(ada)
     ada.context.keys().move(StoreKind.KEYRING)
     (found,) = _findings(ada)
-    assert (found.level, found.result) == (Level.OK, "OS keyring (Fake), and it can be reached")
+    assert (found.level, found.result) == (DoctorLevel.OK, "OS keyring (Fake), and it can be reached")
     ada.context.keys().move(StoreKind.FILE)
     assert "lifeboat keys init --store keyring" not in _fixes(ada)
 
 
 def test_a_locked_keyring_is_found_with_the_command(ada: Ada, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyring, "PROGRAM", program("good", tmp_path / "items"))
+    monkeypatch.setattr(keyring_store, "PROGRAM", program("good", tmp_path / "items"))
     ada.context.keys().ensure(StoreKind.KEYRING)
-    monkeypatch.setattr(keyring, "PROGRAM", program("locked", tmp_path / "items"))
+    monkeypatch.setattr(keyring_store, "PROGRAM", program("locked", tmp_path / "items"))
     (found,) = _findings(ada)
-    assert (found.level, found.fix) == (Level.ERROR, "lifeboat keys unlock")
+    assert (found.level, found.fix) == (DoctorLevel.ERROR, "lifeboat keys unlock")
 
 
 def test_a_passphrase_in_the_environment_is_named_and_its_file_is_not(ada: Ada, tmp_path: Path) -> None:
     ada.extra = {"LIFEBOAT_PASSPHRASE": PHRASE}
     ada.context.keys().ensure()
     reached, exposed = _findings(ada)
-    assert (reached.level, exposed.level) == (Level.OK, Level.WARNING)
+    assert (reached.level, exposed.level) == (DoctorLevel.OK, DoctorLevel.WARNING)
     assert "LIFEBOAT_PASSPHRASE is set" in exposed.result and PHRASE not in str(exposed)
     file = tmp_path / "phrase"
     file.write_text(PHRASE)
     file.chmod(0o600)
     ada.extra = {"LIFEBOAT_PASSPHRASE_FILE": str(file)}
-    assert [one.level for one in _findings(ada)] == [Level.OK]
+    assert [one.level for one in _findings(ada)] == [DoctorLevel.OK]
 
 
 def test_an_unprotected_copy_that_a_cut_off_move_left_is_found(ada: Ada) -> None:

@@ -7,18 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_adapters.contract import Installation, Offer
+from lifeboat_adapters.contract import Installation, UnusedDataOffer
 from lifeboat_adapters.zeroclaw.adapter import ZeroClaw
-from lifeboat_cli.doctor import Finding, Level, left_behind, memories
-from lifeboat_core.testing.harness import Harness
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel, left_behind, memories
+from lifeboat_core.testing.runtime_harness import Harness
 from support.adapters.notebook_installs import make_notebook
 from support.adapters.notebook_runtime import FACTS, Notebook
 from support.adapters.zeroclaw_made import make_zeroclaw
 
 
 class Leaving(Notebook):
-    def offers(self, installation: Installation) -> Iterator[Offer]:
-        return iter([Offer("2 jobs in jobs.db: an upgrade left them there", "lifeboat restore AGENT --with-cron")])
+    def offers(self, installation: Installation) -> Iterator[UnusedDataOffer]:
+        return iter(
+            [UnusedDataOffer("2 jobs in jobs.db: an upgrade left them there", "lifeboat restore AGENT --with-cron")]
+        )
 
 
 @pytest.fixture
@@ -26,7 +28,7 @@ def ada(tmp_path: Path) -> Harness:
     return Harness.begin(Notebook(), make_notebook(tmp_path), tmp_path / "home")
 
 
-def one(found: Iterator[Finding]) -> Finding:
+def one(found: Iterator[DoctorFinding]) -> DoctorFinding:
     (only,) = found
     return only
 
@@ -34,21 +36,21 @@ def one(found: Iterator[Finding]) -> Finding:
 def test_what_was_left_behind_is_offered_with_the_name_of_the_agent(tmp_path: Path) -> None:
     ada = Harness.begin(Leaving(), make_notebook(tmp_path), tmp_path / "home")
     found = one(left_behind.check(ada.context))
-    assert (found.level, found.fix) == (Level.WARNING, "lifeboat restore Ada --with-cron")
+    assert (found.level, found.fix) == (DoctorLevel.WARNING, "lifeboat restore Ada --with-cron")
 
 
 def test_nothing_left_behind_is_well(ada: Harness) -> None:
-    assert one(left_behind.check(ada.context)).level is Level.OK
+    assert one(left_behind.check(ada.context)).level is DoctorLevel.OK
 
 
 def test_memories_that_can_be_read_are_well(ada: Harness) -> None:
     found = one(memories.check(ada.context))
-    assert (found.level, found.result) == (Level.OK, "its memories are kept as rows of facts.db")
+    assert (found.level, found.result) == (DoctorLevel.OK, "its memories are kept as rows of facts.db")
 
 
 def test_a_database_that_was_never_made_is_no_warning(ada: Harness) -> None:
     (ada.made.workspace.parent / FACTS).unlink()
-    assert one(memories.check(ada.context)).level is Level.OK
+    assert one(memories.check(ada.context)).level is DoctorLevel.OK
 
 
 @pytest.mark.parametrize("bytes_", [b"", b"no database"])
@@ -57,7 +59,7 @@ def test_a_database_that_cannot_be_read_is_a_warning(tmp_path: Path, bytes_: byt
     claw = Harness.begin(ZeroClaw(), made, tmp_path / "home")
     (tmp_path / ".zeroclaw" / "data" / "memory" / "brain.db").write_bytes(bytes_)
     found = one(memories.check(claw.context))
-    assert found.level is Level.WARNING and "brain.db" in found.result
+    assert found.level is DoctorLevel.WARNING and "brain.db" in found.result
 
 
 def test_memories_behind_a_server_that_may_not_be_asked_are_a_warning(tmp_path: Path) -> None:
@@ -66,4 +68,4 @@ def test_memories_behind_a_server_that_may_not_be_asked_are_a_warning(tmp_path: 
     config = tmp_path / ".zeroclaw" / "config.toml"
     config.write_text(config.read_text().replace("sqlite.default", "postgres.default"))
     found = one(memories.check(claw.context))
-    assert (found.level, found.fix) == (Level.WARNING, "lifeboat config set remote_memory true")
+    assert (found.level, found.fix) == (DoctorLevel.WARNING, "lifeboat config set remote_memory true")

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_cli.doctor import Finding, Level, permissions, service, versions
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel, permissions, service, versions
 from lifeboat_core.errors import DoesNotAnswer
 from lifeboat_core.home.context import Context
-from lifeboat_core.processes.release import release
+from lifeboat_core.processes.installed_release import read_release
 from lifeboat_daemon import units
-from lifeboat_daemon.service import lifecycle
-from lifeboat_daemon.service.lifecycle import Standing
+from lifeboat_daemon.service import daemon_lifecycle
+from lifeboat_daemon.service.daemon_lifecycle import DaemonState
 from lifeboat_daemon.units import systemd
 from support.daemon.fake_systemctl import FakeSystemctl
 
@@ -35,12 +35,12 @@ def context(fake: FakeSystemctl) -> Context:
     return Context.open()
 
 
-def found(context: Context, module: object = service) -> list[tuple[str, Level, str | None]]:
+def found(context: Context, module: object = service) -> list[tuple[str, DoctorLevel, str | None]]:
     return [(each.subject, each.level, each.fix) for each in module.check(context)]  # type: ignore[attr-defined]
 
 
-def standing(monkeypatch: pytest.MonkeyPatch, value: Standing) -> None:
-    monkeypatch.setattr(lifecycle, "look", lambda context: value)
+def standing(monkeypatch: pytest.MonkeyPatch, value: DaemonState) -> None:
+    monkeypatch.setattr(daemon_lifecycle, "inspect_daemon", lambda context: value)
 
 
 # The service ----------------------------------------------------------------------------------------------------
@@ -48,78 +48,78 @@ def standing(monkeypatch: pytest.MonkeyPatch, value: Standing) -> None:
 
 def test_a_service_that_is_not_installed_is_advised(context: Context) -> None:
     assert found(context) == [
-        ("daemon", Level.OK, "lifeboat daemon start"),
-        ("service", Level.WARNING, "lifeboat service install"),
+        ("daemon", DoctorLevel.OK, "lifeboat daemon start"),
+        ("service", DoctorLevel.WARNING, "lifeboat service install"),
     ]
 
 
 def test_where_there_is_no_service_manager_none_is_advised(context: Context, fake: FakeSystemctl) -> None:
     fake.be("absent")
-    assert found(context)[1] == ("service", Level.OK, None)
+    assert found(context)[1] == ("service", DoctorLevel.OK, None)
 
 
 def test_an_installed_service_is_fine(context: Context) -> None:
-    units.install(context)
-    assert found(context)[1] == ("service (systemd)", Level.OK, None)
+    units.install_unit(context)
+    assert found(context)[1] == ("service (systemd)", DoctorLevel.OK, None)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "level"),
-    [(sys.executable, "/gone/python", Level.ERROR), ("WatchdogSec=180", "WatchdogSec=1", Level.WARNING)],
+    [(sys.executable, "/gone/python", DoctorLevel.ERROR), ("WatchdogSec=180", "WatchdogSec=1", DoctorLevel.WARNING)],
 )
 def test_a_unit_that_starts_what_is_gone_or_is_out_of_date_is_found(
-    context: Context, old: str, new: str, level: Level
+    context: Context, old: str, new: str, level: DoctorLevel
 ) -> None:
-    units.install(context)
-    path = units.manager(context).path
+    units.install_unit(context)
+    path = units.find_manager(context).path
     path.write_text(path.read_text().replace(old, new))
     assert found(context)[1] == ("service (systemd)", level, "lifeboat service install")
 
 
 def test_a_service_that_is_not_enabled_or_does_not_run_is_found(context: Context, fake: FakeSystemctl) -> None:
-    units.install(context)
+    units.install_unit(context)
     (fake.folder / "active").unlink()
-    assert found(context)[1] == ("service (systemd)", Level.WARNING, "lifeboat daemon start")
+    assert found(context)[1] == ("service (systemd)", DoctorLevel.WARNING, "lifeboat daemon start")
     (fake.folder / "enabled").unlink()
-    assert found(context)[1] == ("service (systemd)", Level.WARNING, "lifeboat service install")
+    assert found(context)[1] == ("service (systemd)", DoctorLevel.WARNING, "lifeboat service install")
 
 
 def test_the_service_of_another_home_is_found(
     context: Context, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    units.install(context)
+    units.install_unit(context)
     monkeypatch.setenv("LIFEBOAT_HOME", str(tmp_path / "other"))
     fix = "lifeboat service uninstall --force"
-    assert found(Context.open())[1] == ("service (systemd)", Level.WARNING, fix)
+    assert found(Context.open())[1] == ("service (systemd)", DoctorLevel.WARNING, fix)
 
 
 def test_a_daemon_that_runs_and_one_that_does_not_answer_are_told_apart(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    standing(monkeypatch, Standing(True, 4242, release(), "2026-11-22T09:00:00Z", 60))
-    assert found(context)[0] == ("daemon", Level.OK, None)
-    standing(monkeypatch, Standing(True, 4242, problem=DoesNotAnswer("nothing came")))
-    assert found(context)[0] == ("daemon", Level.ERROR, "lifeboat daemon restart")
+    standing(monkeypatch, DaemonState(True, 4242, read_release(), "2026-11-22T09:00:00Z", 60))
+    assert found(context)[0] == ("daemon", DoctorLevel.OK, None)
+    standing(monkeypatch, DaemonState(True, 4242, problem=DoesNotAnswer("nothing came")))
+    assert found(context)[0] == ("daemon", DoctorLevel.ERROR, "lifeboat daemon restart")
 
 
 def test_a_passphrase_that_a_service_cannot_know_is_found(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    units.install(context)
+    units.install_unit(context)
     monkeypatch.setenv("LIFEBOAT_PASSPHRASE", "of the harbour")
     *_, last = service.check(Context.open())
-    assert last.level is Level.WARNING and "of the harbour" not in f"{last.result}{last.fix}"
+    assert last.level is DoctorLevel.WARNING and "of the harbour" not in f"{last.result}{last.fix}"
 
 
 # Versions -------------------------------------------------------------------------------------------------------
 
 
 def test_what_is_installed_is_what_this_release_is_made_for(context: Context) -> None:
-    assert {level for _, level, _ in found(context, versions)} == {Level.OK}
-    assert len(dict(versions.required())) > 15 and dict(versions.required())["watchdog"]
+    assert {level for _, level, _ in found(context, versions)} == {DoctorLevel.OK}
+    assert len(dict(versions.read_required_libraries())) > 15 and dict(versions.read_required_libraries())["watchdog"]
 
 
 def test_a_daemon_of_another_release_is_found(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    standing(monkeypatch, Standing(True, 4242, "0.0.1"))
-    assert found(context, versions)[0] == ("Lifeboat", Level.WARNING, "lifeboat daemon restart")
+    standing(monkeypatch, DaemonState(True, 4242, "0.0.1"))
+    assert found(context, versions)[0] == ("Lifeboat", DoctorLevel.WARNING, "lifeboat daemon restart")
 
 
 def test_a_library_that_is_missing_or_too_new_is_named(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,8 +129,8 @@ def test_a_library_that_is_missing_or_too_new_is_named(context: Context, monkeyp
         return "99.0" if name == "watchdog" else metadata.version(name)
 
     monkeypatch.setattr(versions, "version", version)
-    wrong = {subject: level for subject, level, _ in found(context, versions) if level is not Level.OK}
-    assert wrong == {"pynacl": Level.ERROR, "watchdog": Level.WARNING}
+    wrong = {subject: level for subject, level, _ in found(context, versions) if level is not DoctorLevel.OK}
+    assert wrong == {"pynacl": DoctorLevel.ERROR, "watchdog": DoctorLevel.WARNING}
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_library_that_is_missing_or_too_new_is_named(context: Context, monkeyp
     ],
 )
 def test_a_version_is_held_against_a_range(version: str, wanted: str, fits: bool) -> None:
-    assert versions.fits(version, wanted) is fits
+    assert versions.is_version_in_range(version, wanted) is fits
 
 
 # Rights ---------------------------------------------------------------------------------------------------------
@@ -155,8 +155,8 @@ def test_a_version_is_held_against_a_range(version: str, wanted: str, fits: bool
 posix = pytest.mark.skipif(os.name != "posix", reason="rights are POSIX")
 
 
-def worst(context: Context) -> list[Finding]:
-    return [each for each in permissions.check(context) if each.level is not Level.OK]
+def worst(context: Context) -> list[DoctorFinding]:
+    return [each for each in permissions.check(context) if each.level is not DoctorLevel.OK]
 
 
 @posix

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.seams.file_operations import SystemFiles
 from support.adapters import openclaw_workspaces
 from support.cli.cli_client import Json, run
 
@@ -123,7 +123,7 @@ def test_people_are_told_that_a_capture_is_partial(
     from lifeboat_cli import program
 
     _change(workspace, closed)
-    assert program.run(["sync"]) == 1
+    assert program.run_command(["sync"]) == 1
     said = capsys.readouterr()
     assert "partial: 1 file not in it as now" in said.out and "notes.txt could not be read" in said.err
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from lifeboat_core.home.context import Context
-from lifeboat_core.processes.release import release
-from lifeboat_core.remotes import registry
+from lifeboat_core.processes.installed_release import read_release
+from lifeboat_core.remotes import remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.settings.settings import SETTINGS
-from lifeboat_daemon.service.logs import open_log
+from lifeboat_core.settings.settings_table import SETTINGS
+from lifeboat_daemon.service.event_log import open_log
 from support.adapters.openclaw_workspaces import StateFolder, make_state_dir
 from support.cli.cli_client import run
 from support.daemon.serving import settled
@@ -60,10 +60,10 @@ def test_a_report_that_is_there_is_not_replaced_and_no_option_says_so(openclaw: 
 
 def test_second_copies_are_told_by_number_and_without_addresses(openclaw: StateFolder, tmp_path: Path) -> None:
     context = Context.open()
-    registry.save(
+    remote_registry.save_remote(
         context, RemoteConfig("boat-of-Mira", "https://mira.example.com", id="0a", pin="b" * 64, optional=True)
     )
-    registry.save_token(context, "boat-of-Mira", "lb_abcdefgh_secret")
+    remote_registry.save_token(context, "boat-of-Mira", "lb_abcdefgh_secret")
     found = bundle(tmp_path)
     one = found["remotes.json"]["remote-1"]
     assert (one["kind"], one["optional"], one["pinned"], one["has_token"]) == ("https", True, True, True)
@@ -147,7 +147,7 @@ def test_it_tells_what_a_daemon_watches_by_number(openclaw: StateFolder, tmp_pat
     with settled(Context.open()):
         found = bundle(tmp_path)
     service = found["service.json"]
-    assert service["running"] and service["release"] == release() and service["problem"] is None
+    assert service["running"] and service["release"] == read_release() and service["problem"] is None
     watched = service["watched"]["agent-1"]
     assert watched["cadence"] == "after_interaction" and watched["folders"] > 0 and watched["failures"] == 0
     assert "Mira" not in json.dumps(service) and str(tmp_path) not in json.dumps(service)

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_cli.doctor import Finding, Level, watching
-from lifeboat_daemon.watch import limits, mounts
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel, watching
+from lifeboat_daemon.watch import inotify_limits, silent_mounts
 from support.core.protected import Protected
 from support.deep_folders import DEEPER_THAN_THE_STACK, nest, removed_afterwards
 
-linux = pytest.mark.skipif(limits.limit(limits.WATCHES) is None, reason="limits of inotify")
+linux = pytest.mark.skipif(
+    inotify_limits.read_inotify_limit(inotify_limits.WATCHES) is None, reason="limits of inotify"
+)
 
 
 @pytest.fixture
@@ -25,14 +27,16 @@ def ada(tmp_path: Path) -> Iterator[Protected]:
 
 
 def limit(monkeypatch: pytest.MonkeyPatch, **values: int | None) -> None:
-    monkeypatch.setattr(limits, "limit", lambda name: values.get(name, 128))
+    monkeypatch.setattr(inotify_limits, "read_inotify_limit", lambda name: values.get(name, 128))
 
 
 def take(monkeypatch: pytest.MonkeyPatch, watches: int, instances: int = 1) -> None:
-    monkeypatch.setattr(limits, "taken", lambda besides=(): limits.Taken(watches, instances))
+    monkeypatch.setattr(
+        inotify_limits, "count_user_use", lambda besides=(): inotify_limits.InotifyUse(watches, instances)
+    )
 
 
-def found(ada: Protected, subject: str) -> Finding:
+def found(ada: Protected, subject: str) -> DoctorFinding:
     (one,) = [finding for finding in watching.check(ada.context) if finding.subject == subject]
     return one
 
@@ -41,7 +45,7 @@ def found(ada: Protected, subject: str) -> Finding:
 def test_the_folders_of_all_agents_are_counted_without_what_is_never_captured(ada: Protected) -> None:
     said = found(ada, "folders")
     # The workspace with two below it, and the folder that it stands in.
-    assert said.level is Level.OK and said.result.startswith("4 to watch")
+    assert said.level is DoctorLevel.OK and said.result.startswith("4 to watch")
 
 
 @linux
@@ -54,7 +58,7 @@ def test_folders_without_end_are_counted_as_far_as_a_path_reaches(ada: Protected
 def test_too_low_a_limit_comes_with_the_command_that_raises_it(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
     limit(monkeypatch, max_user_watches=3)
     said = found(ada, "folders")
-    assert said.level is Level.ERROR and "lets you watch 3" in said.result
+    assert said.level is DoctorLevel.ERROR and "lets you watch 3" in said.result
     assert said.fix is not None and "fs.inotify.max_user_watches=524288 | sudo tee /etc/sysctl.d/" in said.fix
     assert said.fix.endswith("&& sudo sysctl --system")
 
@@ -63,26 +67,26 @@ def test_a_limit_that_others_have_used_up_is_named(ada: Protected, monkeypatch: 
     limit(monkeypatch, max_user_watches=1000)
     take(monkeypatch, 990)
     said = found(ada, "folders")
-    assert said.level is Level.WARNING and "990" in said.result and "max_user_watches" in (said.fix or "")
+    assert said.level is DoctorLevel.WARNING and "990" in said.result and "max_user_watches" in (said.fix or "")
 
 
 def test_too_many_watching_programs_are_named(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
     limit(monkeypatch, max_user_watches=1000, max_user_instances=128)
     take(monkeypatch, 5, instances=128)
     said = found(ada, "watching programs")
-    assert said.level is Level.WARNING and "max_user_instances=1024" in (said.fix or "")
+    assert said.level is DoctorLevel.WARNING and "max_user_instances=1024" in (said.fix or "")
 
 
 def test_a_system_without_limits_has_none(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "limit", lambda name: None)
+    monkeypatch.setattr(inotify_limits, "read_inotify_limit", lambda name: None)
     (said,) = watching.check(ada.context)
-    assert said.level is Level.OK and "no limit" in said.result
+    assert said.level is DoctorLevel.OK and "no limit" in said.result
 
 
 def test_a_workspace_on_a_network_is_said_to_be_looked_through(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mounts.Mounts, "silent", lambda self, folder: "nfs4")
+    monkeypatch.setattr(silent_mounts.MountTable, "silent", lambda self, folder: "nfs4")
     said = found(ada, ada.agent.name)
-    assert said.level is Level.OK and "nfs4" in said.result and "every minute" in said.result
+    assert said.level is DoctorLevel.OK and "nfs4" in said.result and "every minute" in said.result
 
 
 @pytest.mark.parametrize(
@@ -90,6 +94,6 @@ def test_a_workspace_on_a_network_is_said_to_be_looked_through(ada: Protected, m
     [("ext4", False), ("tmpfs", False), ("fuseblk", False), ("nfs4", True), ("9p", True), ("fuse.sshfs", True)],
 )
 def test_file_systems_that_tell_nothing_are_known(kind: str, is_silent: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mounts, "mounted", lambda: [("/", "ext4"), ("/mnt/x", kind)])
-    assert (mounts.Mounts().silent("/mnt/x/ada") == kind) is is_silent
-    assert mounts.Mounts().silent("/mnt") is None
+    monkeypatch.setattr(silent_mounts, "list_mounts", lambda: [("/", "ext4"), ("/mnt/x", kind)])
+    assert (silent_mounts.MountTable().silent("/mnt/x/ada") == kind) is is_silent
+    assert silent_mounts.MountTable().silent("/mnt") is None

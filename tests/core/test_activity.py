@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.purging.items import Options
-from lifeboat_alf.purging.wanted import Wanted
+from lifeboat_alf.purging.purge_items import PurgeOptions
+from lifeboat_alf.purging.purge_terms import PurgeTerms
 from lifeboat_core import exchange
-from lifeboat_core.agents import agents
-from lifeboat_core.history import activity
-from lifeboat_core.history.activity import Activity
-from lifeboat_core.purge import doing
-from lifeboat_core.purge.request import Request
-from lifeboat_core.restore import RestoreOptions, restore, undo
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.history import activity_log
+from lifeboat_core.history.activity_log import ActivityEntry
+from lifeboat_core.purge import purge_run
+from lifeboat_core.purge.purge_request import PurgeRequest
+from lifeboat_core.restore import RestoreOptions, restore_agent, undo_restore
 from support.core.protected import Protected
 from support.core.zeroclaw_protected import ProtectedClaw
 
@@ -29,8 +29,8 @@ def ada(tmp_path: Path) -> Protected:
     return made
 
 
-def told(ada: Protected, limit: int | None = None) -> list[Activity]:
-    return activity.log(ada.context, agents.everyone(ada.context), everything=True, limit=limit)
+def told(ada: Protected, limit: int | None = None) -> list[ActivityEntry]:
+    return activity_log.list_activity(ada.context, manage_agents.list_agents(ada.context), everything=True, limit=limit)
 
 
 def kinds(ada: Protected) -> list[str]:
@@ -39,7 +39,7 @@ def kinds(ada: Protected) -> list[str]:
 
 def restored(ada: Protected, at: int = 0) -> None:
     ada.clock.advance(minutes=1)
-    restore(ada.context, ada.agent, RestoreOptions(at=at, yes=True))
+    restore_agent(ada.context, ada.agent, RestoreOptions(at=at, yes=True))
 
 
 def test_captures_stand_newest_first(ada: Protected) -> None:
@@ -53,21 +53,21 @@ def test_an_edit_of_a_memory_is_told_as_one(tmp_path: Path) -> None:
     ada.add()
     ada.install.execute("UPDATE memories SET content = 'Likes black tea' WHERE key = 'tea'")
     ada.capture()
-    found = activity.log(ada.context, agents.everyone(ada.context), everything=True)
+    found = activity_log.list_activity(ada.context, manage_agents.list_agents(ada.context), everything=True)
     assert next(each.text for each in found if each.sequence == 1) == "sequence 1: 1 memory updated"
 
 
 def test_a_purge_stands_with_its_receipt_and_none_of_its_content(ada: Protected) -> None:
-    request = Request((), Wanted(texts=("Soup.",)), Options())
-    found, _ = doing.look(ada.context, ada.agent, request)
-    done = doing.purge(ada.context, ada.agent, request, found, {})
+    request = PurgeRequest((), PurgeTerms(texts=("Soup.",)), PurgeOptions())
+    found, _ = purge_run.preview_purge(ada.context, ada.agent, request)
+    done = purge_run.purge_content(ada.context, ada.agent, request, found, {})
     assert (
         next(each.text for each in told(ada) if each.kind == "purge") == f"1 memory destroyed, receipt {done.receipt}"
     )
 
 
 def test_an_agent_that_was_purged_whole_stands_there_too(ada: Protected) -> None:
-    done = doing.erase(ada.context, ada.agent, "user_request", {})
+    done = purge_run.purge_agent(ada.context, ada.agent, "user_request", {})
     assert [(each.kind, each.text) for each in told(ada)] == [
         ("purge", f"the whole agent destroyed, receipt {done.receipt}")
     ]
@@ -83,7 +83,7 @@ def test_a_restore_stands_with_its_receipt_and_outcomes(ada: Protected) -> None:
 def test_what_was_taken_back_stands_as_undo(ada: Protected) -> None:
     restored(ada)
     ada.clock.advance(minutes=1)
-    undo(ada.context, ada.agent)
+    undo_restore(ada.context, ada.agent)
     entry = next(each for each in told(ada) if each.receipt)
     assert entry.kind == "undo" and entry.details["outcomes"] == {"accepted": 1}
 
@@ -98,7 +98,7 @@ def test_what_the_user_accepts_is_told_once(tmp_path: Path) -> None:
     ada.add()
     ada.write("MEMORY.md", "# Memory\n")
     assert ada.capture().held is not None
-    agents.accept(ada.context, ada.agent)
+    manage_agents.accept_removals(ada.context, ada.agent)
     assert kinds(ada).count("accepted") == 1
 
 
@@ -121,16 +121,16 @@ def test_a_damaged_receipt_hides_no_other(ada: Protected, rubbish: bytes) -> Non
 
 def test_a_receipt_of_an_agent_that_is_gone_stands_in_the_log_of_all(ada: Protected) -> None:
     restored(ada)
-    found = activity.log(ada.context, [], everything=True)
+    found = activity_log.list_activity(ada.context, [], everything=True)
     assert [each.kind for each in found] == ["restore"]
-    assert activity.log(ada.context, [], everything=False) == []
+    assert activity_log.list_activity(ada.context, [], everything=False) == []
 
 
 def test_an_import_stands_with_its_receipt_under_the_agent_that_it_made(ada: Protected, tmp_path: Path) -> None:
     archive = tmp_path / "ada.alf"
-    exchange.export(ada.context, "openclaw", ada.workspace, archive)
-    made = exchange.import_(ada.context, archive, tmp_path / "copy")
-    copy = agents.find(ada.context, made.agent)
-    found = [each for each in activity.log(ada.context, [copy], everything=False) if each.receipt]
+    exchange.export_agent(ada.context, "openclaw", ada.workspace, archive)
+    made = exchange.import_archive(ada.context, archive, tmp_path / "copy")
+    copy = manage_agents.find_agent(ada.context, made.agent)
+    found = [each for each in activity_log.list_activity(ada.context, [copy], everything=False) if each.receipt]
     assert [(each.kind, each.agent, each.name) for each in found] == [("import", copy.id, copy.name)]
     assert found[0].details["outcomes"]

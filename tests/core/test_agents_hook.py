@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from lifeboat_core.agents import session_hooks
-from lifeboat_core.agents.agent import find
+from lifeboat_core.agents import session_hook_setup
+from lifeboat_core.agents.agent import find_agent
 from lifeboat_core.errors import HookFailed
 from lifeboat_core.home.context import Context
 from support.adapters.fake_openclaw import FakeOpenClaw
@@ -139,7 +139,7 @@ def test_an_installation_that_took_no_notice_is_no_success(agent: Agent) -> None
     program.write_text("#!/bin/sh\nexit 0\n")
     context = Context.open()
     with pytest.raises(HookFailed, match="not switched on"):
-        session_hooks.install(context, find(context, "Juniper"))
+        session_hook_setup.install_hook(context, find_agent(context, "Juniper"))
 
 
 def test_a_refusal_names_what_counts_instead(agent: Agent) -> None:
@@ -203,20 +203,20 @@ def test_a_capture_keeps_nothing_of_the_hooks_folder(agent: Agent) -> None:
 
 def test_the_program_is_that_of_a_link_on_path_where_it_is_this_one(agent: Agent) -> None:
     script = Path(sys.executable).with_name("lifeboat")
-    assert session_hooks.program(Context.open()) == (str(script),)
+    assert session_hook_setup.find_own_program(Context.open()) == (str(script),)
     link = agent.fake.folder / "lifeboat"
     link.symlink_to(script)
-    assert session_hooks.program(Context.open()) == (str(link),)
+    assert session_hook_setup.find_own_program(Context.open()) == (str(link),)
     link.unlink()
     link.write_text("#!/bin/sh\n")
     link.chmod(0o755)
-    assert session_hooks.program(Context.open()) == (str(script),)
+    assert session_hook_setup.find_own_program(Context.open()) == (str(script),)
 
 
 def test_without_a_script_the_interpreter_starts_it(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     interpreter = sys.executable
     monkeypatch.setattr(sys, "executable", str(agent.folder / "python"))
-    first, *words = session_hooks.program(Context.open())
+    first, *words = session_hook_setup.find_own_program(Context.open())
     assert first == str(agent.folder / "python")
     ran = subprocess.run([interpreter, *words, "--version"], capture_output=True, text=True, timeout=patience())
     assert (ran.returncode, "lifeboat" in ran.stdout) == (0, True)

@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import codec, layout, records
-from lifeboat_alf.seams import steps
-from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_alf.seams.steps import Step
-from lifeboat_core.agents import agents
-from lifeboat_core.capture.run import capture
-from lifeboat_core.state.state_db import throw_away
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.memory import memory_records
+from lifeboat_alf.seams import crash_points
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.capture.capture_run import capture_agent
+from lifeboat_core.state.state_db import delete_cache
 from support.core.protected import MEMORY, Protected
 
 
@@ -157,7 +159,7 @@ def test_a_growing_log_is_taken_up_to_its_last_whole_line(tmp_path: Path, monkey
 
 def _append_while_reading(monkeypatch: pytest.MonkeyPatch, file: Path, more: bytes) -> Callable[[], int]:
     """Append to a file between the two looks at its stat: the last two of four, the first two are those of opening."""
-    from lifeboat_core.capture import read
+    from lifeboat_core.capture import file_reading
 
     seen = []
     real = os.fstat
@@ -171,7 +173,7 @@ def _append_while_reading(monkeypatch: pytest.MonkeyPatch, file: Path, more: byt
                     stream.write(more)
         return found
 
-    monkeypatch.setattr(read.os, "fstat", fstat)
+    monkeypatch.setattr(file_reading.os, "fstat", fstat)
     return lambda: len(seen) // 4
 
 
@@ -229,7 +231,7 @@ def test_without_its_caches_a_capture_finds_the_same(ada: Protected) -> None:
     ada.write("plans/budget.csv", "a,b\n")
     ada.capture()
     before = ada.kept(), ada.records()
-    throw_away(ada.context.home.state_file(ada.agent.id))
+    delete_cache(ada.context.home.state_file(ada.agent.id))
     assert ada.capture().outcome == "unchanged"
     assert (ada.kept(), ada.records()) == before
 
@@ -237,7 +239,7 @@ def test_without_its_caches_a_capture_finds_the_same(ada: Protected) -> None:
 def test_a_folder_that_is_not_empty_any_more_is_seen_without_caches(ada: Protected) -> None:
     (ada.workspace / "notes").mkdir()
     ada.capture()
-    throw_away(ada.context.home.state_file(ada.agent.id))
+    delete_cache(ada.context.home.state_file(ada.agent.id))
     ada.write("notes/one.md", "one\n")
     ada.capture()
     assert ada.kept() == ada.tree()
@@ -245,7 +247,7 @@ def test_a_folder_that_is_not_empty_any_more_is_seen_without_caches(ada: Protect
 
 def test_a_deletion_is_seen_without_caches_too(ada: Protected) -> None:
     (ada.workspace / "MEMORY.md").unlink()
-    throw_away(ada.context.home.state_file(ada.agent.id))
+    delete_cache(ada.context.home.state_file(ada.agent.id))
     ada.capture()
     assert ada.kept() == ada.tree()
 
@@ -278,23 +280,23 @@ class Stopped(BaseException):
     """The process ends here."""
 
 
-@pytest.mark.parametrize("step", [step for step in Step if step.value.startswith("capture.")])
+@pytest.mark.parametrize("step", [step for step in CrashPoint if step.value.startswith("capture.")])
 def test_a_capture_that_is_stopped_at_any_step_is_made_good_by_the_next(
-    ada: Protected, step: Step, monkeypatch: pytest.MonkeyPatch
+    ada: Protected, step: CrashPoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fired = []
 
-    def stop(reached: Step) -> None:
+    def stop(reached: CrashPoint) -> None:
         if reached is step:
             fired.append(step)
             raise Stopped
 
     ada.write("MEMORY.md", MEMORY + "\n## New\n\nText.\n")
     ada.write("plan.csv", "1\n")
-    monkeypatch.setattr(steps, "hook", stop)
+    monkeypatch.setattr(crash_points, "hook", stop)
     with pytest.raises(Stopped):
         ada.capture()
-    monkeypatch.setattr(steps, "hook", None)
+    monkeypatch.setattr(crash_points, "hook", None)
     assert fired
     ada.capture()
     assert ada.kept() == ada.tree()
@@ -306,7 +308,7 @@ def test_a_capture_that_is_stopped_at_any_step_is_made_good_by_the_next(
 
 
 def test_the_manifest_says_whose_archive_it_is(ada: Protected) -> None:
-    head = ada.document(layout.MANIFEST)
+    head = ada.document(archive_layout.MANIFEST)
     assert head["agent"]["id"] == ada.agent.id
     assert head["agent"]["source_runtime"] == "openclaw"
     assert head["raw_sources"] == ["openclaw"]
@@ -353,11 +355,11 @@ def test_a_second_capture_at_the_same_time_is_told_who_is_at_work(ada: Protected
 
 
 def test_a_setting_of_the_agent_reaches_the_capture(ada: Protected) -> None:
-    agents.write_setting(ada.context, ada.agent, "artifacts.threshold", "1KB")
+    manage_agents.write_setting(ada.context, ada.agent, "artifacts.threshold", "1KB")
     ada.write("middle.csv", "x" * 2000)
     ada.capture()
     assert (ada.meta("artifacts/middle.csv") or {})["attachment"]["tier"] == 3
-    assert ada.document(layout.MANIFEST)["artifact_size_threshold"] == 1024
+    assert ada.document(archive_layout.MANIFEST)["artifact_size_threshold"] == 1024
 
 
 def test_file_modes_are_what_they_were(ada: Protected) -> None:
@@ -367,10 +369,10 @@ def test_file_modes_are_what_they_were(ada: Protected) -> None:
 
 def test_records_validate_and_are_compact(ada: Protected) -> None:
     for record in ada.records():
-        assert codec.encode(records.arranged(record)) == codec.encode(record)
+        assert json_codec.encode_json(memory_records.arrange_fields(record)) == json_codec.encode_json(record)
         assert record["agent_id"] == ada.agent.id
 
 
 def test_capture_by_agent_object_alone(ada: Protected) -> None:
     ada.write("SOUL.md", "# Soul\n\nBe calm.\n")
-    assert capture(ada.context, ada.agent).changed
+    assert capture_agent(ada.context, ada.agent).changed

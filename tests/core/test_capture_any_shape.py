@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from lifeboat_alf import layout, testing
+from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.testing import full_state, record
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import make_full_state, make_record
 from support.alf.archive_files import ArchiveFile
 from support.cli.cli_client import run, run_accepting
 
@@ -20,14 +21,16 @@ def _edited(workspace: Path) -> None:
 
 
 def test_documents_and_memories_of_any_shape_stop_no_capture(tmp_path: Path) -> None:
-    state = full_state()
-    state.put_document(layout.IDENTITY, {**testing.identity(), "version": ["x"], "id": 5, "prose": 5})
+    state = make_full_state()
+    state.put_document(
+        archive_layout.IDENTITY, {**sample_states.make_identity(), "version": ["x"], "id": 5, "prose": 5}
+    )
     profile: Any = ["x"]
     people = [{"id": "p-1", "principal_type": "human", "profile": profile}, 5, {"id": 7}]
-    state.put_document(layout.PRINCIPALS, {"principals": people})
+    state.put_document(archive_layout.PRINCIPALS, {"principals": people})
     odd = {"tags": 5, "raw_source_format": "x", "entities": True, "related_records": "x", "confidence": "high"}
     source = {"runtime": "openclaw", "origin_file": "MEMORY.md", "identity_version": {"x": 1}}
-    memory = state.add(record("Sails on Sundays.", source=source, **odd))
+    memory = state.add(make_record("Sails on Sundays.", source=source, **odd))
     state.put("raw/openclaw/MEMORY.md", b"Sails on Sundays.\n", records=[memory.id])
     archive, workspace = tmp_path / "odd.alf", tmp_path / "new"
     with archive.open("wb") as out:

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from lifeboat_core.agents import agents
-from lifeboat_core.capture import tree
-from lifeboat_core.capture.large import Limits
-from lifeboat_core.health import status
-from lifeboat_core.restore import RestoreOptions, restore
-from lifeboat_core.verify import verification
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.capture import file_capture
+from lifeboat_core.capture.large_artifacts import ArtifactLimits
+from lifeboat_core.health import status_gathering
+from lifeboat_core.restore import RestoreOptions, restore_agent
+from lifeboat_core.verify import samples_and_drills
 from lifeboat_vault.vault import Draft, Vault
 from support.core.protected import Protected
 
@@ -41,7 +41,7 @@ def test_an_artifact_keeps_its_id_when_it_changes(ada: Protected) -> None:
 
 
 def test_a_file_over_the_limit_is_named_and_the_rest_is_kept(ada: Protected) -> None:
-    agents.write_setting(ada.context, ada.agent, "artifacts.max_file", "150KB")
+    manage_agents.write_setting(ada.context, ada.agent, "artifacts.max_file", "150KB")
     ada.write("large.bin", b"\0" * 200_000)
     ada.write("small.csv", "a,b\n")
     report = ada.capture()
@@ -50,7 +50,7 @@ def test_a_file_over_the_limit_is_named_and_the_rest_is_kept(ada: Protected) -> 
 
 
 def test_all_large_files_together_have_a_limit(ada: Protected) -> None:
-    agents.write_setting(ada.context, ada.agent, "artifacts.max_total", "250KB")
+    manage_agents.write_setting(ada.context, ada.agent, "artifacts.max_total", "250KB")
     ada.write("one.bin", b"1" * 150_000)
     ada.write("two.bin", b"2" * 150_000)
     report = ada.capture()
@@ -98,13 +98,13 @@ def test_a_capture_that_the_user_asks_for_leaves_no_large_file_for_later(ada: Pr
 
 
 def test_a_file_that_takes_longer_to_read_is_captured_less_often() -> None:
-    limits = Limits(100_000, 1 << 40, 1 << 40, timedelta(seconds=100))
+    limits = ArtifactLimits(100_000, 1 << 40, 1 << 40, timedelta(seconds=100))
     assert limits.wait_for(50 << 20) == timedelta(seconds=100)
     assert limits.wait_for(500 << 20) == timedelta(seconds=1000)
 
 
 def test_a_file_over_a_limit_is_named_until_the_limit_is_raised(ada: Protected) -> None:
-    agents.write_setting(ada.context, ada.agent, "artifacts.max_file", "150KB")
+    manage_agents.write_setting(ada.context, ada.agent, "artifacts.max_file", "150KB")
     ada.write("large.bin", b"1" * 200_000)
     ada.capture()
     found = stands(ada)
@@ -112,18 +112,18 @@ def test_a_file_over_a_limit_is_named_until_the_limit_is_raised(ada: Protected) 
     named = "large.bin is not captured: 200.0 KB, larger than artifacts.max_file"
     assert named in found.reasons
     assert found.fix == "lifeboat config set artifacts.max_file 1MB --agent ada"
-    assert status.status(ada.context).needs_the_user
-    drill = verification.drill(ada.context, ada.agent)
+    assert status_gathering.gather_status(ada.context).needs_the_user
+    drill = samples_and_drills.drill_vault(ada.context, ada.agent)
     assert (drill.not_captured, drill.over_limit) == ([named], 1)
     shutil.rmtree(ada.workspace)
     ada.capture()
-    report = restore(ada.context, ada.agent, RestoreOptions(reindex=False))
+    report = restore_agent(ada.context, ada.agent, RestoreOptions(reindex=False))
     assert f"not in this sequence: {named}" in report.warnings
     ada.write("large.bin", b"1" * 200_000)
-    agents.write_setting(ada.context, ada.agent, "artifacts.max_file", "1MB")
+    manage_agents.write_setting(ada.context, ada.agent, "artifacts.max_file", "1MB")
     ada.capture()
     assert (stands(ada).pending, stands(ada).over_limit) == (0, 0)
-    assert verification.drill(ada.context, ada.agent).not_captured == []
+    assert samples_and_drills.drill_vault(ada.context, ada.agent).not_captured == []
 
 
 def test_media_of_the_runtime_are_captured_up_to_the_limit_that_the_user_sets(ada: Protected) -> None:
@@ -131,31 +131,31 @@ def test_media_of_the_runtime_are_captured_up_to_the_limit_that_the_user_sets(ad
     photo = ada.write_config("x" * 5_000_000, "media/inbound/photo.jpg")
     assert ada.capture().complete
     assert ada.body("raw/openclaw-home/media/inbound/photo.jpg") == photo.read_bytes()
-    agents.write_setting(ada.context, ada.agent, "artifacts.max_file", "5MB")
+    manage_agents.write_setting(ada.context, ada.agent, "artifacts.max_file", "5MB")
     ada.write_config("x" * 6_000_000, "media/inbound/video.mp4")
     report = ada.capture()
     assert list(report.over_limit) == ["raw/openclaw-home/media/inbound/video.mp4"]
     assert report.limit_fix == "lifeboat config set artifacts.max_file 9MB --agent ada"
-    agents.write_setting(ada.context, ada.agent, "artifacts.max_file", "9MB")
+    manage_agents.write_setting(ada.context, ada.agent, "artifacts.max_file", "9MB")
     assert ada.capture().over_limit == {}
 
 
 def test_notes_over_64_mb_are_captured_once_the_user_raises_the_limit(
     ada: Protected, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tree, "LARGEST", 1 << 20)
-    agents.write_setting(ada.context, ada.agent, "artifacts.max_file", "1MB")
+    monkeypatch.setattr(file_capture, "LARGEST", 1 << 20)
+    manage_agents.write_setting(ada.context, ada.agent, "artifacts.max_file", "1MB")
     ada.write("memory/long.md", "A long line.\n" * 200_000)
     report = ada.capture()
     assert report.left_out == {"raw/openclaw/memory/long.md": "2.6 MB, larger than artifacts.max_file"}
     assert report.limit_fix == "lifeboat config set artifacts.max_file 4MB --agent ada"
-    agents.write_setting(ada.context, ada.agent, "artifacts.max_file", "4MB")
+    manage_agents.write_setting(ada.context, ada.agent, "artifacts.max_file", "4MB")
     assert ada.capture().complete
     assert "memory/long.md" in ada.kept()
 
 
-def stands(ada: Protected) -> status.AgentStatus:
-    return status.of_agent(ada.context, ada.agent, ada.context.keys().status())
+def stands(ada: Protected) -> status_gathering.AgentStatus:
+    return status_gathering.gather_agent_status(ada.context, ada.agent, ada.context.keys().status())
 
 
 def test_a_memory_and_the_artifact_it_names_know_each_other(ada: Protected) -> None:

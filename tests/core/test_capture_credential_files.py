@@ -97,7 +97,7 @@ def test_every_kind_of_file_is_cut_or_reported(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_cut_of_a_file(name: str, text: str, values: list[str] | None) -> None:
-    found = credential_files.find(name, text.encode())
+    found = credential_files.find_credential_file_secrets(name, text.encode())
     assert (None if found is None else [secret.value for secret in found]) == values
 
 
@@ -111,7 +111,7 @@ def test_a_plain_word_in_a_file_called_secret_is_not_cut_out_of_notes(tmp_path: 
 
 
 def test_a_reference_to_a_variable_stays() -> None:
-    assert credential_files.find(".npmrc", b"//r/:_authToken=${NPM_TOKEN}\n") == []
+    assert credential_files.find_credential_file_secrets(".npmrc", b"//r/:_authToken=${NPM_TOKEN}\n") == []
 
 
 @pytest.mark.parametrize(
@@ -149,4 +149,4 @@ def test_a_reference_to_a_variable_stays() -> None:
     ],
 )
 def test_endless_lines_do_not_stop_it(name: str, part: str) -> None:
-    credential_files.find(name, part.encode() * (300_000 // len(part)))
+    credential_files.find_credential_file_secrets(name, part.encode() * (300_000 // len(part)))

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from lifeboat_adapters.contract import Installation
-from lifeboat_adapters.credentials import Secret
+from lifeboat_adapters.credential_types import FileSecret
 from lifeboat_adapters.openclaw import ADAPTER
-from lifeboat_adapters.secrets import payload
-from lifeboat_alf import layout
+from lifeboat_adapters.secrets import credential_payload
+from lifeboat_alf.archive import archive_layout
+from lifeboat_core.capture.capture_report import CaptureReport
 from lifeboat_core.capture.overlay import Overlay
-from lifeboat_core.capture.report import CaptureReport
-from lifeboat_core.capture.secrets import MOST_VALUES, Cutter
+from lifeboat_core.capture.secret_cutter import MOST_VALUES, SecretCutter
 from support.adapters import openclaw_stores as stores
 from support.core.protected import MEMORY, Protected
 
@@ -49,19 +49,19 @@ def own(ada: Protected) -> Path:
 
 
 def credentials(ada: Protected) -> dict[str, dict[str, Any]]:
-    return {one["label"]: one for one in ada.document(layout.CREDENTIALS)["credentials"]}
+    return {one["label"]: one for one in ada.document(archive_layout.CREDENTIALS)["credentials"]}
 
 
-def opened(ada: Protected, credential: dict[str, Any]) -> payload.Payload:
-    return payload.decode(ada.context.keys().open(credential))
+def opened(ada: Protected, credential: dict[str, Any]) -> credential_payload.CredentialPayload:
+    return credential_payload.decode_payload(ada.context.keys().open(credential))
 
 
 def whole(ada: Protected, path: str) -> bytes:
     by_id = {one["id"]: one for one in credentials(ada).values()}
-    by_id |= {one["id"]: one for one in ada.document(layout.CREDENTIALS)["credentials"]}
+    by_id |= {one["id"]: one for one in ada.document(archive_layout.CREDENTIALS)["credentials"]}
     meta = ada.meta(path)
     assert meta is not None
-    return payload.whole(path, ada.body(path), meta["cuts"], lambda id: opened(ada, by_id[id]))
+    return credential_payload.restore_whole_file(path, ada.body(path), meta["cuts"], lambda id: opened(ada, by_id[id]))
 
 
 def in_home(ada: Protected, *values: str) -> list[str]:
@@ -217,10 +217,10 @@ def test_a_secret_that_left_its_store_stays_cut_where_it_still_stands(ada: Prote
     assert whole(ada, "raw/openclaw/memory/keys.md") == ada.read("memory/keys.md").encode()
 
 
-def cutter_of(ada: Protected, memory: Any) -> Cutter:
+def cutter_of(ada: Protected, memory: Any) -> SecretCutter:
     keys, now = ada.context.keys(), "2026-11-20T00:00:00.000Z"
     installation = Installation("openclaw", ada.workspace, "main", "Ada")
-    return Cutter(ADAPTER, installation, keys, ada.agent.id, Overlay(None), memory, now)
+    return SecretCutter(ADAPTER, installation, keys, ada.agent.id, Overlay(None), memory, now)
 
 
 def test_of_a_login_that_rotates_for_years_the_newest_values_are_remembered(ada: Protected) -> None:
@@ -228,7 +228,7 @@ def test_of_a_login_that_rotates_for_years_the_newest_values_are_remembered(ada:
     cutter = cutter_of(ada, None)
     values = [f"fake-rotated-token-{number:06}-q7Zt9Xw2Kp4Rv8Lm" for number in range(MOST_VALUES + 10)]
     for value in values:
-        cutter.learn([Secret(0, 1, value, "pine", "oauth_token", "agent auth profiles: pine:x")])
+        cutter.learn([FileSecret(0, 1, value, "pine", "oauth_token", "agent auth profiles: pine:x")])
     assert len(cutter.memory()["values"]) == MOST_VALUES
     text = f"now {values[-1]}, then {values[0]}".encode()
     data, _ = cutter_of(ada, cutter.memory()).cut("raw/openclaw/a.md", text, [])
@@ -247,7 +247,7 @@ def test_secrets_of_leftovers_are_cut_and_the_leftovers_are_not_captured(ada: Pr
 def test_a_copy_of_a_bound_secret_in_a_note_is_not_bound(ada: Protected) -> None:
     ada.write("memory/keys.md", f"# Keys\n\nThe gateway opens with {GATEWAY}.\n")
     ada.add()
-    tags = sorted(one.get("tags", []) for one in ada.document(layout.CREDENTIALS)["credentials"])
+    tags = sorted(one.get("tags", []) for one in ada.document(archive_layout.CREDENTIALS)["credentials"])
     assert tags == [[], ["machine-bound"]]
 
 
@@ -504,9 +504,9 @@ def test_what_nobody_changed_is_never_sealed_again(ada: Protected) -> None:
     stores.put_own(own(ada), stores.store(pine__x=stores.login("pine", ACCESS, REFRESH)))
     ada.write_config('{"counter": 1, "key": "q7Zt9Xw2Kp4Rv8Lm-31aF"}', CREDS)
     ada.add()
-    before = ada.body(layout.CREDENTIALS)
+    before = ada.body(archive_layout.CREDENTIALS)
     ada.write("MEMORY.md", MEMORY + "\n## New\n\nText.\n")
     os.utime(own(ada))
     ada.capture()
     ada.capture(full=True)
-    assert ada.body(layout.CREDENTIALS) == before
+    assert ada.body(archive_layout.CREDENTIALS) == before

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.restore import RestoreOptions, restore
-from lifeboat_core.settings import config
+from lifeboat_core.restore import RestoreOptions, restore_agent
+from lifeboat_core.settings import config_file
 from support.core.zeroclaw_protected import ProtectedClaw
 
 JOBS = "raw/zeroclaw-home/db/cron/cron_jobs.jsonl"
@@ -37,15 +37,17 @@ def held(ada: ProtectedClaw, path: str) -> bytes | None:
 def test_scheduled_jobs_are_captured_when_asked_for(ada: ProtectedClaw) -> None:
     ada.add()
     assert held(ada, JOBS) is None
-    config.write(ada.context.home, ada.context.files, "cron", True)
+    config_file.write_config(ada.context.home, ada.context.files, "cron", True)
     ada.capture()
     assert held(ada, JOBS) == b'{"id":"a","command":"tide"}\n'
 
 
 def test_a_restore_says_what_puts_scheduled_jobs_back(ada: ProtectedClaw, tmp_path: Path) -> None:
-    config.write(ada.context.home, ada.context.files, "cron", True)
+    config_file.write_config(ada.context.home, ada.context.files, "cron", True)
     ada.add()
-    report = restore(ada.context, ada.agent, RestoreOptions(to=tmp_path / "x/agents/default/workspace", reindex=False))
+    report = restore_agent(
+        ada.context, ada.agent, RestoreOptions(to=tmp_path / "x/agents/default/workspace", reindex=False)
+    )
     (said,) = [one for one in report.fates if one["names"] == [f"{JOBS}#1"]]
     assert (said["outcome"], said["reason"]) == ("omitted", "it was not asked for; --with-cron puts it back")
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_adapters.secrets import payload
-from lifeboat_adapters.secrets.finder import KnownValues
-from lifeboat_adapters.secrets.redaction import known_spans
-from lifeboat_alf import layout
-from lifeboat_keys import sealing
+from lifeboat_adapters.secrets import credential_payload
+from lifeboat_adapters.secrets.secret_finder import KnownSecretSearch
+from lifeboat_adapters.secrets.secret_masking import find_known_spans
+from lifeboat_alf.archive import archive_layout
+from lifeboat_keys.signed import credential_sealing
 from support import disguises
 from support.core.protected import Protected
 from support.disguises import DISGUISES, SECRET
@@ -28,7 +28,7 @@ def _agent_with(folder: Path, files: dict[str, bytes]) -> Protected:
 
 
 def _check_cut(made: Protected, files: dict[str, bytes]) -> None:
-    sealed = {one["id"]: one for one in made.document(layout.CREDENTIALS)["credentials"]}
+    sealed = {one["id"]: one for one in made.document(archive_layout.CREDENTIALS)["credentials"]}
     secret = made.context.keys().agent_secret(made.agent.id)
     kept, broken = [], []
     for path, body in files.items():
@@ -37,8 +37,11 @@ def _check_cut(made: Protected, files: dict[str, bytes]) -> None:
         if not meta.get("cuts"):
             kept.append(path)
             continue
-        whole = payload.whole(
-            entry, made.body(entry), meta["cuts"], lambda key: payload.decode(sealing.unseal(sealed[key], secret))
+        whole = credential_payload.restore_whole_file(
+            entry,
+            made.body(entry),
+            meta["cuts"],
+            lambda key: credential_payload.decode_payload(credential_sealing.unseal_credential(sealed[key], secret)),
         )
         if whole != body:
             broken.append(path)
@@ -88,7 +91,7 @@ def test_in_files_of_three_megabytes(name: str) -> None:
     body = DISGUISES[name](SECRET)
     data = disguises.in_three_megabytes(body)
     begin = data.index(body)
-    found = list(known_spans(data, KnownValues([SECRET]).spans))
+    found = list(find_known_spans(data, KnownSecretSearch([SECRET]).spans))
     assert found
     assert all(begin <= start < end <= begin + len(body) for start, end in found)
 

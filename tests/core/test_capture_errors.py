@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_core.agents import agents
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_core.agents import manage_agents
 from support.core.protected import MEMORY, Protected
 from support.leases import leased, needs_leases
 
@@ -153,7 +153,7 @@ def test_another_folder_in_its_place_is_captured_when_the_user_accepts_it(ada: P
     ada.workspace.rename(tmp_path / "elsewhere")
     ada.write("SOUL.md", "# Soul\n\nA fresh template.\n")
     assert ada.capture().outcome == "root_missing"
-    agents.accept(ada.context, ada.agent)
+    manage_agents.accept_removals(ada.context, ada.agent)
     report = ada.capture()
     assert report.changed and report.held is not None
     assert ada.kept() == ada.tree()

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams import beneath
-from lifeboat_alf.seams.files import StrPath
+from lifeboat_alf.seams import held_folder
+from lifeboat_alf.seams.file_operations import StrPath
 from lifeboat_core.agents.live_files import LiveFiles
-from lifeboat_core.restore.contents import Wanted
+from lifeboat_core.restore.wanted_contents import WantedFile
 from support.core.protected import Protected
 from support.exchanging import ExchangingFiles, exchange, needs_exchange
 
@@ -66,7 +66,7 @@ def test_nothing_outside_is_captured_while_the_agent_exchanges_a_folder_again_an
     jail: Jail, every: int, walk: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if walk == "by components":
-        monkeypatch.setattr(beneath, "openat2", lambda: None)
+        monkeypatch.setattr(held_folder, "load_openat2", lambda: None)
     for word in ("second", "third"):
         jail.change(word)
         jail.files.before = lambda number: jail.exchange() if number % every == 0 else None
@@ -160,7 +160,7 @@ def test_a_verification_compares_nothing_outside(jail: Jail, tmp_path: Path) -> 
     (jail.outside / "one.md").write_text("FIRST ONE.MD\n"[:13])
     mtime_ns = (jail.notes / "one.md").stat().st_mtime_ns
     os.utime(jail.outside / "one.md", ns=(mtime_ns, mtime_ns))
-    wanted = Wanted(
+    wanted = WantedFile(
         "notes/one.md", "artifacts/notes/one.md", "raw", {"mtime_ns": str(mtime_ns)}, data=b"first one.md\n"
     )
     live = LiveFiles.of(jail.files, jail.ada.workspace, tmp_path / "scratch")

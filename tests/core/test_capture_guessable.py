@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import layout
-from lifeboat_core.capture.secrets import DECISION
+from lifeboat_alf.archive import archive_layout
+from lifeboat_core.capture.secret_cutter import DECISION
 from support.core.protected import Protected
 
 PIN = "492817"
@@ -45,8 +45,8 @@ def _tried(made: Protected, value: str) -> bool:
 
 
 def test_a_pin_leaves_no_print(ada: Protected) -> None:
-    assert PIN.encode() not in ada.body(layout.CREDENTIALS)
-    assert len(ada.document(layout.CREDENTIALS)["credentials"]) == 1
+    assert PIN.encode() not in ada.body(archive_layout.CREDENTIALS)
+    assert len(ada.document(archive_layout.CREDENTIALS)["credentials"]) == 1
     (credential,) = json.loads(_memory(ada))["credentials"].values()
     assert (credential["payload"], credential["value"]) == ("", "")
     assert not _tried(ada, PIN)
@@ -59,17 +59,17 @@ def test_a_value_of_high_entropy_leaves_one(ada: Protected) -> None:
 
 
 def test_an_unchanged_pin_makes_no_sequence(ada: Protected) -> None:
-    before = ada.body(layout.CREDENTIALS)
+    before = ada.body(archive_layout.CREDENTIALS)
     assert not ada.capture().changed
     assert not ada.capture(full=True).changed
-    assert ada.body(layout.CREDENTIALS) == before
+    assert ada.body(archive_layout.CREDENTIALS) == before
 
 
 def test_another_pin_in_its_place_is_sealed(ada: Protected) -> None:
-    before = ada.document(layout.CREDENTIALS)["credentials"]
+    before = ada.document(archive_layout.CREDENTIALS)["credentials"]
     _age(ada.write(".env", "DOOR_PASSWORD=492818\n"), 30)
     assert ada.capture().changed
-    after = ada.document(layout.CREDENTIALS)["credentials"]
+    after = ada.document(archive_layout.CREDENTIALS)["credentials"]
     assert after[0]["id"] == before[0]["id"]
     assert after[0]["encrypted_payload"] != before[0]["encrypted_payload"]
 
@@ -78,13 +78,13 @@ def test_beside_a_value_that_cannot_be_guessed_the_file_tells_whether_it_changed
     text = f"DOOR_PASSWORD={PIN}\nDOOR_TOKEN={STRONG}\n"
     file = ada.write(".env", text)
     ada.capture()
-    before = ada.body(layout.CREDENTIALS)
+    before = ada.body(archive_layout.CREDENTIALS)
     ada.write(".env", text)
     ada.capture()
-    assert ada.body(layout.CREDENTIALS) == before
+    assert ada.body(archive_layout.CREDENTIALS) == before
     file.write_text(text.replace("492817", "492818"))
     ada.capture()
-    assert ada.body(layout.CREDENTIALS) != before
+    assert ada.body(archive_layout.CREDENTIALS) != before
 
 
 def test_prints_that_an_earlier_release_kept_are_given_up(ada: Protected) -> None:

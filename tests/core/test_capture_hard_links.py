@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.files import StrPath, SystemFiles
-from lifeboat_core.capture.scan import FOREIGN_LINK
-from lifeboat_core.restore import RestoreOptions, restore
+from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
+from lifeboat_core.capture.root_scan import FOREIGN_LINK
+from lifeboat_core.restore import RestoreOptions, restore_agent
 from support.core.protected import Protected
 
 OTHER = 65534
@@ -67,7 +67,7 @@ def test_a_file_with_another_name_outside_is_captured_and_a_restore_leaves_the_o
     assert ada.body("artifacts/notes/two.md") == SECRET.encode()
     outside.write_text("changed through the other name\n")
     before = (outside.read_bytes(), outside.stat().st_mtime_ns, outside.stat().st_mode)
-    restore(ada.context, ada.agent, RestoreOptions(at=1, yes=True, reindex=False))
+    restore_agent(ada.context, ada.agent, RestoreOptions(at=1, yes=True, reindex=False))
     assert (ada.workspace / "notes" / "two.md").read_text() == SECRET
     assert (outside.read_bytes(), outside.stat().st_mtime_ns, outside.stat().st_mode) == before
     assert not (ada.workspace / "notes" / "two.md").samefile(outside)

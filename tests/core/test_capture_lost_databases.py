@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from lifeboat_adapters.memory_stores import RowChoice
-from lifeboat_core.agents import agents, withheld
-from lifeboat_core.capture.report import CaptureReport
-from lifeboat_core.capture.run import capture
-from lifeboat_core.health import status
+from lifeboat_core.agents import manage_agents, withheld_items
+from lifeboat_core.capture.capture_report import CaptureReport
+from lifeboat_core.capture.capture_run import capture_agent
+from lifeboat_core.health import status_gathering
 from lifeboat_core.home.context import Context
-from lifeboat_core.restore import RestoreOptions, restore
-from lifeboat_core.settings import config
+from lifeboat_core.restore import RestoreOptions, restore_agent
+from lifeboat_core.settings import config_file
 from support.adapters.fake_openclaw import FakeOpenClaw
 from support.adapters.openclaw_stores import api_key, put_own, put_shared, store
 from support.adapters.openclaw_workspaces import StateFolder, make_state_database, make_state_dir
@@ -39,12 +39,12 @@ class Juniper:
         around = {"LIFEBOAT_HOME": str(folder / "home"), "HOME": str(folder / "user"), "PATH": "/usr/bin:/bin"}
         self.clock = SteadyClock()
         self.context = Context.open(around, clock=self.clock)
-        config.write(self.context.home, self.context.files, "transcripts", True)
-        self.agent, self.first = agents.add(self.context, self.state.workspace, name="juniper")
+        config_file.write_config(self.context.home, self.context.files, "transcripts", True)
+        self.agent, self.first = manage_agents.protect_workspace(self.context, self.state.workspace, name="juniper")
 
     def capture(self) -> CaptureReport:
         self.clock.advance(minutes=1)
-        return capture(self.context, agents.read(self.context, self.agent.id))
+        return capture_agent(self.context, manage_agents.load_agent(self.context, self.agent.id))
 
     def rows(self, path: str) -> list[dict[str, object]]:
         with self.context.vault(self.agent.id) as vault:
@@ -58,7 +58,7 @@ class Juniper:
             return {entry.path: state.body(entry.path) for entry in state.entries(DB)}
 
     def restore_in_place(self) -> None:
-        restore(self.context, self.agent, RestoreOptions(yes=True, reindex=False))
+        restore_agent(self.context, self.agent, RestoreOptions(yes=True, reindex=False))
 
     def schedule(self, job_id: str, name: str, key: str = "") -> None:
         with closing(sqlite3.connect(self.state.state_database)) as connection, connection:
@@ -100,7 +100,7 @@ def test_rows_of_databases_that_are_gone_or_empty_stay_and_each_is_named_at_ever
         assert "openclaw.sqlite is" in report.unread[CRON]
         assert not report.complete
     assert juniper.tables() == before
-    standing = status.status(juniper.context)
+    standing = status_gathering.gather_status(juniper.context)
     assert (standing.state, standing.needs_the_user, standing.agents[0].fix) == ("waiting", True, None)
     assert any("lifeboat agents accept juniper" in reason for reason in standing.agents[0].reasons)
 
@@ -133,7 +133,7 @@ def test_rows_that_were_deleted_from_their_table_are_deleted(juniper: Juniper) -
 def test_accepting_removes_the_rows_of_a_lost_database(juniper: Juniper) -> None:
     juniper.state.state_database.unlink()
     juniper.capture()
-    agents.accept(juniper.context, juniper.agent)
+    manage_agents.accept_removals(juniper.context, juniper.agent)
     assert juniper.capture().unread == {}
     assert juniper.rows(CRON) == []
 
@@ -190,9 +190,9 @@ def test_accepting_removes_rows_that_wait_since_a_restore(juniper: Juniper) -> N
         connection.execute("DELETE FROM cron_jobs")
     juniper.capture()
     assert juniper.rows(CRON) != []
-    agents.accept(juniper.context, juniper.agent)
+    manage_agents.accept_removals(juniper.context, juniper.agent)
     with juniper.context.vault(juniper.agent.id) as vault:
-        assert withheld.rows(vault, DB) == {}
+        assert withheld_items.list_withheld_rows(vault, DB) == {}
     juniper.capture()
     assert juniper.rows(CRON) == []
 
@@ -206,14 +206,14 @@ def test_sessions_come_back_through_the_program_or_stay_in_the_archive(juniper: 
     before = juniper.rows(EVENTS)
     shutil.rmtree(juniper.state.folder)
     chosen = RowChoice(sessions=True)
-    report = restore(juniper.context, juniper.agent, RestoreOptions(yes=True, reindex=False, rows=chosen))
+    report = restore_agent(juniper.context, juniper.agent, RestoreOptions(yes=True, reindex=False, rows=chosen))
     sessions = juniper.state.folder / "agents/main/sessions"
     assert list(sessions.iterdir()) == []
     juniper.capture()
     texts = {str(json.loads(str(row["event_json"]))) for row in juniper.rows(EVENTS)}
     assert texts == {str(json.loads(str(row["event_json"]))) for row in before}
     with juniper.context.vault(juniper.agent.id) as vault:
-        waits = EVENTS in withheld.rows(vault, DB)
+        waits = EVENTS in withheld_items.list_withheld_rows(vault, DB)
     assert waits is (doctor == "fails")
     assert any("OpenClaw's sessions" in warning for warning in report.warnings) is (doctor == "fails")
 
@@ -238,7 +238,7 @@ def test_rows_of_zeroclaws_other_databases_stay_too(tmp_path: Path, lose: Callab
             connection.execute(schema)
             connection.execute(f"INSERT INTO {table} VALUES ('a', 'tide')")
     for setting in ("cron", "transcripts"):
-        config.write(ada.context.home, ada.context.files, setting, True)
+        config_file.write_config(ada.context.home, ada.context.files, setting, True)
     ada.add()
     for name in TABLES:
         lose(ada.install.data / name)

@@ -11,9 +11,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from lifeboat_alf import codec, metas
-from lifeboat_alf.effective import effective_records
-from lifeboat_core.state.state_db import throw_away
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.memory.effective_view import effective_records
+from lifeboat_alf.states import entry_metas
+from lifeboat_core.state.state_db import delete_cache
 from support.core.protected import Protected
 
 NAMES = ("MEMORY.md", "USER.md", "memory/2026-02-03.md", "memory/2026-11-03.md", "memory/rules.md", "plans/chart.csv")
@@ -70,7 +71,7 @@ class Workspace(RuleBasedStateMachine):
 
     @rule()
     def lose_the_caches(self) -> None:
-        throw_away(self.ada.context.home.state_file(self.ada.agent.id))
+        delete_cache(self.ada.context.home.state_file(self.ada.agent.id))
 
     @rule(days=st.sampled_from([1, 20, 40]))
     def time_passes(self, days: int) -> None:
@@ -99,10 +100,10 @@ class Workspace(RuleBasedStateMachine):
             state = vault.state()
             counting = {item.record["id"]: item.record for item in effective_records(state)}
             for entry in state.entries("raw/openclaw/"):
-                listed = entry.meta.get(metas.RECORDS, [])
+                listed = entry.meta.get(entry_metas.RECORDS, [])
                 if listed:
                     lines = [state.record(one) for one in listed]
-                    texts = [codec.decode(line.line)["content"] for line in lines if line is not None]
+                    texts = [json_codec.decode_json(line.line)["content"] for line in lines if line is not None]
                     assert "".join(texts).encode() == state.body(entry.path)
                     assert all(counting[one]["status"] == "active" for one in listed if one in counting)
 

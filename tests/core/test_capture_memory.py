@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import ids, layout, records
-from lifeboat_core.restore import RestoreOptions, opened_plan, run
-from lifeboat_core.state.state_db import throw_away
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import ids
+from lifeboat_alf.memory import memory_records
+from lifeboat_core.restore import RestoreOptions, carry_out_plan, open_plan
+from lifeboat_core.state.state_db import delete_cache
 from support.core.protected import MEMORY, Protected
 
 TEA = "## Tea\n\nLikes green tea in the morning.\n\n"
@@ -110,7 +112,7 @@ def test_a_memory_that_must_not_go_silently_is_archived(ada: Protected) -> None:
     (ada.workspace / "memory/rules.md").unlink()
     ada.capture()
     kept = next(one for one in ada.records() if one["id"] == rule["id"])
-    assert kept["status"] == "archived" and kept[records.MISSING] is True
+    assert kept["status"] == "archived" and kept[memory_records.MISSING] is True
     ada.write("memory/rules.md", "# Rules\n\nNever sail alone in fog.\n")
     ada.capture()
     assert ada.memories()["# Rules\n\nNever sail alone in fog.\n"]["id"] == rule["id"]
@@ -128,7 +130,7 @@ def test_the_first_capture_seals_past_quarters(tmp_path: Path) -> None:
     ada.write("memory/2026-02-03.md", "# Day\n\nSnow on the deck.\n")
     report = ada.add()
     assert report.sealed == ["memory/partitions/2026-Q1.jsonl"]
-    partitions = ada.document(layout.MANIFEST)["partitions"]
+    partitions = ada.document(archive_layout.MANIFEST)["partitions"]
     assert [(one["file"][-13:], one["sealed"], one["to"]) for one in partitions] == [
         ("2026-Q1.jsonl", True, "2026-03-31"),
         ("2026-Q4.jsonl", False, None),
@@ -169,8 +171,8 @@ def test_an_insertion_behind_a_sealed_memory_appends_nothing_but_itself(winter: 
     winter.write("memory/2026-02-03.md", winter.read("memory/2026-02-03.md") + "\n## Later\n\nThe crane is gone.\n")
     assert dict(winter.capture().records) == {"created": 1}
     assert winter.memories()["## Harbour\n\nThe crane is broken.\n"] == before
-    with opened_plan(winter.context, winter.agent, tmp_path / "elsewhere", RestoreOptions()) as plan:
-        run(winter.context, plan)
+    with open_plan(winter.context, winter.agent, tmp_path / "elsewhere", RestoreOptions()) as plan:
+        carry_out_plan(winter.context, plan)
     assert (tmp_path / "elsewhere/memory/2026-02-03.md").read_text() == winter.read("memory/2026-02-03.md")
 
 
@@ -196,7 +198,7 @@ def test_a_deletion_of_a_sealed_memory_appends_a_tombstone_and_it_can_come_back(
     winter.write("memory/2026-02-03.md", "# Day\n\nSnow on the deck.\n\n")
     winter.capture()
     tomb = next(one for one in winter.records() if one.get("supersedes") == old["id"])
-    assert (tomb["content"], tomb["status"]) == (records.TOMBSTONE, "deleted")
+    assert (tomb["content"], tomb["status"]) == (memory_records.TOMBSTONE, "deleted")
     winter.write("memory/2026-02-03.md", text)
     winter.capture()
     back = winter.memories()["## Harbour\n\nThe crane is broken.\n"]
@@ -214,7 +216,7 @@ def test_a_new_quarter_seals_the_last_one(ada: Protected) -> None:
         sealed += ada.capture().sealed
     assert ada.clock.now().year == 2027
     assert sealed == ["memory/partitions/2026-Q4.jsonl"]
-    assert [one["sealed"] for one in ada.document(layout.MANIFEST)["partitions"]] == [True, False]
+    assert [one["sealed"] for one in ada.document(archive_layout.MANIFEST)["partitions"]] == [True, False]
 
 
 def test_a_clock_ten_years_ahead_seals_nothing(ada: Protected) -> None:
@@ -222,24 +224,24 @@ def test_a_clock_ten_years_ahead_seals_nothing(ada: Protected) -> None:
     ada.write("MEMORY.md", MEMORY + "\n## New\n\nText.\n")
     report = ada.capture()
     assert report.changed and report.sealed == []
-    assert not any(one["sealed"] for one in ada.document(layout.MANIFEST)["partitions"])
+    assert not any(one["sealed"] for one in ada.document(archive_layout.MANIFEST)["partitions"])
 
 
 def test_identity_and_profile_get_versions_and_history(ada: Protected) -> None:
     ada.write("IDENTITY.md", "- **Name:** Ada\n")
     ada.write("USER.md", "# USER.md\n\n- **Name:** Mira\n- **Timezone:** Europe/Oslo\n")
     ada.capture()
-    first = ada.document(layout.IDENTITY)
+    first = ada.document(archive_layout.IDENTITY)
     ada.write("IDENTITY.md", "- **Name:** Ada Byron\n")
     ada.write("USER.md", "# USER.md\n\n- **Name:** Mira L.\n- **Timezone:** Europe/Oslo\n")
-    profile = ada.document(layout.PRINCIPALS)["principals"][0]["profile"]
+    profile = ada.document(archive_layout.PRINCIPALS)["principals"][0]["profile"]
     ada.capture()
-    second = ada.document(layout.IDENTITY)
+    second = ada.document(archive_layout.IDENTITY)
     assert second["version"] == first["version"] + 1 and second["id"] == first["id"]
-    assert ada.document(layout.identity_history(first["version"])) == first
-    newer = ada.document(layout.PRINCIPALS)["principals"][0]["profile"]
+    assert ada.document(archive_layout.identity_history(first["version"])) == first
+    newer = ada.document(archive_layout.PRINCIPALS)["principals"][0]["profile"]
     assert newer["version"] == profile["version"] + 1 and newer["id"] == profile["id"]
-    assert ada.document(layout.profile_history(profile["id"], profile["version"])) == profile
+    assert ada.document(archive_layout.profile_history(profile["id"], profile["version"])) == profile
 
 
 def test_going_back_to_an_old_identity_is_a_new_version(ada: Protected) -> None:
@@ -248,24 +250,24 @@ def test_going_back_to_an_old_identity_is_a_new_version(ada: Protected) -> None:
     for text in texts:
         ada.write("IDENTITY.md", text)
         ada.capture()
-        versions.append(ada.document(layout.IDENTITY)["version"])
+        versions.append(ada.document(archive_layout.IDENTITY)["version"])
     assert versions == sorted(set(versions))
 
 
 def test_a_memory_carries_the_identity_it_was_made_under(ada: Protected) -> None:
-    version = ada.document(layout.IDENTITY)["version"]
+    version = ada.document(archive_layout.IDENTITY)["version"]
     ada.write("IDENTITY.md", "- **Name:** Ada Byron\n")
     ada.write("memory/one.md", "# One\n\nA fact.\n")
     ada.capture()
     made = ada.memories()["# One\n\nA fact.\n"]["source"]["identity_version"]
-    assert made == ada.document(layout.IDENTITY)["version"] == version + 1
+    assert made == ada.document(archive_layout.IDENTITY)["version"] == version + 1
     assert ada.memories()[TEA]["source"]["identity_version"] == version
 
 
 def test_what_is_known_of_the_user_belongs_to_the_principal(ada: Protected) -> None:
     ada.write("USER.md", "# USER.md\n\n- **Name:** Mira\n\n<!-- observed: 2026-11-01 -->\nPrefers short mails.\n")
     ada.capture()
-    principal = ada.document(layout.PRINCIPALS)["principals"][0]["id"]
+    principal = ada.document(archive_layout.PRINCIPALS)["principals"][0]["id"]
     spaces = {one["namespace"] for one in ada.memories().values() if one["source"].get("origin") == "user_md"}
     assert spaces == {f"principal_context:{principal}"}
 
@@ -285,7 +287,7 @@ def test_ids_are_the_same_with_and_without_the_caches(ada: Protected) -> None:
     ada.write("MEMORY.md", MEMORY.replace(TEA, ""))
     ada.capture()
     before = {one["id"] for one in ada.records()}
-    throw_away(ada.context.home.state_file(ada.agent.id))
+    delete_cache(ada.context.home.state_file(ada.agent.id))
     ada.write("MEMORY.md", MEMORY)
     ada.capture()
     assert {one["id"] for one in ada.records()} == before

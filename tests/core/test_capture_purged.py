@@ -6,16 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import codec, metas
-from lifeboat_alf.embeddings import Vectors
-from lifeboat_core.agents import kept
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.memory.embeddings import StateVectors
+from lifeboat_alf.states import entry_metas
+from lifeboat_core.agents import path_coverage
 from lifeboat_core.errors import RecordPurged
-from lifeboat_core.health.status import status
-from lifeboat_core.memories import records
-from lifeboat_core.memories.search import search
+from lifeboat_core.health.status_gathering import gather_status
+from lifeboat_core.memories import edit_records
+from lifeboat_core.memories.memory_search import search_memories
 from lifeboat_core.purge import keep_out
 from lifeboat_core.purge.keep_out import KeepOut
-from lifeboat_core.restore import RestoreOptions, restore
+from lifeboat_core.restore import RestoreOptions, restore_agent
 from support.adapters.zeroclaw_installs import packed
 from support.core.protected import Protected
 from support.core.purged_here import holding, purge
@@ -69,7 +70,7 @@ def test_the_capture_says_where_lines_are_kept_out(ada: Protected) -> None:
 def test_status_says_in_which_files_it_still_lies(ada: Protected) -> None:
     purge(ada, texts=["C01X00T47"])
     ada.capture()
-    (said,) = [reason for reason in status(ada.context).agents[0].reasons if "purged" in reason]
+    (said,) = [reason for reason in gather_status(ada.context).agents[0].reasons if "purged" in reason]
     assert ("memory/2026-11-11.md" in said, "C01X00T47" in said) == (True, False)
 
 
@@ -95,7 +96,7 @@ def test_a_purged_line_in_another_file_stays_out(ada: Protected) -> None:
 
 def test_a_purged_line_in_a_string_of_a_log_stays_out(ada: Protected) -> None:
     purge(ada, texts=["C01X00T47"])
-    ada.write("notes/log.jsonl", codec.encode({"role": "user", "text": f"Hello\n{PASSPORT}\nBye"}) + b"\n")
+    ada.write("notes/log.jsonl", json_codec.encode_json({"role": "user", "text": f"Hello\n{PASSPORT}\nBye"}) + b"\n")
     ada.capture()
     assert (left(ada, "C01X00T47"), len(left(ada, "Hello"))) == ([], 1)
 
@@ -111,14 +112,14 @@ def test_a_line_that_stands_elsewhere_stays_there(ada: Protected) -> None:
 def test_a_purged_memory_is_not_found_again(ada: Protected) -> None:
     purge(ada, id_of(ada, "passport"))
     ada.capture()
-    assert search(ada.context, ada.agent, "passport") == []
+    assert search_memories(ada.context, ada.agent, "passport") == []
 
 
 def test_a_purged_record_says_that_it_was_purged(ada: Protected) -> None:
     purged = id_of(ada, "passport")
     purge(ada, purged)
     with pytest.raises(RecordPurged):
-        records.show(ada.context, ada.agent, [purged])
+        edit_records.show_records(ada.context, ada.agent, [purged])
 
 
 def test_a_purged_text_that_is_written_again_does_not_come_back(ada: Protected) -> None:
@@ -133,8 +134,10 @@ def test_a_purged_text_that_is_written_again_does_not_come_back(ada: Protected) 
 def test_the_list_of_what_is_kept_counts_no_purged_memory(ada: Protected) -> None:
     purge(ada, id_of(ada, "passport"))
     ada.capture()
-    found = next(one for one in kept.kept(ada.context, ada.agent) if one.path.endswith("2026-11-11.md"))
-    listed = len((ada.meta(found.path) or {})[metas.RECORDS])
+    found = next(
+        one for one in path_coverage.list_path_coverage(ada.context, ada.agent) if one.path.endswith("2026-11-11.md")
+    )
+    listed = len((ada.meta(found.path) or {})[entry_metas.RECORDS])
     assert (listed, found.why) == (3, "2 memories")
 
 
@@ -165,18 +168,18 @@ def test_the_filter_stays_while_the_line_lies_there(ada: Protected) -> None:
 def test_a_capture_whose_head_was_purged_meanwhile_begins_again(
     ada: Protected, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lifeboat_core.capture.work import Work
+    from lifeboat_core.capture.capture_work import CaptureWork
 
     done: list[bool] = []
-    guard = Work.guard
+    guard = CaptureWork.guard
 
-    def purging(work: Work) -> None:
+    def purging(work: CaptureWork) -> None:
         if not done:
             done.append(True)
             purge(ada, texts=["C01X00T47"])
         guard(work)
 
-    monkeypatch.setattr(Work, "guard", purging)
+    monkeypatch.setattr(CaptureWork, "guard", purging)
     ada.write("memory/2026-11-12.md", f"# Day\n\n{PASSPORT}\n\nSunny.\n")
     assert (ada.capture().outcome, left(ada, "C01X00T47")) == ("captured", [])
 
@@ -243,7 +246,7 @@ def test_the_vector_of_a_row_that_lost_a_passage_does_not_come_back(tmp_path: Pa
     purge(made, texts=["C01X00T47"], passage=True)
     assert made.capture().outcome == "unchanged"
     with made.context.vault(made.agent.id) as vault:
-        found = Vectors(vault.state())
+        found = StateVectors(vault.state())
         packs = [found.packed(record["id"], "example/text-example") for record in made.memories().values()]
     assert [data for data in packs if data is not None] == [packed(3.0, 4.0)]
 
@@ -284,7 +287,7 @@ def test_after_a_capture_the_secret_comes_back_into_what_is_left(mia: Protected,
     for number in (1, mia.capture().sequence):
         aside = tmp_path / f"aside-{number}"
         chosen = RestoreOptions(at=number, to=aside, yes=True, reindex=False, with_credentials=True)
-        restore(mia.context, mia.agent, chosen)
+        restore_agent(mia.context, mia.agent, chosen)
         assert (aside / "notes.txt").read_text() == f"one\n{BOTH}two\n".replace("C01X00T47", "")
 
 
@@ -306,7 +309,7 @@ def test_a_purged_value_in_other_words_is_cut_and_told_of(coded: Protected) -> N
     report = coded.capture()
     assert report.kept_out["raw/openclaw/memory/2026-11-13.md"] == 1
     assert coded.body("raw/openclaw/memory/2026-11-13.md") == b"# Day\n\nHe told me: .\n\nSunny.\n"
-    found = status(coded.context).agents[0]
+    found = gather_status(coded.context).agents[0]
     assert "memory/2026-11-13.md" in str(found.kept_out)
     assert any("memory/2026-11-13.md" in reason for reason in found.reasons)
 
@@ -316,7 +319,7 @@ def test_a_purged_value_in_other_words_is_only_told_of_where_the_user_wants_that
     report = coded.capture()
     assert report.purged_again == {"raw/openclaw/memory/2026-11-13.md": 1}
     assert CODE.upper().encode() in coded.body("raw/openclaw/memory/2026-11-13.md")
-    found = status(coded.context).agents[0]
+    found = gather_status(coded.context).agents[0]
     assert "memory/2026-11-13.md" in str(found.purged_again)
     assert any("came back in" in reason and "memory/2026-11-13.md" in reason for reason in found.reasons)
 

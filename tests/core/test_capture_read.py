@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.files import StrPath, SystemFiles
-from lifeboat_core.capture import read
+from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
+from lifeboat_core.capture import file_reading
 from support.aged_files import age_files
 
 
@@ -28,34 +28,34 @@ class WrittenWithinATick(SystemFiles):
 @pytest.fixture
 def clock_of_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every write falls into the same tick of the file system."""
-    key_of = read.key_of
-    monkeypatch.setattr(read, "key_of", lambda found: key_of(found)._replace(ctime_ns=0))
-    monkeypatch.setattr(read, "_is_fresh", lambda key: True)
-    monkeypatch.setattr(read, "PAUSE_SECONDS", 0)
+    key_of = file_reading.key_of
+    monkeypatch.setattr(file_reading, "key_of", lambda found: key_of(found)._replace(ctime_ns=0))
+    monkeypatch.setattr(file_reading, "_is_fresh", lambda key: True)
+    monkeypatch.setattr(file_reading, "PAUSE_SECONDS", 0)
 
 
 def test_a_file_as_large_as_the_limit_is_read(tmp_path: Path) -> None:
     path = tmp_path / "note"
     path.write_bytes(b"12345")
     age_files(tmp_path)
-    assert read.read_file(SystemFiles(), path, 5).data == b"12345"
-    with pytest.raises(read.OverLimit):
-        read.read_file(SystemFiles(), path, 4)
+    assert file_reading.read_file(SystemFiles(), path, 5).data == b"12345"
+    with pytest.raises(file_reading.OverLimit):
+        file_reading.read_file(SystemFiles(), path, 4)
 
 
 def test_bytes_that_change_within_a_tick_are_read_once_they_rest(tmp_path: Path, clock_of_files: None) -> None:
     path = tmp_path / "note"
     path.write_bytes(b"one")
     files = WrittenWithinATick(path, [b"one", b"two", b"six", b"six"])
-    assert read.read_file(files, path, 10).data == b"six"
+    assert file_reading.read_file(files, path, 10).data == b"six"
 
 
 def test_bytes_that_change_within_every_tick_are_unstable(tmp_path: Path, clock_of_files: None) -> None:
     path = tmp_path / "note"
     path.write_bytes(b"one")
-    files = WrittenWithinATick(path, [b"%03d" % number for number in range(2 * read.TRIES)])
-    with pytest.raises(read.Unstable):
-        read.read_file(files, path, 10)
+    files = WrittenWithinATick(path, [b"%03d" % number for number in range(2 * file_reading.TRIES)])
+    with pytest.raises(file_reading.Unstable):
+        file_reading.read_file(files, path, 10)
 
 
 def test_a_file_that_is_written_at_the_end_of_the_second_look_is_read_again(
@@ -64,13 +64,13 @@ def test_a_file_that_is_written_at_the_end_of_the_second_look_is_read_again(
     path = tmp_path / "note"
     path.write_bytes(b"the first half")
     age_files(tmp_path)
-    key_of, stats = read.key_of, iter(range(1, 100))
+    key_of, stats = file_reading.key_of, iter(range(1, 100))
 
-    def written_before_the_fourth(found: os.stat_result) -> read.StatKey:
+    def written_before_the_fourth(found: os.stat_result) -> file_reading.StatKey:
         if next(stats) == 4:  # two for the first look, and one before the second one
             path.write_bytes(b"the first half and the second half")
             return key_of(path.stat())
         return key_of(found)
 
-    monkeypatch.setattr(read, "key_of", written_before_the_fourth)
-    assert read.read_file(SystemFiles(), path, 100).data == b"the first half and the second half"
+    monkeypatch.setattr(file_reading, "key_of", written_before_the_fourth)
+    assert file_reading.read_file(SystemFiles(), path, 100).data == b"the first half and the second half"

@@ -244,11 +244,11 @@ def test_a_note_of_the_text_of_a_row_does_not_take_its_memory(ada: ProtectedClaw
 
 
 def test_a_forgotten_memory_stays_forgotten_while_its_row_is_there(ada: ProtectedClaw) -> None:
-    from lifeboat_core.agents import agents
-    from lifeboat_core.memories import records
+    from lifeboat_core.agents import manage_agents
+    from lifeboat_core.memories import edit_records
 
-    agent = agents.read(ada.context, ada.agent.id)
-    records.forget(ada.context, agent, [ada.memories()["Likes green tea"]["id"]])
+    agent = manage_agents.load_agent(ada.context, ada.agent.id)
+    edit_records.forget_records(ada.context, agent, [ada.memories()["Likes green tea"]["id"]])
     ada.install.execute("update memories set importance = 0.9 where key = 'tea'")
     ada.capture()
     ada.lose_caches()
@@ -257,21 +257,23 @@ def test_a_forgotten_memory_stays_forgotten_while_its_row_is_there(ada: Protecte
 
 
 def test_a_forgotten_memory_with_another_text_is_another_memory(ada: ProtectedClaw) -> None:
-    from lifeboat_core.agents import agents
-    from lifeboat_core.memories import records
+    from lifeboat_core.agents import manage_agents
+    from lifeboat_core.memories import edit_records
 
     old = ada.memories()["Likes green tea"]["id"]
-    records.forget(ada.context, agents.read(ada.context, ada.agent.id), [old])
+    edit_records.forget_records(ada.context, manage_agents.load_agent(ada.context, ada.agent.id), [old])
     ada.install.execute("update memories set content = 'Likes black tea' where key = 'tea'")
     ada.capture()
     assert ada.memories()["Likes black tea"]["id"] != old
 
 
 def test_a_pin_of_the_user_survives_an_edit_of_the_row(ada: ProtectedClaw) -> None:
-    from lifeboat_core.agents import agents
-    from lifeboat_core.memories import records
+    from lifeboat_core.agents import manage_agents
+    from lifeboat_core.memories import edit_records
 
-    records.pin(ada.context, agents.read(ada.context, ada.agent.id), [ada.memories()["Likes green tea"]["id"]])
+    edit_records.pin_records(
+        ada.context, manage_agents.load_agent(ada.context, ada.agent.id), [ada.memories()["Likes green tea"]["id"]]
+    )
     ada.install.execute("update memories set content = 'Likes black tea' where key = 'tea'")
     ada.capture()
     assert ada.memories()["Likes black tea"]["pinned"] is True

@@ -13,10 +13,10 @@ from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.memory_stores import MemoryRows, StoredRow
 from lifeboat_adapters.zeroclaw import adapter as zeroclaw
-from lifeboat_adapters.zeroclaw.memories import rows
-from lifeboat_alf.seams.steps import Step
+from lifeboat_adapters.zeroclaw.memories import brain_records
+from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_core.agents import agent as agent_files
-from lifeboat_core.agents import withheld
+from lifeboat_core.agents import withheld_items
 from support.adapters.zeroclaw_installs import Install, make_install
 from support.core.protected import Protected
 from support.core.zeroclaw_protected import ProtectedClaw
@@ -27,7 +27,7 @@ LATELY = "2026-11-10T08:00:00+00:00"
 
 def write(install: Install, record: dict[str, Any]) -> None:
     """The row that a restore writes for a memory."""
-    row = rows.row_of(record, record["id"])
+    row = brain_records.row_of_memory(record, record["id"])
     install.remember(alias="default", **{name: value for name, value in row.items() if name != "agent_id"})
 
 
@@ -38,7 +38,7 @@ def moved(tmp_path: Path) -> ProtectedClaw:
     former.add()
     ada = ProtectedClaw(tmp_path, install=make_install(tmp_path / "zeroclaw"))
     ada.clock = former.clock
-    ada.agent = agent_files.save(
+    ada.agent = agent_files.save_agent(
         ada.context, replace(former.agent, runtime="zeroclaw", workspace=ada.install.workspace().resolve())
     )
     return ada
@@ -93,7 +93,7 @@ def test_an_edit_in_the_new_runtime_is_one_edit(moved: ProtectedClaw) -> None:
 
 def test_a_row_of_the_runtime_with_the_key_of_a_memory_is_that_memory(moved: ProtectedClaw) -> None:
     record = notes(moved)[-1]
-    row = rows.row_of(record, record["id"])
+    row = brain_records.row_of_memory(record, record["id"])
     moved.install.remember(row["key"], row["content"], id="its-own")
     moved.capture(kind="adopt")
     assert len([one for one in moved.records() if one["content"] == record["content"]]) == 1
@@ -105,7 +105,7 @@ def test_a_row_that_waits_for_its_credentials_is_no_loss(tmp_path: Path) -> None
     ada.add()
     record = ada.memories()["Likes green tea"]
     with ada.context.vault(ada.agent.id) as vault:
-        withheld.add(vault, [record["id"]])
+        withheld_items.note_withheld(vault, [record["id"]])
     ada.install.execute("delete from memories")
     ada.capture()
     ada.lose_caches()
@@ -114,7 +114,7 @@ def test_a_row_that_waits_for_its_credentials_is_no_loss(tmp_path: Path) -> None
     write(ada.install, record)
     ada.capture()
     with ada.context.vault(ada.agent.id) as vault:
-        assert withheld.records(vault) == frozenset()
+        assert withheld_items.list_withheld_records(vault) == frozenset()
     ada.install.execute("delete from memories")
     ada.capture()
     assert ada.statuses() == {"Likes green tea": "deleted"}
@@ -127,15 +127,18 @@ def test_an_agent_that_leaves_keeps_its_memories(tmp_path: Path) -> None:
     workspace = tmp_path / "openclaw" / "workspace"
     workspace.mkdir(parents=True)
     (workspace / "SOUL.md").write_text("# Soul\n\nBe kind.\n")
-    agent_files.save(ada.context, replace(ada.agent, runtime="openclaw", workspace=workspace.resolve()))
+    agent_files.save_agent(ada.context, replace(ada.agent, runtime="openclaw", workspace=workspace.resolve()))
     ada.capture(kind="adopt")
     assert ada.statuses() == {"Likes green tea": "active"}
     assert ada.shadow() == []
 
 
-@pytest.mark.parametrize("step", [Step.CAPTURE_READ, Step.CAPTURE_DERIVED, Step.CAPTURE_COMMITTED, Step.CAPTURE_CACHED])
+@pytest.mark.parametrize(
+    "step",
+    [CrashPoint.CAPTURE_READ, CrashPoint.CAPTURE_DERIVED, CrashPoint.CAPTURE_COMMITTED, CrashPoint.CAPTURE_CACHED],
+)
 @pytest.mark.parametrize("lost", [False, True])
-def test_a_capture_that_is_ended_half_way_is_made_up_for(tmp_path: Path, step: Step, lost: bool) -> None:
+def test_a_capture_that_is_ended_half_way_is_made_up_for(tmp_path: Path, step: CrashPoint, lost: bool) -> None:
     ada = ProtectedClaw(tmp_path)
     ada.install.remember("tea", "Likes green tea", created_at=LATELY)
     ada.install.remember("boat", "The red boat", created_at=LATELY)

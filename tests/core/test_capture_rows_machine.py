@@ -12,13 +12,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from lifeboat_adapters.zeroclaw.memories import rows as rows_of_zeroclaw
-from lifeboat_alf import records as record_fields
-from lifeboat_alf.apply import AppliedState
-from lifeboat_alf.delta import DeltaReader, write_delta
-from lifeboat_alf.effective import effective_records
+from lifeboat_adapters.zeroclaw.memories import brain_records as rows_of_zeroclaw
+from lifeboat_alf.deltas.applied_state import AppliedState
+from lifeboat_alf.deltas.delta_writer import DeltaReader, write_delta
+from lifeboat_alf.memory import memory_records as record_fields
+from lifeboat_alf.memory.effective_view import effective_records
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_core.exchange.exporting import export
+from lifeboat_core.exchange.agent_export import export_agent
 from support.adapters.zeroclaw_installs import make_install, packed
 from support.core.zeroclaw_protected import ProtectedClaw
 from support.vault.vaults import content_of
@@ -116,7 +116,7 @@ class Database(RuleBasedStateMachine):
         with self.ada.context.vault(self.ada.agent.id) as vault:
             counting = [item.record for item in effective_records(vault.state())]
         live = [one for one in counting if one["status"] in ("active", "superseded") and "raw_source_format" in one]
-        held = {rows_of_zeroclaw.row_of(one, one["id"])["id"]: one for one in live}
+        held = {rows_of_zeroclaw.row_of_memory(one, one["id"])["id"]: one for one in live}
         assert len(held) == len(live)
         wanted = {row["id"]: row for row in self.ada.install.rows()}
         assert held.keys() == wanted.keys()
@@ -134,7 +134,7 @@ class Database(RuleBasedStateMachine):
 
     def check_that_deltas_and_a_complete_read_agree(self) -> None:
         whole = self.folder / "whole.alf"
-        export(self.ada.context, "zeroclaw", self.ada.install.workspace(), whole)
+        export_agent(self.ada.context, "zeroclaw", self.ada.install.workspace(), whole)
         first, delta = self.folder / "first.alf", self.folder / "all.alf-delta"
         with self.ada.context.vault(self.ada.agent.id) as vault:
             head = self.ada.head()

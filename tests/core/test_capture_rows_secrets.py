@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import codec, metas
-from lifeboat_cli.doctor import Level, lookalikes
-from lifeboat_core.capture.cut_looks import cut_looks, uncut_looks
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.states import entry_metas
+from lifeboat_cli.doctor import DoctorLevel, lookalikes
+from lifeboat_core.capture.lookalike_cuts import cut_lookalikes, uncut_lookalikes
 from support.core.zeroclaw_protected import ProtectedClaw, files_with
 
 LATELY = "2026-11-10T08:00:00+00:00"
@@ -33,13 +34,13 @@ def configure(ada: ProtectedClaw, secret: str = SECRET) -> None:
 
 def lines(ada: ProtectedClaw) -> list[dict[str, object]]:
     with ada.context.vault(ada.agent.id) as vault:
-        return [codec.decode(line) for line in vault.state().body(ROWS).splitlines()]
+        return [json_codec.decode_json(line) for line in vault.state().body(ROWS).splitlines()]
 
 
 def cuts(ada: ProtectedClaw) -> int:
     with ada.context.vault(ada.agent.id) as vault:
         entry = vault.state().entry(ROWS)
-        return 0 if entry is None else len(entry.meta.get(metas.CUTS, []))
+        return 0 if entry is None else len(entry.meta.get(entry_metas.CUTS, []))
 
 
 def spellings(secret: str) -> list[str]:
@@ -51,7 +52,7 @@ def test_a_known_secret_is_cut_out_of_a_row(ada: ProtectedClaw, spelled: str) ->
     configure(ada)
     ada.install.remember("key", f"The key \u2603 is {spelled} and no other", created_at=LATELY)
     ada.add()
-    assert files_with(ada.folder / "home", [SECRET, spelled, codec.encode(spelled)[1:-1].decode()]) == []
+    assert files_with(ada.folder / "home", [SECRET, spelled, json_codec.encode_json(spelled)[1:-1].decode()]) == []
     (line,) = lines(ada)
     assert str(line["content"]).startswith("The key \u2603 is {{lifeboat:credential:")
     assert line["content"] in ada.memories()
@@ -125,20 +126,20 @@ def test_a_row_that_only_looks_like_a_secret_is_cut_by_the_command_of_the_doctor
     look = "ghp_0aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dE3fG"
     ada.install.remember("hub", f"token {look}", created_at=LATELY)
     ada.add()
-    (found,) = (one for one in lookalikes.check(ada.context) if one.level is Level.WARNING)
+    (found,) = (one for one in lookalikes.check(ada.context) if one.level is DoctorLevel.WARNING)
     words = shlex.split(found.fix or "")
-    assert cut_looks(ada.context, ada.agent, words[4:]).left == {}
+    assert cut_lookalikes(ada.context, ada.agent, words[4:]).left == {}
     assert look not in "".join(ada.memories())
-    assert [one for one in lookalikes.check(ada.context) if one.level is Level.WARNING] == []
+    assert [one for one in lookalikes.check(ada.context) if one.level is DoctorLevel.WARNING] == []
 
 
 def test_a_row_that_is_no_longer_cut_is_kept_in_clear_again(ada: ProtectedClaw) -> None:
     look = "ghp_0aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dE3fG"
     ada.install.remember("hub", f"token {look}", created_at=LATELY)
     ada.add()
-    (found,) = (one for one in lookalikes.check(ada.context) if one.level is Level.WARNING)
+    (found,) = (one for one in lookalikes.check(ada.context) if one.level is DoctorLevel.WARNING)
     words = shlex.split(found.fix or "")
-    cut_looks(ada.context, ada.agent, words[4:])
+    cut_lookalikes(ada.context, ada.agent, words[4:])
     assert look not in "".join(ada.memories())
-    assert len(uncut_looks(ada.context, ada.agent, words[4:]).in_clear) == 1
+    assert len(uncut_lookalikes(ada.context, ada.agent, words[4:]).in_clear) == 1
     assert f"token {look}" in ada.memories()

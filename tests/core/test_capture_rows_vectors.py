@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.embeddings import Vectors
+from lifeboat_alf.memory.embeddings import StateVectors
 from support.adapters.zeroclaw_installs import packed
 from support.core.zeroclaw_protected import ProtectedClaw
 from support.prepared_folders import PreparedFolders
@@ -40,7 +40,7 @@ def _agent_with_two_vectors(folder: Path) -> ProtectedClaw:
 def vectors(ada: ProtectedClaw, model: str = MODEL) -> dict[str, bytes]:
     """The vectors of visible memories, by text."""
     with ada.context.vault(ada.agent.id) as vault:
-        found = Vectors(vault.state())
+        found = StateVectors(vault.state())
         every = {text: found.packed(record["id"], model) for text, record in ada.memories().items()}
         return {text: data for text, data in every.items() if data is not None}
 
@@ -145,7 +145,7 @@ def test_a_row_that_goes_takes_its_vector_along(ada: ProtectedClaw) -> None:
     ada.install.execute("delete from memories where key = 'boat'")
     ada.capture()
     with ada.context.vault(ada.agent.id) as vault:
-        assert Vectors(vault.state()).packed(record, MODEL) is None
+        assert StateVectors(vault.state()).packed(record, MODEL) is None
 
 
 def test_a_successor_has_the_vector_of_its_row(tmp_path: Path) -> None:

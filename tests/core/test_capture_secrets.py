@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.secrets import payload
+from lifeboat_adapters.secrets import credential_payload
 from lifeboat_adapters.secrets.entropy import is_guessable
-from lifeboat_alf import layout
-from lifeboat_core.capture.prints import Prints, Shape, length_to_keep
-from lifeboat_keys import sealing
+from lifeboat_alf.archive import archive_layout
+from lifeboat_core.capture.secret_prints import PrintShape, SecretPrints, length_to_keep
+from lifeboat_keys.signed import credential_sealing
 from support.core.protected import MEMORY, Protected
 from support.prepared_folders import PreparedFolders
 
@@ -62,14 +62,14 @@ def _whole(ada: Protected, path: str) -> bytes:
     meta = ada.meta(path)
     assert meta is not None
 
-    def payload_of(credential_id: str) -> payload.Payload:
-        return payload.decode(sealing.unseal(by_id[credential_id], secret))
+    def payload_of(credential_id: str) -> credential_payload.CredentialPayload:
+        return credential_payload.decode_payload(credential_sealing.unseal_credential(by_id[credential_id], secret))
 
-    return payload.whole(path, ada.body(path), meta["cuts"], payload_of)
+    return credential_payload.restore_whole_file(path, ada.body(path), meta["cuts"], payload_of)
 
 
 def _credentials(ada: Protected, number: int | None = None) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = ada.document(layout.CREDENTIALS, number)["credentials"]
+    found: list[dict[str, Any]] = ada.document(archive_layout.CREDENTIALS, number)["credentials"]
     return found
 
 
@@ -81,11 +81,11 @@ def test_credentials_say_what_they_are_for_and_stand_by_id(ada: Protected) -> No
 
 
 def test_an_unchanged_config_keeps_its_ciphertexts(ada: Protected) -> None:
-    before = ada.body(layout.CREDENTIALS)
+    before = ada.body(archive_layout.CREDENTIALS)
     ada.write("MEMORY.md", MEMORY + "\n## New\n\nText.\n")
     ada.capture()
     ada.capture(full=True)
-    assert ada.body(layout.CREDENTIALS) == before
+    assert ada.body(archive_layout.CREDENTIALS) == before
 
 
 def test_a_rotated_secret_keeps_its_credential(ada: Protected) -> None:
@@ -180,9 +180,9 @@ def test_a_former_value_without_white_space_is_found_as_if_every_part_of_the_tex
     value = data.draw(st.text("abAB01._-:/+=", min_size=16, max_size=24)).encode()
     around = st.text("ab. =:/-_\n'\"(),", max_size=5)
     text = data.draw(around).encode() + value + data.draw(around).encode()
-    prints = Prints(_SteadyKeys(), "ada")  # type: ignore[arg-type]
+    prints = SecretPrints(_SteadyKeys(), "ada")  # type: ignore[arg-type]
     length = length_to_keep(value)
-    shapes = [prints.shape_of(value), Shape(length), Shape(None if length is None else abs(length))]
+    shapes = [prints.shape_of(value), PrintShape(length), PrintShape(None if length is None else abs(length))]
     found = [sorted(prints.known_in(text, {prints.of(value): shape})) for shape in shapes]
     assert found[0] == found[1] == found[2]
 
@@ -196,7 +196,7 @@ def test_former_values_of_many_lengths_are_found_by_their_beginnings(data: Any) 
         separator.join("".join(chance.choices(letters, k=size)) for size in (7, length, 5)).encode()
         for length in range(9, 60, 5)
     ]
-    prints = Prints(_SteadyKeys(), "ada")  # type: ignore[arg-type]
+    prints = SecretPrints(_SteadyKeys(), "ada")  # type: ignore[arg-type]
     known = {prints.of(value): prints.shape_of(value) for value in values}
     text = b"\n".join([b"before", *values, b"after"])
     found = {text[one.start : one.end] for one in prints.known_in(text, known)}
@@ -204,7 +204,7 @@ def test_former_values_of_many_lengths_are_found_by_their_beginnings(data: Any) 
 
 
 def test_former_values_of_a_thousand_lengths_are_searched_with_a_few() -> None:
-    chance, prints = random.Random(1), Prints(_SteadyKeys(), "ada")  # type: ignore[arg-type]
+    chance, prints = random.Random(1), SecretPrints(_SteadyKeys(), "ada")  # type: ignore[arg-type]
     values = [
         f"one {''.join(chance.choices('abcdefghijklmnopqrstuvwxyz0123456789', k=length))}" for length in range(1000)
     ]
@@ -221,7 +221,7 @@ def test_former_values_of_a_thousand_lengths_are_searched_with_a_few() -> None:
     ],
 )
 def test_no_print_is_kept_of_a_beginning_that_can_be_guessed(value: str) -> None:
-    shape = Prints(_SteadyKeys(), "ada").shape_of(value.encode())  # type: ignore[arg-type]
+    shape = SecretPrints(_SteadyKeys(), "ada").shape_of(value.encode())  # type: ignore[arg-type]
     assert not shape.begin or not is_guessable(value[: shape.begin])
     assert bool(shape.begin) == bool(shape.begin_print)
 
@@ -288,7 +288,7 @@ def test_what_is_outside_of_the_seal_does_not_follow_from_the_secret(tmp_path: P
     for number, token in enumerate(("1", "12345678901234567890")):
         ada = Protected(tmp_path / str(number), config=f'{{ gateway: {{ auth: {{ token: "{token}" }} }} }}')
         ada.add()
-        sizes.add((len(ada.body(HOME_CONFIG)), len(ada.body(layout.CREDENTIALS))))
+        sizes.add((len(ada.body(HOME_CONFIG)), len(ada.body(archive_layout.CREDENTIALS))))
     assert len(sizes) == 1
 
 

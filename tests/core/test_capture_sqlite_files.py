@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from lifeboat_adapters import database_checks
-from lifeboat_alf.seams.files import StrPath, SystemFiles
-from lifeboat_core.capture import read, sqlite_files
-from lifeboat_core.restore import RestoreOptions, restore
-from lifeboat_core.verify import verification
+from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
+from lifeboat_core.capture import file_reading, sqlite_files
+from lifeboat_core.restore import RestoreOptions, restore_agent
+from lifeboat_core.verify import samples_and_drills
 from support.core.database_writers import SPILLING, TABLE, many, rows_in, writer_of
 from support.core.protected import Protected, protected_agent
 from support.failing_files import FailingFiles
@@ -39,7 +39,7 @@ def kept(ada: Protected) -> bytes:
 
 
 def restored(ada: Protected, folder: Path, name: str = "orders.db") -> Path:
-    restore(ada.context, ada.agent, RestoreOptions(to=folder / "workspace", reindex=False))
+    restore_agent(ada.context, ada.agent, RestoreOptions(to=folder / "workspace", reindex=False))
     return folder / "workspace" / name
 
 
@@ -112,7 +112,7 @@ def test_an_open_transaction_does_not_make_a_verification_fail(ada: Protected, d
         ada.capture()
         assert len(kept(ada)) == database.stat().st_size
         assert kept(ada) != database.read_bytes()
-        assert verification.drill(ada.context, ada.agent).mismatches == []
+        assert samples_and_drills.drill_vault(ada.context, ada.agent).mismatches == []
 
 
 def test_a_database_at_rest_comes_back_byte_for_byte(ada: Protected, database: Path, tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_what_only_begins_like_a_database_is_kept_as_it_is(ada: Protected, datab
 def test_a_log_larger_than_a_file_may_be_is_named(database: Path, tmp_path: Path) -> None:
     with writer_of(database) as writer:
         writer.run("pragma journal_mode=wal", TABLE, many(900))
-        with pytest.raises(read.OverLimit):
+        with pytest.raises(file_reading.OverLimit):
             sqlite_files.read_database(SystemFiles(), database, 100_000, tmp_path / "scratch")
     assert list((tmp_path / "scratch").iterdir()) == []
 
@@ -231,7 +231,7 @@ def test_a_log_that_begins_again_while_it_is_copied_is_copied_again(database: Pa
 def test_a_locked_database_without_a_journal_waits_until_it_was_left_alone(database: Path, tmp_path: Path) -> None:
     with writer_of(database) as writer:
         writer.run("pragma journal_mode=memory", "pragma locking_mode=exclusive", TABLE, many(5))
-        with pytest.raises(read.Unstable):
+        with pytest.raises(file_reading.Unstable):
             sqlite_files.read_database(SystemFiles(), database, LIMIT, tmp_path / "scratch")
         os.utime(database, (0, 0))
         found = sqlite_files.read_database(SystemFiles(), database, LIMIT, tmp_path / "scratch")
@@ -242,7 +242,7 @@ def test_a_transaction_that_keeps_no_journal_is_not_captured_in_part(database: P
     with writer_of(database) as writer:
         writer.run("pragma journal_mode=memory", TABLE, many(2000), "create index whats on orders(what)", *SPILLING)
         os.utime(database, (1, 1))
-        with pytest.raises(read.Unstable):
+        with pytest.raises(file_reading.Unstable):
             sqlite_files.read_database(SystemFiles(), database, LIMIT, tmp_path / "scratch")
         writer.run("rollback")
     assert (

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.files import StrPath, SystemFiles
-from lifeboat_core.capture import stores
+from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
+from lifeboat_core.capture import multi_file_stores
 from support.core.protected import Protected
 
 LEVEL = ("index/CURRENT", "index/MANIFEST-000001", "index/000003.ldb", "index/000004.log")
@@ -60,7 +60,7 @@ def test_a_store_that_is_being_written_stays_as_it_was_and_is_named(ada: Protect
     now = time.time_ns()
     os.utime(ada.workspace / names[-1], ns=(now, now))
     report = ada.capture()
-    assert stores.BEING_WRITTEN in report.unstable.values()  # so the service looks again soon
+    assert multi_file_stores.BEING_WRITTEN in report.unstable.values()  # so the service looks again soon
     assert not report.complete
     assert kept(ada, names) == {"one"}
     write(ada, names, "two")
@@ -77,7 +77,7 @@ def test_a_store_that_is_written_while_it_is_read_stays_as_it_was(
     write(ada, names, "two")
     files.when[os.path.basename(names[-1])] = lambda: write(ada, names[:1], "three and more")
     report = ada.capture()
-    assert list(report.unstable.values()) == [stores.CHANGED]
+    assert list(report.unstable.values()) == [multi_file_stores.CHANGED]
     assert kept(ada, names) == {"one"}
     assert ada.capture().complete
     assert kept(ada, names) == {"two", "three"}
@@ -113,7 +113,7 @@ def test_what_went_from_a_store_stays_when_its_other_files_are_not_taken(ada: Pr
     write(ada, LEVEL[:2], "two")
     (ada.workspace / LEVEL[2]).unlink()
     files.when["MANIFEST-000001"] = lambda: write(ada, LEVEL[:1], "three and more")
-    assert list(ada.capture().unstable.values()) == [stores.CHANGED]
+    assert list(ada.capture().unstable.values()) == [multi_file_stores.CHANGED]
     assert set(LEVEL) <= ada.kept().keys()
     assert kept(ada, LEVEL) == {"one"}
     assert ada.capture().complete
@@ -129,7 +129,7 @@ def test_a_store_waits_as_a_whole_for_a_large_file_of_it(ada: Protected, names: 
     write(ada, names, "two")
     ada.write(large, "two " * 50_000)
     report = ada.capture(paced=True)
-    assert stores.LATE in report.late.values()
+    assert multi_file_stores.LATE in report.late.values()
     assert report.due_in is not None
     assert kept(ada, names) == {"one"}
     ada.clock.advance(minutes=2)

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from lifeboat_core.agents import agents
-from lifeboat_core.capture import run as capturing
-from lifeboat_core.health.standing import ERROR
-from lifeboat_core.health.status import status
-from lifeboat_daemon.control.methods import DaemonStatus
-from lifeboat_daemon.service import lifecycle
-from lifeboat_daemon.service.lifecycle import Standing
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.capture import capture_run as capturing
+from lifeboat_core.health.agent_status import ERROR
+from lifeboat_core.health.status_gathering import gather_status
+from lifeboat_daemon.control.control_methods import DaemonStatus
+from lifeboat_daemon.service import daemon_lifecycle
+from lifeboat_daemon.service.daemon_lifecycle import DaemonState
 from support.cli.cli_client import run
 from support.core.protected import Protected
 from support.failing_files import FailingFiles
@@ -47,7 +47,7 @@ def test_a_capture_goes_on_without_a_cache_and_status_says_so(ada: Protected) ->
     report = ada.capture()
     assert (report.outcome, report.sequence) == ("captured", 1)
     assert any(str(file) in warning for warning in report.warnings)
-    (found,) = status(ada.context).agents
+    (found,) = gather_status(ada.context).agents
     assert found.state == ERROR and found.sequence == 1 and str(file) in found.reasons[0]
 
 
@@ -57,7 +57,7 @@ def test_status_says_that_the_disk_is_full_when_nothing_could_be_written_down(tm
             return 0
 
     ada = Protected(tmp_path, files=FullDisk(errno.ENOSPC))
-    found = status(ada.context)
+    found = gather_status(ada.context)
     assert found.needs_the_user and "is full (0 B free)" in found.problems[0]
 
 
@@ -69,13 +69,13 @@ def test_a_mistake_of_the_program_is_noted_without_its_text(
         raise error
 
     with monkeypatch.context() as patched:
-        patched.setattr(capturing, "look", fail)
+        patched.setattr(capturing, "survey_workspace", fail)
         with pytest.raises(type(error)):
             ada.capture()
-    (found,) = status(ada.context).agents
+    (found,) = gather_status(ada.context).agents
     assert found.state == ERROR and type(error).__name__ in found.reasons[0] and "secret" not in found.reasons[0]
     ada.capture()
-    assert status(ada.context).agents[0].failed is None
+    assert gather_status(ada.context).agents[0].failed is None
 
 
 def test_a_mistake_of_the_program_with_one_agent_keeps_sync_from_none_of_the_others(
@@ -86,15 +86,15 @@ def test_a_mistake_of_the_program_with_one_agent_keeps_sync_from_none_of_the_oth
     bea = ada.folder / "bea" / "workspace"
     bea.mkdir(parents=True)
     (bea / "SOUL.md").write_text("# Soul\n\nBe calm.\n")
-    agents.add(ada.context, bea, name="bea", runtime="openclaw")
-    original = capturing.look
+    manage_agents.protect_workspace(ada.context, bea, name="bea", runtime="openclaw")
+    original = capturing.survey_workspace
 
     def fail(session: Any, **options: Any) -> Any:
         if session.agent.name == "ada":
             raise MemoryError
         return original(session, **options)
 
-    monkeypatch.setattr(capturing, "look", fail)
+    monkeypatch.setattr(capturing, "survey_workspace", fail)
     found = {one["name"]: one["state"] for one in run("sync", expect=1)["agents"]}
     assert found == {"ada": "error", "bea": "ok"}
 
@@ -103,9 +103,9 @@ def test_starting_the_daemon_ends_only_once_it_tells_of_itself(ada: Protected, m
     class Answering:
         def close(self) -> None: ...
 
-    looks = [Standing(False), Standing(True), Standing(True, told=DaemonStatus(True, pid=7))]
-    monkeypatch.setattr(lifecycle, "look", lambda _: looks.pop(0))
-    monkeypatch.setattr(lifecycle, "_if_it_answers", lambda _: Answering())
-    monkeypatch.setattr(lifecycle, "_detached", lambda *_: None)
-    assert lifecycle.start(ada.context, lambda _: None).standing.told is not None
+    looks = [DaemonState(False), DaemonState(True), DaemonState(True, told=DaemonStatus(True, pid=7))]
+    monkeypatch.setattr(daemon_lifecycle, "inspect_daemon", lambda _: looks.pop(0))
+    monkeypatch.setattr(daemon_lifecycle, "_if_it_answers", lambda _: Answering())
+    monkeypatch.setattr(daemon_lifecycle, "_detached", lambda *_: None)
+    assert daemon_lifecycle.start_daemon(ada.context, lambda _: None).standing.told is not None
     assert looks == []

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lifeboat_adapters.memory_stores import VectorModel
-from lifeboat_alf.embeddings import CHUNK, INDEX, Vectors, bytes_of
-from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_alf.testing import MemoryState
-from lifeboat_core.capture import vectors
+from lifeboat_alf.memory.embeddings import CHUNK, INDEX, StateVectors, bytes_of
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_alf.testing.sample_states import MemoryState
+from lifeboat_core.capture import vector_changes
 from lifeboat_core.capture.overlay import Overlay
-from lifeboat_core.capture.vectors import Staging, VectorChanges
+from lifeboat_core.capture.vector_changes import ChunkStaging, VectorChanges
 
 PARTITION = "memory/partitions/2026-Q4.jsonl"
 MODEL = VectorModel("example/small", 2)
@@ -30,7 +30,7 @@ def packed(*numbers: float) -> bytes:
 
 def where(state: MemoryState, record_id: str) -> list[str]:
     """The indexes of a state that list a record."""
-    listed = Vectors(state).indexes.items()
+    listed = StateVectors(state).indexes.items()
     return [path for path, groups in listed if any(record_id in group.records for group in groups)]
 
 
@@ -71,22 +71,22 @@ def test_another_vector_changes_the_newest_chunk_only():
         "memory/embeddings/2026-Q4/1.bin",
         "memory/embeddings/2026-Q4/1.json",
     }
-    assert Vectors(state).packed("new", MODEL.model) == packed(1, 2)
-    assert Vectors(state).packed("r0", MODEL.model) == packed(0, 1)
+    assert StateVectors(state).packed("new", MODEL.model) == packed(1, 2)
+    assert StateVectors(state).packed("r0", MODEL.model) == packed(0, 1)
 
 
 def test_a_vector_that_was_computed_again_is_replaced_where_it_lies():
     state = MemoryState()
     capture(state, many(2 * CHUNK))
     assert capture(state, {"r1": packed(9, 9)}) == {"memory/embeddings/2026-Q4/0.bin"}
-    assert [item["vector"] for item in Vectors(state).of("r1")] == [[9, 9]]
+    assert [item["vector"] for item in StateVectors(state).of("r1")] == [[9, 9]]
 
 
 def test_the_vector_of_an_earlier_model_stays_beside_the_new_one():
     state = MemoryState()
     capture(state, many(1))
     capture(state, {"r0": packed(5)}, NEWER)
-    assert {item["model"] for item in Vectors(state).of("r0")} == {MODEL.model, NEWER.model}
+    assert {item["model"] for item in StateVectors(state).of("r0")} == {MODEL.model, NEWER.model}
 
 
 def test_a_text_that_changed_takes_the_vectors_of_earlier_models_with_it():
@@ -94,8 +94,8 @@ def test_a_text_that_changed_takes_the_vectors_of_earlier_models_with_it():
     capture(state, many(2))
     capture(state, {"r0": packed(5)}, NEWER)
     capture(state, {"r0": packed(6)}, NEWER, anew={"r0"})
-    assert [(item["model"], item["vector"]) for item in Vectors(state).of("r0")] == [(NEWER.model, [6])]
-    assert len(Vectors(state).of("r1")) == 1
+    assert [(item["model"], item["vector"]) for item in StateVectors(state).of("r0")] == [(NEWER.model, [6])]
+    assert len(StateVectors(state).of("r1")) == 1
 
 
 def test_a_record_without_a_vector_loses_those_of_all_models_and_an_empty_chunk_goes():
@@ -140,13 +140,13 @@ def test_a_vector_that_a_foreign_archive_lists_under_one_index_moves_into_a_chun
     state.put_document(INDEX, {"vectors": [group | {"offset": 0, "records": ["r0", "r1"], "computed_at": ["a", "b"]}]})
     state.put("memory/embeddings/2026-Q4.bin", bytes_of([1, 1, 2, 2]))
     capture(state, {"r0": packed(3, 3)})
-    assert [[item["vector"] for item in Vectors(state).of(one)] for one in ("r0", "r1")] == [[[3, 3]], [[2, 2]]]
+    assert [[item["vector"] for item in StateVectors(state).of(one)] for one in ("r0", "r1")] == [[[3, 3]], [[2, 2]]]
     assert where(state, "r0") == ["memory/embeddings/2026-Q4/0.json"]
 
 
 def test_whole_chunks_wait_in_files_and_batches_continue_where_the_last_one_ended(tmp_path: Path):
     state = MemoryState()
-    changes = begin(state, staging=Staging(SystemFiles(), tmp_path / "staged"))
+    changes = begin(state, staging=ChunkStaging(SystemFiles(), tmp_path / "staged"))
     rows = list(many(3 * CHUNK).items())
     for first in range(0, len(rows), 100):
         changes.update(dict(rows[first : first + 100]))
@@ -154,7 +154,7 @@ def test_whole_chunks_wait_in_files_and_batches_continue_where_the_last_one_ende
     assert sum(in_memory) == 0
     assert len(list((tmp_path / "staged").iterdir())) == 6
     commit(state, changes)
-    assert [Vectors(state).packed(one, MODEL.model) for one, _ in rows] == [data for _, data in rows]
+    assert [StateVectors(state).packed(one, MODEL.model) for one, _ in rows] == [data for _, data in rows]
 
 
 _IDS = st.sampled_from([f"r{number}" for number in range(12)])
@@ -168,7 +168,7 @@ def test_after_any_captures_every_record_has_its_last_vector_of_each_model(captu
     state = MemoryState()
     expected: dict[str, dict[str, bytes]] = {}
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(vectors, "CHUNK", 3)
+        patched.setattr(vector_changes, "CHUNK", 3)
         for model, changed, anew in captures:
             given = {one: None if found is None else packed(*found) for one, found in changed.items()}
             capture(state, given, model, anew=anew)
@@ -176,6 +176,6 @@ def test_after_any_captures_every_record_has_its_last_vector_of_each_model(captu
                 stale = data is None or one in anew
                 kept = {} if stale else expected.get(one, {})
                 expected[one] = kept if data is None or model is None else {**kept, model.model: data}
-    found = {one: {item["model"]: bytes_of(item["vector"]) for item in Vectors(state).of(one)} for one in expected}
+    found = {one: {item["model"]: bytes_of(item["vector"]) for item in StateVectors(state).of(one)} for one in expected}
     assert found == expected
-    assert all(len(group.records) <= 3 for groups in Vectors(state).indexes.values() for group in groups)
+    assert all(len(group.records) <= 3 for groups in StateVectors(state).indexes.values() for group in groups)

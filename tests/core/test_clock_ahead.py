@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import times
-from lifeboat_core.agents.agent import read
+from lifeboat_alf.common import times
+from lifeboat_core.agents.agent import load_agent
 from lifeboat_core.errors import NothingToRestore
-from lifeboat_core.health.status import status
-from lifeboat_core.history.timeline import Wanted, document
-from lifeboat_core.remotes import sending
+from lifeboat_core.health.status_gathering import gather_status
+from lifeboat_core.history.sequence_timeline import TimelineRequest, make_timeline
+from lifeboat_core.remotes import conditional_replication
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.remotes.registry import save
-from lifeboat_core.remotes.restoring import opened_plan
-from lifeboat_core.restore.opening import number_at
-from lifeboat_core.restore.options import RestoreOptions
+from lifeboat_core.remotes.remote_registry import save_remote
+from lifeboat_core.remotes.remote_restore import open_remote_plan
+from lifeboat_core.restore.plan_opening import find_sequence_at
+from lifeboat_core.restore.restore_options import RestoreOptions
 from support.core.protected import Protected
 
 
@@ -36,18 +36,18 @@ def test_a_time_names_the_sequence_that_the_clock_recorded_then(ahead: tuple[Pro
     ada, said = ahead
     with ada.context.vault(ada.agent.id) as vault:
         for number in (0, 1, 3, 4):
-            assert number_at(vault, said[number]) == number
+            assert find_sequence_at(vault, said[number]) == number
         now = times.to_text(ada.clock.now())
-        assert number_at(vault, now) == 4
+        assert find_sequence_at(vault, now) == 4
         assert [row.number for row in vault.sequences()] == sorted(said)
 
 
 def test_the_timeline_and_the_status_tell_when_each_was_captured(ahead: tuple[Protected, dict[int, str]]) -> None:
     ada, said = ahead
-    told = document(ada.context, read(ada.context, ada.agent.id), Wanted())["entries"]
+    told = make_timeline(ada.context, load_agent(ada.context, ada.agent.id), TimelineRequest())["entries"]
     assert {entry["sequence"]: entry["created_at"] for entry in told} == said
     ada.context.home.state_file(ada.agent.id).unlink()
-    assert status(ada.context).agents[0].last_captured_at == said[4]
+    assert gather_status(ada.context).agents[0].last_captured_at == said[4]
 
 
 def test_nothing_is_captured_again_once_the_clock_is_right(ahead: tuple[Protected, dict[int, str]]) -> None:
@@ -70,11 +70,11 @@ def test_a_remote_refuses_a_time_that_its_sequences_do_not_tell(
 ) -> None:
     ada, said = ahead
     (tmp_path / "stick").mkdir()
-    config = save(ada.context, RemoteConfig("stick", (tmp_path / "stick").as_uri()))
-    sending.send(ada.context, read(ada.context, ada.agent.id), config, asked=True)
+    config = save_remote(ada.context, RemoteConfig("stick", (tmp_path / "stick").as_uri()))
+    conditional_replication.send_when_suitable(ada.context, load_agent(ada.context, ada.agent.id), config, asked=True)
     options = RestoreOptions(at=said[4])
     with (
         pytest.raises(NothingToRestore, match=r"from a clock that was ahead.*name one by its number"),
-        opened_plan(ada.context, "stick", "ada", tmp_path / "back", options),
+        open_remote_plan(ada.context, "stick", "ada", tmp_path / "back", options),
     ):
         pass

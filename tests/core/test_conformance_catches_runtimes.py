@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.contract import Adapter, Installation, Rendered, Row
+from lifeboat_adapters.contract import Adapter, Installation, RenderedFile, RuntimeRow
+from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, MemoryTable, WriteOrder
-from lifeboat_adapters.receipts import Fate, Outcome
-from lifeboat_adapters.testing import AdapterConformance, Made
+from lifeboat_adapters.testing import AdapterConformance, SampleInstallation
 from lifeboat_core.testing import RuntimeConformance
 from support.adapters.notebook_installs import make_notebook
 from support.adapters.notebook_runtime import FACTS, HOME, Notebook
@@ -24,7 +24,7 @@ Json = dict[str, Any]
 
 
 class LeavesATrace(Notebook):
-    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[Row]:
+    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[RuntimeRow]:
         (installation.workspace / "seen").write_text("x")
         return iter(())
 
@@ -32,8 +32,8 @@ class LeavesATrace(Notebook):
 class ReadsRowsByChance(Notebook):
     counter = itertools.count()
 
-    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[Row]:
-        return iter([Row(f"{HOME}db/facts/jobs.jsonl", "1", {"number": next(self.counter)})])
+    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[RuntimeRow]:
+        return iter([RuntimeRow(f"{HOME}db/facts/jobs.jsonl", "1", {"number": next(self.counter)})])
 
     def memory_of(self, installation: Installation, values: Json) -> Any:
         return super().memory_of(installation, {**values, "written": f"2026-10-01T08:00:{next(self.counter):02}.000Z"})
@@ -81,12 +81,12 @@ class WritesOneLess(_Changed):
 
 class WritesEverAgain(_Changed):
     def changed(self, write: DatabaseWrite) -> DatabaseWrite:
-        return replace(write, changes=True, fates=tuple(replace(f, outcome=Outcome.ACCEPTED) for f in write.fates))
+        return replace(write, changes=True, fates=tuple(replace(f, outcome=ItemOutcome.ACCEPTED) for f in write.fates))
 
 
 class LosesMemoriesOnTheReceipt(_Changed):
     def changed(self, write: DatabaseWrite) -> DatabaseWrite:
-        return replace(write, held=(), fates=tuple(Fate(f.kind, f.name, Outcome.OMITTED) for f in write.fates))
+        return replace(write, held=(), fates=tuple(ItemFate(f.kind, f.name, ItemOutcome.OMITTED) for f in write.fates))
 
 
 class WritesAtOnce(_Changed):
@@ -105,7 +105,7 @@ class WritesItsOwnOnly(Notebook):
 
 
 class RendersNoNotes(Notebook):
-    def render(self, state: Any) -> Iterator[Rendered]:
+    def render(self, state: Any) -> Iterator[RenderedFile]:
         return (each for each in super().render(state) if each.path.startswith(HOME))
 
 
@@ -135,10 +135,10 @@ def test_a_broken_runtime_fails_its_test(name: str, broken: type[Notebook], tmp_
         def adapter(self) -> Adapter:
             return broken()
 
-        def make(self, folder: Path) -> Made:
+        def make(self, folder: Path) -> SampleInstallation:
             return make_notebook(folder)
 
-        def remember(self, made: Made, text: str) -> None:
+        def remember(self, made: SampleInstallation, text: str) -> None:
             with closing(sqlite3.connect(made.workspace.parent / FACTS)) as connection, connection:
                 connection.execute("insert into facts values ('f3', ?, '2026-10-03T08:00:00.000Z')", (text,))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.openclaw.adapter import OpenClaw
-from lifeboat_adapters.testing import Made
+from lifeboat_adapters.testing import SampleInstallation
 from lifeboat_core.testing import RuntimeConformance
 from support.adapters import openclaw_workspaces
 from support.adapters.notebook_installs import make_notebook
@@ -22,10 +22,10 @@ class TestNotebook(RuntimeConformance):
     def adapter(self) -> Adapter:
         return Notebook()
 
-    def make(self, folder: Path) -> Made:
+    def make(self, folder: Path) -> SampleInstallation:
         return make_notebook(folder)
 
-    def remember(self, made: Made, text: str) -> None:
+    def remember(self, made: SampleInstallation, text: str) -> None:
         with closing(sqlite3.connect(made.workspace.parent / FACTS)) as connection, connection:
             connection.execute("insert into facts values ('f3', ?, '2026-10-03T08:00:00.000Z')", (text,))
 
@@ -34,12 +34,12 @@ class TestNotebookWithoutFacts(RuntimeConformance):
     def adapter(self) -> Adapter:
         return Notebook()
 
-    def make(self, folder: Path) -> Made:
+    def make(self, folder: Path) -> SampleInstallation:
         made = make_notebook(folder)
         (made.workspace.parent / FACTS).unlink()
         return made
 
-    def remember(self, made: Made, text: str) -> None:
+    def remember(self, made: SampleInstallation, text: str) -> None:
         notes = made.workspace / NOTES
         notes.write_text(f"{notes.read_text()}\n{text}")
 
@@ -50,11 +50,11 @@ class TestOpenClaw(RuntimeConformance):
     def adapter(self) -> Adapter:
         return OpenClaw()
 
-    def make(self, folder: Path) -> Made:
+    def make(self, folder: Path) -> SampleInstallation:
         state = openclaw_workspaces.make_state_dir(folder / ".openclaw", layout=self.layout)
-        return Made(state.workspace, folder, {"PATH": "/usr/bin:/bin"})
+        return SampleInstallation(state.workspace, folder, {"PATH": "/usr/bin:/bin"})
 
-    def remember(self, made: Made, text: str) -> None:
+    def remember(self, made: SampleInstallation, text: str) -> None:
         memory = made.workspace / "MEMORY.md"
         memory.write_text(f"{memory.read_text()}\n## Light\n\n{text}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lifeboat_adapters.contract import Adapter
-from lifeboat_adapters.testing import Made
+from lifeboat_adapters.testing import SampleInstallation
 from lifeboat_adapters.zeroclaw.adapter import ZeroClaw
 from lifeboat_core.testing import RuntimeConformance
 from support.adapters.zeroclaw_installs import Install
@@ -18,10 +18,10 @@ class TestZeroClaw(RuntimeConformance):
     def adapter(self) -> Adapter:
         return ZeroClaw()
 
-    def make(self, folder: Path) -> Made:
+    def make(self, folder: Path) -> SampleInstallation:
         return make_zeroclaw(folder, self.generation)
 
-    def remember(self, made: Made, text: str) -> None:
+    def remember(self, made: SampleInstallation, text: str) -> None:
         Install(made.user_home / ".zeroclaw", self.generation).remember("another", text)
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_adapters.secrets import payload
-from lifeboat_alf import layout
-from lifeboat_cli.doctor import Finding, Level, exposed_secrets
+from lifeboat_adapters.secrets import credential_payload
+from lifeboat_alf.archive import archive_layout
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel, exposed_secrets
 from lifeboat_cli.doctor import lookalikes as doctor_lookalikes
-from lifeboat_core.capture import lookalikes, secrets
-from lifeboat_core.capture.cut_looks import CutLooks, cut_looks, uncut_looks
+from lifeboat_core.capture import secret_cutter, secret_lookalikes
+from lifeboat_core.capture.lookalike_cuts import CutLookalikes, cut_lookalikes, uncut_lookalikes
 from lifeboat_core.errors import UnknownPath
-from lifeboat_keys import sealing
+from lifeboat_keys.signed import credential_sealing
 from support.cli.cli_client import run
 from support.core.protected import MEMORY, Protected
 from support.credential_files import samples
@@ -34,20 +34,23 @@ def ada(tmp_path: Path) -> Protected:
     return protected
 
 
-def _findings(protected: Protected) -> list[Finding]:
-    return [found for found in doctor_lookalikes.check(protected.context) if found.level is Level.WARNING]
+def _findings(protected: Protected) -> list[DoctorFinding]:
+    return [found for found in doctor_lookalikes.check(protected.context) if found.level is DoctorLevel.WARNING]
 
 
-def _cut(protected: Protected, *paths: str) -> CutLooks:
-    return cut_looks(protected.context, protected.agent, paths)
+def _cut(protected: Protected, *paths: str) -> CutLookalikes:
+    return cut_lookalikes(protected.context, protected.agent, paths)
 
 
 def _whole(protected: Protected, path: str) -> bytes:
-    sealed = {one["id"]: one for one in protected.document(layout.CREDENTIALS)["credentials"]}
+    sealed = {one["id"]: one for one in protected.document(archive_layout.CREDENTIALS)["credentials"]}
     secret = protected.context.keys().agent_secret(protected.agent.id)
     cuts = (protected.meta(path) or {})["cuts"]
-    return payload.whole(
-        path, protected.body(path), cuts, lambda key: payload.decode(sealing.unseal(sealed[key], secret))
+    return credential_payload.restore_whole_file(
+        path,
+        protected.body(path),
+        cuts,
+        lambda key: credential_payload.decode_payload(credential_sealing.unseal_credential(sealed[key], secret)),
     )
 
 
@@ -108,7 +111,7 @@ def test_older_sequences_are_named_with_the_purge_that_takes_it_out_of_them(ada:
     ada.write("memory/note.md", f"Once it was {TOKEN}.\n")
     before = ada.capture().sequence
     assert _cut(ada, "memory/note.md").exposed == before
-    (found,) = (one for one in exposed_secrets.check(ada.context) if one.level is Level.WARNING)
+    (found,) = (one for one in exposed_secrets.check(ada.context) if one.level is DoctorLevel.WARNING)
     assert found.fix == f"lifeboat purge {ada.agent.name} --text-stdin"
 
 
@@ -157,10 +160,10 @@ def test_what_was_cut_before_credentials_had_the_tag_is_cut_by_such_a_machine(
     ada.write("memory/note.md", "postgres://me:r7Kq2zW9@db.example.com/x\n")
     ada.capture()
     with monkeypatch.context() as former:
-        kind_of = secrets._kind_of
-        former.setattr(secrets, "_kind_of", lambda secret: kind_of(secret)._replace(by_look=False))
+        kind_of = secret_cutter._kind_of
+        former.setattr(secret_cutter, "_kind_of", lambda secret: kind_of(secret)._replace(by_look=False))
         _cut(ada, "memory/note.md")
-    assert all("tags" not in one for one in ada.document(layout.CREDENTIALS)["credentials"])
+    assert all("tags" not in one for one in ada.document(archive_layout.CREDENTIALS)["credentials"])
     with ada.context.vault(ada.agent.id) as vault:
         vault.set("cut_lookalikes", None)
     ada.write("memory/note.md", "Now postgres://me:r7Kq2zW9@db.example.com/y\n")
@@ -176,7 +179,7 @@ def test_what_is_no_longer_cut_is_captured_in_clear_and_reported_again(ada: Prot
     ada.write("memory/other.md", f"Also {TOKEN}.\n")
     ada.capture()
     _cut(ada, "memory/note.md")
-    done = uncut_looks(ada.context, ada.agent, ["memory/note.md"])
+    done = uncut_lookalikes(ada.context, ada.agent, ["memory/note.md"])
     assert [place.kind for place in done.in_clear[NOTE]] == ["github_token"]
     assert done.still_cut == []
     for path in (NOTE, "raw/openclaw/memory/other.md"):
@@ -189,7 +192,7 @@ def test_it_stays_in_clear_when_the_file_changes(ada: Protected) -> None:
     ada.write("memory/note.md", f"Once it was {TOKEN}.\n")
     ada.capture()
     _cut(ada, "memory/note.md")
-    uncut_looks(ada.context, ada.agent, ["memory/note.md"])
+    uncut_lookalikes(ada.context, ada.agent, ["memory/note.md"])
     ada.write("memory/note.md", f"Now it is {TOKEN[:-1]}1.\n")
     ada.capture()
     assert TOKEN[:-1].encode() in ada.body(NOTE)
@@ -201,7 +204,7 @@ def test_a_file_that_another_machine_had_cut_is_kept_in_clear_too(ada: Protected
     _cut(ada, "memory/note.md")
     with ada.context.vault(ada.agent.id) as vault:
         vault.set("cut_lookalikes", None)
-    uncut_looks(ada.context, ada.agent, ["memory/note.md"])
+    uncut_lookalikes(ada.context, ada.agent, ["memory/note.md"])
     assert TOKEN.encode() in ada.body(NOTE)
 
 
@@ -209,7 +212,7 @@ def test_sequences_from_before_keep_it_sealed(ada: Protected) -> None:
     ada.write("memory/note.md", f"Once it was {TOKEN}.\n")
     ada.capture()
     sealed = _cut(ada, "memory/note.md").report.sequence
-    uncut_looks(ada.context, ada.agent, ["memory/note.md"])
+    uncut_lookalikes(ada.context, ada.agent, ["memory/note.md"])
     with ada.context.vault(ada.agent.id) as vault:
         assert TOKEN.encode() not in vault.state(sealed).body(NOTE)
 
@@ -219,9 +222,9 @@ def test_a_value_that_another_file_still_has_cut_stays_cut_and_that_is_said(ada:
         ada.write(path, f"Once it was {TOKEN}.\n")
     ada.capture()
     _cut(ada, "memory/note.md", "memory/other.md")
-    assert uncut_looks(ada.context, ada.agent, ["memory/note.md"]).still_cut == [NOTE]
+    assert uncut_lookalikes(ada.context, ada.agent, ["memory/note.md"]).still_cut == [NOTE]
     assert TOKEN.encode() not in ada.body(NOTE)
-    assert uncut_looks(ada.context, ada.agent, ["memory/other.md"]).still_cut == []
+    assert uncut_lookalikes(ada.context, ada.agent, ["memory/other.md"]).still_cut == []
     assert TOKEN.encode() in ada.body(NOTE)
 
 
@@ -232,7 +235,7 @@ def test_values_of_a_file_of_the_same_name_in_another_folder_stay_known(ada: Pro
     _cut(ada, "home/note.md", "work/note.md")
     ada.write("work/note.md", "It is gone.\n")
     ada.capture()
-    uncut_looks(ada.context, ada.agent, ["home/note.md"])
+    uncut_lookalikes(ada.context, ada.agent, ["home/note.md"])
     ada.write("memory/other.md", f"Once it was {KEY[:-4]}work.\n")
     ada.capture()
     assert f"{KEY[:-4]}work".encode() not in ada.body("raw/openclaw/memory/other.md")
@@ -245,7 +248,7 @@ def test_a_file_is_not_cut_for_its_look_because_one_of_the_same_name_is(ada: Pro
     ada.capture()
     _cut(ada, "home/note.md")
     with pytest.raises(UnknownPath, match="is not cut for its look"):
-        uncut_looks(ada.context, ada.agent, ["work/note.md"])
+        uncut_lookalikes(ada.context, ada.agent, ["work/note.md"])
     ada.write("work/note.md", f"Now it is {TOKEN}.\n")
     ada.capture()
     assert TOKEN.encode() in ada.body("artifacts/work/note.md")
@@ -256,12 +259,14 @@ def test_what_an_earlier_release_cut_is_known_by_the_name_of_its_file(ada: Prote
     ada.write("memory/note.md", f"Once it was {KEY}.\n")
     ada.capture()
     with pytest.MonkeyPatch.context() as former:
-        with_secrets = lookalikes.with_secrets
-        former.setattr(lookalikes, "with_secrets", lambda name, *rest: with_secrets(name.rpartition("/")[2], *rest))
+        with_secrets = secret_lookalikes.add_chosen_secrets
+        former.setattr(
+            secret_lookalikes, "add_chosen_secrets", lambda name, *rest: with_secrets(name.rpartition("/")[2], *rest)
+        )
         _cut(ada, "memory/note.md")
     with ada.context.vault(ada.agent.id) as vault:
         vault.set("cut_lookalikes", None)
-    assert uncut_looks(ada.context, ada.agent, ["memory/note.md"]).still_cut == []
+    assert uncut_lookalikes(ada.context, ada.agent, ["memory/note.md"]).still_cut == []
     assert KEY.encode() in ada.body(NOTE)
 
 
@@ -271,13 +276,13 @@ def test_it_can_be_cut_again(ada: Protected) -> None:
     for _ in range(2):
         _cut(ada, "memory/note.md")
         assert TOKEN.encode() not in ada.body(NOTE)
-        uncut_looks(ada.context, ada.agent, ["memory/note.md"])
+        uncut_lookalikes(ada.context, ada.agent, ["memory/note.md"])
         assert TOKEN.encode() in ada.body(NOTE)
 
 
 def test_a_file_that_is_not_cut_for_its_look_is_refused(ada: Protected) -> None:
     with pytest.raises(UnknownPath, match="is not cut for its look"):
-        uncut_looks(ada.context, ada.agent, ["MEMORY.md"])
+        uncut_lookalikes(ada.context, ada.agent, ["MEMORY.md"])
 
 
 def test_the_command_asks_first_and_says_what_is_in_clear(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:

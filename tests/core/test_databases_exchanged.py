@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_core.restore import RestoreOptions, recover, restore
-from lifeboat_core.restore.undo import undo
+from lifeboat_core.restore import RestoreOptions, recover_restores, restore_agent
+from lifeboat_core.restore.restore_undo import undo_restore
 from support.adapters.zeroclaw_installs import Install
 from support.core.zeroclaw_protected import ProtectedClaw
 from support.exchanging import everything_in, exchange, needs_exchange
@@ -52,7 +52,7 @@ class Jail:
         assert OUTSIDE not in self.ada.memories()
 
     def restore(self, at: int = 0) -> None:
-        restore(self.ada.context, self.ada.agent, RestoreOptions(at=at, yes=True, reindex=False))
+        restore_agent(self.ada.context, self.ada.agent, RestoreOptions(at=at, yes=True, reindex=False))
 
 
 @pytest.fixture
@@ -107,13 +107,13 @@ def test_no_row_outside_is_captured_and_none_written_while_the_folder_is_exchang
         for work in (
             lambda: jail.ada.capture(full=True),
             lambda at=at: jail.restore(at),
-            lambda: undo(jail.ada.context, jail.ada.agent, force=True),
+            lambda: undo_restore(jail.ada.context, jail.ada.agent, force=True),
         ):
             with contextlib.suppress(LifeboatError, OSError):
                 work()
         monkeypatch.setattr(sqlite3, "connect", connect)
         if jail.memory.is_symlink():
             jail.exchange()
-        recover(jail.ada.context)
+        recover_restores(jail.ada.context)
         jail.check()
     assert count > 12

@@ -13,11 +13,11 @@ from pathlib import Path
 import pyrage
 import pytest
 
-from lifeboat_core.exchange import opened
+from lifeboat_core.exchange import open_archive
 from lifeboat_core.home.context import Context
-from lifeboat_keys import age
-from lifeboat_keys.rotation import Reason
-from lifeboat_keys.user_key import UserKey
+from lifeboat_keys.age_format import age_encryption
+from lifeboat_keys.home.key_rotation import RotationReason
+from lifeboat_keys.pairs.user_key import UserKey
 from support import preloaded
 from support.adapters.openclaw_workspaces import StateFolder, make_state_dir
 from support.cli.cli_client import run
@@ -67,7 +67,9 @@ def type_passphrase(monkeypatch: pytest.MonkeyPatch, text: str = PASSPHRASE) -> 
 def plain_of(sealed: Path) -> bytes:
     """As another program opens it."""
     key = Context.open().keys().user_key()
-    return bytes(pyrage.decrypt(sealed.read_bytes(), [pyrage.x25519.Identity.from_str(age.identity(key))]))
+    return bytes(
+        pyrage.decrypt(sealed.read_bytes(), [pyrage.x25519.Identity.from_str(age_encryption.age_identity_of(key))])
+    )
 
 
 def is_sealed(file: Path) -> bool:
@@ -133,7 +135,7 @@ def test_showing_says_for_whom_it_is_sealed(openclaw: StateFolder, sealed: Path,
 
 
 def test_further_keys_open_it_too(openclaw: StateFolder, tmp_path: Path) -> None:
-    friend, own = pyrage.x25519.Identity.generate(), age.recipient(Context.open().keys().public)
+    friend, own = pyrage.x25519.Identity.generate(), age_encryption.age_recipient_of(Context.open().keys().public)
     others = ["--recipient", str(friend.to_public()), "--recipient", own]
     target = exported(openclaw, tmp_path / "a.alf.age", "--encrypt", *others)
     assert pyrage.decrypt(target.read_bytes(), [friend]).startswith(b"PK")
@@ -144,7 +146,7 @@ def test_further_keys_open_it_too(openclaw: StateFolder, tmp_path: Path) -> None
 def test_a_file_from_before_a_rotation_opens_with_the_key_it_was_made_for(sealed: Path) -> None:
     keys = Context.open().keys()
     old, new = keys.user_key(), UserKey.generate()
-    keys.rotate(old, new, Reason())
+    keys.rotate(old, new, RotationReason())
     assert keys.public == new.public
     assert run("alf", "show", sealed)["encryption"]["key_id"] == old.key_id
 
@@ -247,7 +249,7 @@ def test_a_program_without_the_library_says_how_to_get_it(
 
 def _named_files(sealed: Path) -> set[Path]:
     """The files of the home once an archive was opened in it, which keeps second copies of keys' documents."""
-    with opened(Context.open(), sealed):
+    with open_archive(Context.open(), sealed):
         pass
     return _named_files_now()
 
@@ -258,7 +260,7 @@ def _named_files_now() -> set[Path]:
 
 def test_what_is_decrypted_has_no_name(sealed: Path) -> None:
     before = _named_files(sealed)
-    with opened(Context.open(), sealed) as archive:
+    with open_archive(Context.open(), sealed) as archive:
         assert archive.stream.read(2) == b"PK"
         assert _named_files_now() == before
     assert scratch() == []
@@ -268,8 +270,8 @@ _READER = """
 import sys, time
 from pathlib import Path
 from lifeboat_core.home.context import Context
-from lifeboat_core.exchange import opened
-with opened(Context.open(), Path(sys.argv[1])) as archive:
+from lifeboat_core.exchange import open_archive
+with open_archive(Context.open(), Path(sys.argv[1])) as archive:
     print(archive.stream.read(2), flush=True)
     time.sleep(600)
 """

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_alf import layout
-from lifeboat_core.exchange import export, import_
-from lifeboat_core.exchange.checking import check
-from lifeboat_core.home import key_rotation
-from lifeboat_keys.user_key import UserKey
+from lifeboat_alf.archive import archive_layout
+from lifeboat_core.exchange import export_agent, import_archive
+from lifeboat_core.exchange.file_check import check_file
+from lifeboat_core.home import user_key_rotation
+from lifeboat_keys.pairs.user_key import UserKey
 from support.alf import archive_files
 from support.alf.archive_files import ArchiveFile
 from support.cli.cli_client import run
@@ -59,19 +59,19 @@ class History:
     def rotate(self, *, compromised: bool) -> None:
         context = self.machine.context
         old = context.keys().user_key()
-        key_rotation.rotate(context, old, UserKey.generate(), compromised=compromised, lost=None)
+        user_key_rotation.rotate_user_key(context, old, UserKey.generate(), compromised=compromised, lost=None)
 
     def export(self) -> None:
         folder, context = self.machine.folder, self.machine.context
         if self.base is None:
             self.base = folder / "base.alf"
-            self.number = export(context, "openclaw", self.machine.workspace, self.base).sequence
+            self.number = export_agent(context, "openclaw", self.machine.workspace, self.base).sequence
             return
         with context.vault(self.machine.agent.id) as vault:
             head = vault.head()
         if head is not None and head.number > self.number:
             delta = folder / f"{len(self.deltas)}.alf-delta"
-            self.number = export(context, "openclaw", self.machine.workspace, delta, since=self.number).sequence
+            self.number = export_agent(context, "openclaw", self.machine.workspace, delta, since=self.number).sequence
             self.deltas.append(delta)
 
     def arrived(self, folder: Path) -> Path:
@@ -80,7 +80,7 @@ class History:
         other.learn_words_of(self.machine)
         assert self.base is not None
         to = folder / "arrived"
-        import_(other.context, self.base, to, deltas=self.deltas, with_credentials=True, yes=True)
+        import_archive(other.context, self.base, to, deltas=self.deltas, with_credentials=True, yes=True)
         return to
 
 
@@ -114,22 +114,24 @@ def history(tmp_path: Path) -> History:
 def without_keys(history: History) -> Path:
     """The delta as an earlier version wrote it."""
     (delta,) = history.deltas
-    return archive_files.edit(delta, delta.with_name("old.alf-delta"), {layout.KEYS: None})
+    return archive_files.edit(delta, delta.with_name("old.alf-delta"), {archive_layout.KEYS: None})
 
 
 def test_a_delta_that_brings_a_credential_without_its_key_is_warned_of(history: History) -> None:
     (delta,) = history.deltas
-    assert check(history.machine.context, delta, None, strict=True).ok
-    found = check(history.machine.context, without_keys(history), None, strict=True)
+    assert check_file(history.machine.context, delta, None, strict=True).ok
+    found = check_file(history.machine.context, without_keys(history), None, strict=True)
     assert ([each.code for each in found.warnings], found.ok) == (["no_key"], False)
 
 
 def test_a_snapshot_that_holds_a_credential_without_its_key_is_warned_of(history: History, tmp_path: Path) -> None:
     full = tmp_path / "full.alf"
-    export(history.machine.context, "openclaw", history.machine.workspace, full)
-    assert check(history.machine.context, full, None, strict=True).ok
-    edited = archive_files.edit(full, tmp_path / "edited.alf", {layout.KEYS: None})
-    assert [each.code for each in check(history.machine.context, edited, None, strict=False).warnings] == ["no_key"]
+    export_agent(history.machine.context, "openclaw", history.machine.workspace, full)
+    assert check_file(history.machine.context, full, None, strict=True).ok
+    edited = archive_files.edit(full, tmp_path / "edited.alf", {archive_layout.KEYS: None})
+    assert [each.code for each in check_file(history.machine.context, edited, None, strict=False).warnings] == [
+        "no_key"
+    ]
 
 
 def test_applying_a_delta_without_the_key_of_its_credential_says_which_stays_shut(
@@ -142,16 +144,18 @@ def test_applying_a_delta_without_the_key_of_its_credential_says_which_stays_shu
     (label,) = made["unopened"]
     assert "TIDE" in label or "tide" in label
     assert run("alf", "apply", history.base, *history.deltas, "-o", tmp_path / "b.alf")["unopened"] == []
-    assert json.loads(ArchiveFile(tmp_path / "b.alf").bodies[layout.KEYS])["agent_id"] == history.machine.agent.id
+    assert (
+        json.loads(ArchiveFile(tmp_path / "b.alf").bodies[archive_layout.KEYS])["agent_id"] == history.machine.agent.id
+    )
     entries = run("alf", "diff", tmp_path / "a.alf", tmp_path / "b.alf")["entries"]
-    assert entries == [{"path": layout.KEYS, "operation": "put"}]
+    assert entries == [{"path": archive_layout.KEYS, "operation": "put"}]
 
 
 def test_an_import_that_leaves_credentials_out_ends_with_1(
     history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     full, other = tmp_path / "full.alf", Machine(tmp_path / "new")
-    export(history.machine.context, "openclaw", history.machine.workspace, full)
+    export_agent(history.machine.context, "openclaw", history.machine.workspace, full)
     other.learn_words_of(history.machine)
     for name in ("LIFEBOAT_HOME", "HOME"):
         monkeypatch.setenv(name, other.context.environment[name])

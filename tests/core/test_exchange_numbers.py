@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf import layout
+from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_core.agents import agents
-from lifeboat_core.exchange import export, import_
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.exchange import export_agent, import_archive
 from support.alf import archive_files
 from support.alf.archive_files import ArchiveFile
 from support.cli.cli_client import run
@@ -43,7 +43,7 @@ def remember(ada: Machine, text: str) -> None:
 
 def exported(ada: Machine, name: str, **options: Any) -> Path:
     path = ada.folder / name
-    export(ada.context, "openclaw", ada.workspace, path, **options)
+    export_agent(ada.context, "openclaw", ada.workspace, path, **options)
     return path
 
 
@@ -51,7 +51,7 @@ def exported(ada: Machine, name: str, **options: Any) -> Path:
 @pytest.mark.parametrize("how", HOWS)
 def test_an_exported_state_is_one_of_the_agents_history(ada: Machine, how: str, is_paused: bool) -> None:
     if is_paused:
-        agents.pause(ada.context, ada.known_agent)
+        manage_agents.pause_agent(ada.context, ada.known_agent)
     remember(ada, "Likes tea.")
     path = exported(ada, "base.alf", **HOWS[how])
     with SnapshotReader(path) as base, ada.context.vault(ada.agent.id) as vault:
@@ -110,7 +110,7 @@ def test_an_import_of_such_files_writes_nothing(ada: Machine, twin: tuple[Path, 
     other = Machine(ada.folder / "other")
     other.learn_words_of(ada)
     with pytest.raises(Exception, match="another state of that number"):
-        import_(other.context, base, ada.folder / "arrived", deltas=[delta], yes=True)
+        import_archive(other.context, base, ada.folder / "arrived", deltas=[delta], yes=True)
     assert not (ada.folder / "arrived").exists()
 
 
@@ -119,7 +119,7 @@ def test_a_base_that_was_changed_since_it_was_signed_is_refused(ada: Machine) ->
     remember(ada, "Likes the sea.")
     ada.capture()
     delta = exported(ada, "since.alf-delta", since=0)
-    name = f"{layout.RAW}openclaw/SOUL.md"
+    name = f"{archive_layout.RAW}openclaw/SOUL.md"
     edited = archive_files.edit(base, ada.folder / "edited.alf", {name: b"# Soul\n\nBe cruel.\n"})
     error = run("alf", "apply", edited, delta, "-o", ada.folder / "made.alf", expect=3)["error"]
     assert error["code"] == "signature"

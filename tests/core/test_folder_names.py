@@ -9,26 +9,32 @@ from pathlib import Path
 import pytest
 
 from lifeboat_core.agents import agent as agent_files
-from lifeboat_core.agents import agents
+from lifeboat_core.agents import manage_agents
 from lifeboat_core.home import folder_names
 from lifeboat_core.home.context import Context
-from lifeboat_core.migrations import copies
-from lifeboat_core.purge import folders, histories, restore_receipts
-from lifeboat_core.remotes import aside, registry
+from lifeboat_core.migrations import home_backups
+from lifeboat_core.purge import histories, purge_folders, restore_receipts
+from lifeboat_core.remotes import displaced_histories, remote_registry
 from support.core.protected import Protected
 from support.failing_files import FailingFiles
 
 READERS: dict[str, tuple[str, Callable[[Context, str], object]]] = {
     "agents": ("agents", lambda context, _: agent_files.all_ids(context)),
-    "remotes": ("remotes", lambda context, _: registry.all_names(context)),
-    "agents that were purged": ("vault/erased", lambda context, _: folders.erased_ids(context)),
-    "receipts of restores": ("restore/receipts", lambda context, _: restore_receipts.files(context)),
-    "histories of an agent": ("vault", histories.others),
-    "copies of histories": ("backups", histories.copies),
-    "copies of documents": ("backups", histories.copied_documents),
-    "histories that were set aside": ("vault", aside.histories),
-    "vaults of removed agents": ("vault", lambda context, _: agents.was_here(context, Path("/nowhere"))),
-    "what a migration copies": ("keys", lambda context, _: copies.keep(context, 1, [copies.Area.KEYS])),
+    "remotes": ("remotes", lambda context, _: remote_registry.list_remote_names(context)),
+    "agents that were purged": ("vault/erased", lambda context, _: purge_folders.list_purged_agent_ids(context)),
+    "receipts of restores": ("restore/receipts", lambda context, _: restore_receipts.list_restore_receipts(context)),
+    "histories of an agent": ("vault", histories.find_other_histories),
+    "copies of histories": ("backups", histories.find_history_copies),
+    "copies of documents": ("backups", histories.find_copied_documents),
+    "histories that were set aside": ("vault", displaced_histories.list_displaced),
+    "vaults of removed agents": (
+        "vault",
+        lambda context, _: manage_agents.is_known_workspace(context, Path("/nowhere")),
+    ),
+    "what a migration copies": (
+        "keys",
+        lambda context, _: home_backups.back_up_home(context, 1, [home_backups.BackupArea.KEYS]),
+    ),
 }
 
 

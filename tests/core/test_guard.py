@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.mass_removal import Limits
-from lifeboat_core.agents import agents
-from lifeboat_core.capture import guard
+from lifeboat_alf.memory.mass_removal import MassRemovalLimits
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.capture import mass_loss_guard
 from support.core.protected import Protected
 
 NOW = datetime(2026, 11, 12, tzinfo=UTC)
-LIMITS = Limits(0.5, 4)
+LIMITS = MassRemovalLimits(0.5, 4)
 
 
 def note(number: int) -> str:
@@ -76,12 +76,12 @@ def test_tidying_up_is_not_held(ada: Protected) -> None:
 def test_accepting_takes_the_pin_and_the_flag_away(ada: Protected) -> None:
     (ada.workspace / "MEMORY.md").unlink()
     ada.capture()
-    assert agents.accept(ada.context, ada.agent) is True
+    assert manage_agents.accept_removals(ada.context, ada.agent) is True
     ada.write("SOUL.md", "# Soul\n\nBe brave.\n")
     assert ada.capture().held is None
     with ada.context.vault(ada.agent.id) as vault:
         assert vault.sequence(0).pins == []
-    assert agents.accept(ada.context, ada.agent) is False
+    assert manage_agents.accept_removals(ada.context, ada.agent) is False
 
 
 def test_what_is_held_stays_held_over_later_captures(ada: Protected) -> None:
@@ -104,8 +104,10 @@ def test_a_restore_is_no_accident(ada: Protected) -> None:
 
 
 def test_additions_make_up_for_nothing_that_was_there(ada: Protected) -> None:
-    change = guard.Change(10, 1, 9, Counter({"raw/openclaw/MEMORY.md": 9}), {"raw/openclaw/MEMORY.md": 10}, {})
-    assert guard.judge(change, [], -1, NOW, LIMITS) is not None
+    change = mass_loss_guard.MemoryTurnover(
+        10, 1, 9, Counter({"raw/openclaw/MEMORY.md": 9}), {"raw/openclaw/MEMORY.md": 10}, {}
+    )
+    assert mass_loss_guard.judge_memories(change, [], -1, NOW, LIMITS) is not None
 
 
 def test_what_is_held_is_over_once_the_memories_are_back(ada: Protected) -> None:
@@ -142,8 +144,8 @@ def test_what_is_held_stays_held_while_only_some_of_it_is_back(ada: Protected) -
 
 
 def test_a_memory_that_is_rewritten_as_a_whole_is_not_held() -> None:
-    change = guard.Change(20, 12, 11, Counter({"a": 11}), {"a": 12}, {"a": 13})
-    assert guard.judge(change, [], -1, NOW, LIMITS) is None
+    change = mass_loss_guard.MemoryTurnover(20, 12, 11, Counter({"a": 11}), {"a": 12}, {"a": 13})
+    assert mass_loss_guard.judge_memories(change, [], -1, NOW, LIMITS) is None
 
 
 @pytest.mark.parametrize(
@@ -153,8 +155,8 @@ def test_a_memory_that_is_rewritten_as_a_whole_is_not_held() -> None:
 def test_of_few_memories_the_loss_of_all_looks_like_an_accident(
     before: int, created: int, deleted: int, is_held: bool
 ) -> None:
-    change = guard.Change(before, created, deleted, Counter({"a": deleted}), {"a": before}, {})
-    assert (guard.judge(change, [], -1, NOW, LIMITS) is not None) is is_held
+    change = mass_loss_guard.MemoryTurnover(before, created, deleted, Counter({"a": deleted}), {"a": before}, {})
+    assert (mass_loss_guard.judge_memories(change, [], -1, NOW, LIMITS) is not None) is is_held
 
 
 @pytest.mark.parametrize(
@@ -174,8 +176,8 @@ def test_of_few_memories_the_loss_of_all_looks_like_an_accident(
 def test_most_of_the_files_look_like_an_accident_unless_others_came(
     before: int, created: int, deleted: int, is_held: bool
 ) -> None:
-    change = guard.FileChange(before, created, deleted)
-    assert (guard.judge_files(change, [], -1, NOW, LIMITS) is not None) is is_held
+    change = mass_loss_guard.FileTurnover(before, created, deleted)
+    assert (mass_loss_guard.judge_files(change, [], -1, NOW, LIMITS) is not None) is is_held
 
 
 # Small agents and files that are no memories ------------------------------------------------------------------------
@@ -225,7 +227,7 @@ def test_an_agent_with_only_artifacts_that_loses_them_is_held_until_it_is_accept
     with ada.context.vault(ada.agent.id) as vault:
         assert [pin.reason for pin in vault.sequence(report.held["previous"]).pins] == ["held"]
     assert ada.capture().held == report.held
-    assert agents.accept(ada.context, ada.agent) is True
+    assert manage_agents.accept_removals(ada.context, ada.agent) is True
     ada.write("plans/new.csv", "1\n")
     assert ada.capture().held is None
 
@@ -322,11 +324,11 @@ def test_held_files_are_held_no_more_once_they_are_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("deleted", "is_held"), [(3, False), (4, True)])
 def test_a_loss_counts_from_the_limits_own_number_of_memories_on(deleted: int, is_held: bool) -> None:
-    change = guard.Change(4, 0, deleted, Counter({"a": deleted}), {"a": 100}, {"a": 96})
-    assert (guard.judge(change, [], -1, NOW, LIMITS) is not None) is is_held
+    change = mass_loss_guard.MemoryTurnover(4, 0, deleted, Counter({"a": deleted}), {"a": 100}, {"a": 96})
+    assert (mass_loss_guard.judge_memories(change, [], -1, NOW, LIMITS) is not None) is is_held
 
 
 @pytest.mark.parametrize(("before", "is_held"), [(9, False), (8, True)])
 def test_a_loss_counts_from_the_limits_own_share_on(before: int, is_held: bool) -> None:
-    change = guard.Change(before, 0, 4, Counter({"a": 4}), {"a": 100}, {"a": 96})
-    assert (guard.judge(change, [], -1, NOW, LIMITS) is not None) is is_held
+    change = mass_loss_guard.MemoryTurnover(before, 0, 4, Counter({"a": 4}), {"a": 100}, {"a": 96})
+    assert (mass_loss_guard.judge_memories(change, [], -1, NOW, LIMITS) is not None) is is_held

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.health import status
+from lifeboat_core.health import status_gathering
 from lifeboat_core.history import differences
-from lifeboat_core.restore import RestoreOptions, RestoreReport, restore
-from lifeboat_core.verify import verification
+from lifeboat_core.restore import RestoreOptions, RestoreReport, restore_agent
+from lifeboat_core.verify import samples_and_drills
 from support.cli import cli_client
 from support.core.machines import Machine
 from support.prepared_folders import PreparedFolders
@@ -66,11 +66,11 @@ def _flipped(data: bytes) -> bytes:
 
 
 def restored(ada: Machine, **options: object) -> RestoreReport:
-    return restore(ada.context, ada.known_agent, RestoreOptions(yes=True, reindex=False, **options))  # type: ignore[arg-type]
+    return restore_agent(ada.context, ada.known_agent, RestoreOptions(yes=True, reindex=False, **options))  # type: ignore[arg-type]
 
 
 def is_whole(ada: Machine) -> bool:
-    return not verification.drill(ada.context, ada.known_agent, whole=True).mismatches
+    return not samples_and_drills.drill_vault(ada.context, ada.known_agent, whole=True).mismatches
 
 
 PATHS = ("artifacts/pic.png", "artifacts/small.bin", "raw/openclaw/SOUL.md", "identity.json", "manifest.json")
@@ -88,7 +88,7 @@ def test_everything_else_is_restored_and_what_is_damaged_is_named(ada: Machine, 
         copy = tmp_path / "copy" / file.name
         assert copy.exists() == (file.name != name)
         assert not copy.exists() or copy.read_bytes() == file.read_bytes()
-    found = status.gather(ada.context, ada.known_agent).damaged
+    found = status_gathering.gather_facts(ada.context, ada.known_agent).damaged
     assert found is not None and name in found["first"]
 
 
@@ -99,9 +99,9 @@ def test_every_file_is_restored_as_captured_when_a_record_is_damaged(ada: Machin
     assert sum(report.outcomes.values()) == report.objects
     for file in ada.workspace.iterdir():
         assert (tmp_path / "copy" / file.name).read_bytes() == file.read_bytes()
-    found = verification.drill(ada.context, ada.known_agent).mismatches
+    found = samples_and_drills.drill_vault(ada.context, ada.known_agent).mismatches
     assert f"the record {record_id} was changed" in found
-    assert status.gather(ada.context, ada.known_agent).damaged is not None
+    assert status_gathering.gather_facts(ada.context, ada.known_agent).damaged is not None
 
 
 def test_a_manifest_that_cannot_be_parsed_costs_no_file(ada: Machine, tmp_path: Path) -> None:
@@ -126,10 +126,10 @@ def test_a_comparison_names_what_is_damaged_and_tells_the_rest(ada: Machine) -> 
     ada.capture()
     for body in (ada.context.home.vault_folder(ada.agent.id) / "objects").iterdir():
         body.unlink()
-    document = differences.between(ada.context, ada.known_agent, "0", "1")
+    document = differences.compare_sequences(ada.context, ada.known_agent, "0", "1")
     assert [each["path"] for each in document["files"] if each.get("damaged")] == ["artifacts/pic.png"]
     assert any("Be brief" in each.get("diff", "") for each in document["files"])
-    assert any("damaged" in line for line in differences.lines(document))
+    assert any("damaged" in line for line in differences.format_differences(document))
 
 
 def test_a_damaged_file_that_is_missing_in_place_stays_in_the_newest_state(ada: Machine) -> None:
@@ -154,17 +154,17 @@ def test_a_damaged_file_that_is_there_stays_there(ada: Machine) -> None:
 @pytest.mark.parametrize("path", PATHS[:3])
 def test_verify_heals_from_the_workspace(ada: Machine, path: str) -> None:
     flip(ada, path)
-    found = verification.drill(ada.context, ada.known_agent)
+    found = samples_and_drills.drill_vault(ada.context, ada.known_agent)
     assert found.mismatches == []
     assert len(found.healed) == 1 and "from the workspace" in found.healed[0]
-    assert verification.drill(ada.context, ada.known_agent, whole=True).healed == []
+    assert samples_and_drills.drill_vault(ada.context, ada.known_agent, whole=True).healed == []
     with ada.context.vault(ada.agent.id) as vault:
         assert vault.check_audit() == []
 
 
 def test_the_daily_sample_heals_from_the_workspace(ada: Machine) -> None:
     flip(ada, "artifacts/pic.png")
-    found = verification.sample(ada.context, ada.known_agent)
+    found = samples_and_drills.sample_vault(ada.context, ada.known_agent)
     assert (len(found.healed), found.mismatches) == (1, [])
     assert is_whole(ada)
 
@@ -174,7 +174,7 @@ def test_size_and_hash_beside_the_bytes_are_healed_with_them(ada: Machine, colum
     with closing(sqlite3.connect(ada.context.home.vault_folder(ada.agent.id) / "vault.db")) as database, database:
         place = "(select object from entry where path = 'raw/openclaw/SOUL.md')"
         assert database.execute(f"update object set {column} where id = {place}").rowcount
-    found = verification.drill(ada.context, ada.known_agent)
+    found = samples_and_drills.drill_vault(ada.context, ada.known_agent)
     assert (found.mismatches, len(found.healed)) == ([], 1)
     assert is_whole(ada)
 
@@ -184,7 +184,7 @@ def test_the_daily_sample_mends_what_the_next_capture_builds_on(ada: Machine, ch
     before = ada.records()
     with closing(sqlite3.connect(ada.context.home.vault_folder(ada.agent.id) / "vault.db")) as database, database:
         assert database.execute(change).rowcount
-    found = verification.sample(ada.context, ada.known_agent)
+    found = samples_and_drills.sample_vault(ada.context, ada.known_agent)
     assert (len(found.healed), found.mismatches) == (1, [])
     ada.write("SOUL.md", "# Soul\n\nBe brief.\n")
     ada.capture()
@@ -197,7 +197,7 @@ def test_the_daily_sample_heals_from_a_remote(ada: Machine, tmp_path: Path) -> N
     ada.add_remote("stick", (tmp_path / "stick").as_uri())
     ada.push("stick")
     flip_record(ada)
-    found = verification.sample(ada.context, ada.known_agent)
+    found = samples_and_drills.sample_vault(ada.context, ada.known_agent)
     assert (len(found.healed), found.mismatches) == (1, [])
     assert is_whole(ada)
 
@@ -210,7 +210,7 @@ def test_verify_heals_from_a_remote(ada: Machine, tmp_path: Path, path: str, sea
     ada.push("stick")
     flip(ada, path)
     shutil.rmtree(ada.workspace)
-    found = verification.drill(ada.context, ada.known_agent)
+    found = samples_and_drills.drill_vault(ada.context, ada.known_agent)
     assert found.mismatches == []
     assert any("from stick" in each for each in found.healed)
 
@@ -220,7 +220,7 @@ def test_verify_heals_a_record_from_a_remote(ada: Machine, tmp_path: Path) -> No
     ada.add_remote("stick", (tmp_path / "stick").as_uri())
     ada.push("stick")
     flip_record(ada)
-    found = verification.drill(ada.context, ada.known_agent)
+    found = samples_and_drills.drill_vault(ada.context, ada.known_agent)
     assert found.mismatches == []
     assert any(each.startswith("record ") for each in found.healed)
 
@@ -232,7 +232,7 @@ def test_a_remote_that_cannot_be_asked_is_named(ada: Machine, tmp_path: Path) ->
     shutil.rmtree(tmp_path / "stick")
     (ada.workspace / "pic.png").unlink()
     flip(ada, "artifacts/pic.png")
-    found = verification.drill(ada.context, ada.known_agent)
+    found = samples_and_drills.drill_vault(ada.context, ada.known_agent)
     assert any(each.startswith("stick could not be asked") for each in found.mismatches)
     assert any(each.startswith("pic.png: ") for each in found.mismatches)
 
@@ -248,7 +248,7 @@ def test_an_older_version_that_is_a_patch_on_damaged_bytes_is_healed_with_them(a
         (base,) = database.execute("select base from object where base is not null").fetchone()
         (body,) = database.execute("select body from object where id = ?", (base,)).fetchone()
         database.execute("update object set body = ? where id = ?", (_flipped(body), base))
-    found = verification.drill(ada.context, ada.known_agent, whole=True)
+    found = samples_and_drills.drill_vault(ada.context, ada.known_agent, whole=True)
     assert found.mismatches == []
     assert [each.partition(":")[0] for each in found.healed] == ["notes.txt"]
 
@@ -271,7 +271,7 @@ def test_what_is_captured_after_the_damage_stays_whole_when_it_is_healed(ada: Ma
     ada.write("notes.txt", text.replace("Line 7 ", "Line 8 ") + "One more line.\n")
     ada.capture()
     (ada.workspace / "notes.txt").unlink()
-    found = verification.drill(ada.context, ada.known_agent, whole=True)
+    found = samples_and_drills.drill_vault(ada.context, ada.known_agent, whole=True)
     assert found.mismatches == []
     assert found.healed == ["notes.txt: its damaged bytes were read again from stick"]
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_alf import times
-from lifeboat_core.health import due
-from lifeboat_core.health.due import SAMPLE, WHOLE
+from lifeboat_alf.common import times
+from lifeboat_core.health import due_checks
+from lifeboat_core.health.due_checks import SAMPLE, WHOLE
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DAY = 86400.0
@@ -23,7 +23,7 @@ def ago(days: float) -> str:
 def found(verified: float | None, whole: float | None, added: float | None = 100) -> str | None:
     """What is due when a copy was verified, whole, so many days ago."""
     last, last_whole, since = (None if each is None else ago(each) for each in (verified, whole, added))
-    return due.due(last, last_whole, DAY, 30 * DAY, NOW, added_at=since)
+    return due_checks.choose_due_verification(last, last_whole, DAY, 30 * DAY, NOW, added_at=since)
 
 
 @pytest.mark.parametrize(
@@ -54,14 +54,14 @@ def test_what_is_due_stays_due(verified: float, whole: float, more: float) -> No
 
 
 def test_a_whole_verification_waits_two_weeks_at_most() -> None:
-    assert due.may_defer(ago(30), None, 30 * DAY, NOW)
-    assert due.may_defer(ago(43.9), None, 30 * DAY, NOW)
-    assert not due.may_defer(ago(44), None, 30 * DAY, NOW)
-    assert not due.may_defer(None, ago(50), 30 * DAY, NOW)
+    assert due_checks.can_defer_whole(ago(30), None, 30 * DAY, NOW)
+    assert due_checks.can_defer_whole(ago(43.9), None, 30 * DAY, NOW)
+    assert not due_checks.can_defer_whole(ago(44), None, 30 * DAY, NOW)
+    assert not due_checks.can_defer_whole(None, ago(50), 30 * DAY, NOW)
 
 
 def test_the_ping_is_called_as_often_as_the_setting_says() -> None:
-    assert due.ping_is_due(None, 3600, NOW)
-    assert not due.ping_is_due(ago(0.01), 3600, NOW)
-    assert due.ping_is_due(ago(0.05), 3600, NOW)
-    assert due.ping_is_due(ago(-300), 3600, NOW), "a clock that was wrong"
+    assert due_checks.is_ping_due(None, 3600, NOW)
+    assert not due_checks.is_ping_due(ago(0.01), 3600, NOW)
+    assert due_checks.is_ping_due(ago(0.05), 3600, NOW)
+    assert due_checks.is_ping_due(ago(-300), 3600, NOW), "a clock that was wrong"

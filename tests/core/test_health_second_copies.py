@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_alf import times
+from lifeboat_alf.common import times
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.health import due, second_copies, standing
-from lifeboat_core.health.second_copies import RemoteFacts
-from lifeboat_core.health.standing import WORST_FIRST, AgentStatus, Awake, Facts, KeyFacts
-from lifeboat_daemon.notices import notices
+from lifeboat_core.health import agent_status, due_checks, remote_health
+from lifeboat_core.health.agent_status import WORST_FIRST, AgentStatus, AwakeTime, KeyFacts, StatusFacts
+from lifeboat_core.health.remote_health import RemoteFacts
+from lifeboat_daemon.notices import notice_rules
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DAY = 86400.0
@@ -45,22 +45,22 @@ def judged(*remotes: RemoteFacts, agent: Agent = ADA, **fields: Any) -> AgentSta
         "last_verified_at": ago(minutes=5),
         "verified_in": "local",
     }
-    facts = Facts(**{**known, **fields}, remotes=remotes)
-    return standing.judge(facts, agent, KeyFacts(), NOW, Awake())
+    facts = StatusFacts(**{**known, **fields}, remotes=remotes)
+    return agent_status.judge_agent(facts, agent, KeyFacts(), NOW, AwakeTime())
 
 
 def verdict(*agents: AgentStatus) -> str:
-    return standing.summary(list(agents), KeyFacts(), [], clock_trusted=True, now=NOW).verdict
+    return agent_status.summarize_agents(list(agents), KeyFacts(), [], clock_trusted=True, now=NOW).verdict
 
 
 def test_of_a_second_copy_without_room_no_sync_is_promised() -> None:
-    full = of(SERVER, state="waiting", code=second_copies.FULL, tries=2, message="2.0 MB of 2.1 MB are taken")
+    full = of(SERVER, state="waiting", code=remote_health.FULL, tries=2, message="2.0 MB of 2.1 MB are taken")
     assert judged(full).fix == "make room at home-server, or ask whoever runs it for more"
     assert judged(full, pending=1).fix == "lifeboat sync ada"
 
 
 def test_of_a_purge_that_waits_for_its_owner_no_sync_is_promised() -> None:
-    waits = of(SERVER, state="waiting", code=second_copies.PURGE, purges=1, purges_wait_until=ago(hours=-20))
+    waits = of(SERVER, state="waiting", code=remote_health.PURGE, purges=1, purges_wait_until=ago(hours=-20))
     assert judged(waits).fix == "lifeboat receipts list"
     assert judged(of(waits, **BEHIND)).fix == judged(waits, of(STICK, **BEHIND)).fix == "lifeboat sync ada"
 
@@ -178,7 +178,7 @@ def test_a_remote_that_refuses_is_an_error_with_its_name() -> None:
     found = judged(DENIED)
     assert (found.state, found.reasons[0]) == ("error", "home-server: the token does not count")
     assert found.fix == "lifeboat doctor --remote home-server"
-    assert judged(of(DENIED, code=second_copies.FORGOT)).fix == "lifeboat remote remove home-server"
+    assert judged(of(DENIED, code=remote_health.FORGOT)).fix == "lifeboat remote remove home-server"
 
 
 def test_what_an_optional_remote_refuses_is_said_and_is_no_state() -> None:
@@ -203,14 +203,14 @@ def test_who_writes_elsewhere_is_named_once_for_all_remotes() -> None:
 
 @pytest.mark.parametrize("remote", [DENIED, FOREIGN, of(SERVER, verified_at=ago(days=3), message="at /srv/x")])
 def test_people_are_told_without_what_the_remote_said(remote: RemoteFacts) -> None:
-    told = notices.of_agent(judged(remote), notices.Told(), NOW).told
-    (news,) = notices.of_agent(judged(remote), told, NOW + timedelta(minutes=2)).notices
+    told = notice_rules.decide_agent_notices(judged(remote), notice_rules.NoticeState(), NOW).told
+    (news,) = notice_rules.decide_agent_notices(judged(remote), told, NOW + timedelta(minutes=2)).notices
     assert news.text and news.fix and remote.message not in f"{news.title} {news.text} {news.fix}"
 
 
 def test_a_refusal_names_the_second_copy() -> None:
-    told = notices.of_agent(judged(DENIED), notices.Told(), NOW).told
-    (news,) = notices.of_agent(judged(DENIED), told, NOW + timedelta(minutes=2)).notices
+    told = notice_rules.decide_agent_notices(judged(DENIED), notice_rules.NoticeState(), NOW).told
+    (news,) = notice_rules.decide_agent_notices(judged(DENIED), told, NOW + timedelta(minutes=2)).notices
     assert "home-server does not let this machine in" in news.text
 
 
@@ -251,12 +251,12 @@ def test_second_copies_travel_as_json(found: list[RemoteFacts]) -> None:
     ],
 )
 def test_only_a_copy_that_counts_fails_a_sync(optional: bool, state: str, failed: bool) -> None:
-    assert second_copies.has_failed(second_copies.told("x", 1, state, optional=optional)) is failed
+    assert remote_health.has_failed(remote_health.make_sync_entry("x", 1, state, optional=optional)) is failed
 
 
 @given(ids=st.lists(st.text(), min_size=2, max_size=2))
 def test_every_copy_has_its_own_moment_within_the_last_fifth_of_the_interval(ids: list[str]) -> None:
-    share = due.share(*ids)
-    assert 0 <= share <= 1 and share == due.share(*ids)
-    assert not due.remote_is_due(ago(hours=19), DAY, NOW, share=share)
-    assert due.remote_is_due(ago(hours=23), DAY, NOW, share=share)
+    share = due_checks.compute_share(*ids)
+    assert 0 <= share <= 1 and share == due_checks.compute_share(*ids)
+    assert not due_checks.is_remote_due(ago(hours=19), DAY, NOW, share=share)
+    assert due_checks.is_remote_due(ago(hours=23), DAY, NOW, share=share)

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_alf import times
+from lifeboat_alf.common import times
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.health import standing
-from lifeboat_core.health.second_copies import RemoteFacts
-from lifeboat_core.health.standing import WORST_FIRST, AgentStatus, Awake, Facts, KeyFacts, Status
+from lifeboat_core.health import agent_status
+from lifeboat_core.health.agent_status import WORST_FIRST, AgentStatus, AwakeTime, KeyFacts, Status, StatusFacts
+from lifeboat_core.health.remote_health import RemoteFacts
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HOUR = 3600.0
@@ -28,16 +28,16 @@ def ago(**parts: float) -> str:
     return times.to_text(NOW - timedelta(**parts))
 
 
-WELL = Facts(sequence=3, last_captured_at=ago(hours=2), last_verified_at=ago(hours=1), verified_in="local")
+WELL = StatusFacts(sequence=3, last_captured_at=ago(hours=2), last_verified_at=ago(hours=1), verified_in="local")
 
 MOVED = RemoteFacts("stick", "id", optional=True, state="fenced", fenced={"reason": "moved", "machine": "laptop-2"})
 
 
-def judged(facts: Facts = WELL, *, agent: Agent = ADA, key: KeyFacts | None = None, **awake: Any) -> AgentStatus:
-    return standing.judge(facts, agent, key or KeyFacts(), NOW, Awake(**awake))
+def judged(facts: StatusFacts = WELL, *, agent: Agent = ADA, key: KeyFacts | None = None, **awake: Any) -> AgentStatus:
+    return agent_status.judge_agent(facts, agent, key or KeyFacts(), NOW, AwakeTime(**awake))
 
 
-def changed(**fields: Any) -> Facts:
+def changed(**fields: Any) -> StatusFacts:
     return msgspec.structs.replace(WELL, **fields)
 
 
@@ -47,8 +47,9 @@ def paused(**fields: Any) -> Agent:
 
 def test_the_daemon_can_judge_without_anything_heavy() -> None:
     program = (
-        "import sys, lifeboat_core.health.standing, lifeboat_daemon.notices.notices, lifeboat_core.health.due\n"
-        "import lifeboat_core.health.wakefulness, lifeboat_daemon.notices.metrics\n"
+        "import sys, lifeboat_core.health.agent_status, lifeboat_daemon.notices.notice_rules\n"
+        "import lifeboat_core.health.due_checks, lifeboat_core.health.awake_time\n"
+        "import lifeboat_daemon.notices.metrics_file\n"
         "print(*sorted(name for name in sys.modules if name.split('.')[0] in {'lifeboat_vault', 'lifeboat_keys',"
         " 'lifeboat_endpoint', 'lifeboat_formats', 'lifeboat_adapters',"
         " 'nacl', 'sqlite_utils', 'httpx', 'click', 'rich', 'tomlkit', 'psutil'}))"
@@ -116,7 +117,7 @@ def test_what_was_only_imported_is_never_overdue() -> None:
 def test_people_read_that_an_agent_moved() -> None:
     found = judged(changed(remotes=(MOVED,)))
     assert found.reasons[0].startswith("moved to laptop-2")
-    assert standing.verdict(found.state, [found], NOW).endswith("moved")
+    assert agent_status.make_verdict(found.state, [found], NOW).endswith("moved")
 
 
 # Overdue --------------------------------------------------------------------------------------------------------
@@ -178,7 +179,7 @@ TROUBLES: dict[str, dict[str, Any]] = {
 sets = st.sets(st.sampled_from(sorted(TROUBLES)))
 
 
-def facts_with(troubles: set[str]) -> Facts:
+def facts_with(troubles: set[str]) -> StatusFacts:
     fields: dict[str, Any] = {}
     for name in troubles:
         fields |= TROUBLES[name]
@@ -197,36 +198,38 @@ def test_one_more_trouble_never_makes_it_better(some: set[str], more: set[str], 
 @given(some=sets)
 def test_the_word_is_the_worst_of_those_that_each_trouble_gives(some: set[str]) -> None:
     alone = [judged(facts_with({name})).state for name in some]
-    assert judged(facts_with(some)).state == standing.worst(alone)
+    assert judged(facts_with(some)).state == agent_status.find_worst_state(alone)
 
 
 @given(states=st.lists(st.sampled_from(WORST_FIRST), min_size=1))
 def test_the_state_of_all_is_the_worst_of_any(states: list[str]) -> None:
     agents = [AgentStatus(str(number), "x", "openclaw", "/x", state=word) for number, word in enumerate(states)]
-    found = standing.summary(agents, KeyFacts(), [], clock_trusted=True, now=NOW)
+    found = agent_status.summarize_agents(agents, KeyFacts(), [], clock_trusted=True, now=NOW)
     assert all(WORST_FIRST.index(found.state) <= WORST_FIRST.index(word) for word in states) and found.state in states
-    assert standing.summary(agents, KeyFacts(), ["config"], clock_trusted=True, now=NOW).state == "error"
+    assert agent_status.summarize_agents(agents, KeyFacts(), ["config"], clock_trusted=True, now=NOW).state == "error"
 
 
 def test_to_work_and_to_wait_hide_nothing_worse() -> None:
-    assert standing.at_work(judged()).state == "syncing"
-    assert standing.at_work(judged(changed(failed="x"))).state == "error"
-    blocked = standing.blocked(judged(), "waiting for process 4711 (restore)")
+    assert agent_status.mark_at_work(judged()).state == "syncing"
+    assert agent_status.mark_at_work(judged(changed(failed="x"))).state == "error"
+    blocked = agent_status.mark_blocked(judged(), "waiting for process 4711 (restore)")
     assert (blocked.state, blocked.reasons) == ("waiting", ["waiting for process 4711 (restore)"])
     assert blocked.reason_codes == ["waits_for"]
-    assert standing.blocked(judged(changed(held={"reason": "x"})), "waiting").state == "held"
-    assert standing.half_watched(judged(), "too many folders").state == "ok"
-    assert not standing.summary(
-        [standing.at_work(judged())], KeyFacts(), [], clock_trusted=True, now=NOW
+    assert agent_status.mark_blocked(judged(changed(held={"reason": "x"})), "waiting").state == "held"
+    assert agent_status.mark_half_watched(judged(), "too many folders").state == "ok"
+    assert not agent_status.summarize_agents(
+        [agent_status.mark_at_work(judged())], KeyFacts(), [], clock_trusted=True, now=NOW
     ).needs_the_user
 
 
 def test_what_only_the_daemon_knows_is_added_to_what_a_command_found() -> None:
-    told = standing.at_work(standing.half_watched(standing.blocked(judged(), "waiting for process 7"), "no watches"))
-    found = standing.with_daemon(judged(changed(sequence=9)), told)
+    told = agent_status.mark_at_work(
+        agent_status.mark_half_watched(agent_status.mark_blocked(judged(), "waiting for process 7"), "no watches")
+    )
+    found = agent_status.add_daemon_facts(judged(changed(sequence=9)), told)
     assert (found.sequence, found.state, found.at_work) == (9, "waiting", True)
     assert (found.reasons, found.reason_codes) == (told.reasons, told.reason_codes)
-    assert standing.with_daemon(judged(), judged(changed(failed="an older capture"))).state == "ok"
+    assert agent_status.add_daemon_facts(judged(), judged(changed(failed="an older capture"))).state == "ok"
 
 
 # Plain data -----------------------------------------------------------------------------------------------------
@@ -235,7 +238,9 @@ def test_what_only_the_daemon_knows_is_added_to_what_a_command_found() -> None:
 def test_facts_and_status_travel_as_json() -> None:
     facts = facts_with({"held", "pending"})
     through = msgspec.json.decode(msgspec.json.encode(facts.to_json()))
-    assert Facts.from_json({**through, "from a newer release": 1}) == facts
-    whole = standing.summary([judged(facts)], KeyFacts(key_id="k", note="n"), ["p"], clock_trusted=False, now=NOW)
+    assert StatusFacts.from_json({**through, "from a newer release": 1}) == facts
+    whole = agent_status.summarize_agents(
+        [judged(facts)], KeyFacts(key_id="k", note="n"), ["p"], clock_trusted=False, now=NOW
+    )
     document = msgspec.json.decode(msgspec.json.encode(whole.to_json()))
     assert Status.from_json({**document, "daemon": {}}) == whole

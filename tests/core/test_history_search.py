@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from lifeboat_core.errors import UnknownKind
-from lifeboat_core.memories import history_search, records
-from lifeboat_core.memories.history_search import fold
-from lifeboat_core.memories.search import Filters
+from lifeboat_core.memories import edit_records, history_search
+from lifeboat_core.memories.history_search import fold_text
+from lifeboat_core.memories.memory_search import MemoryFilters
 from support.core.protected import MEMORY, Protected
 from support.core.purged_here import purge
 
@@ -29,7 +29,7 @@ def ada(tmp_path: Path) -> Protected:
 
 
 def find(ada: Protected, words: str, limit: int = 20, **filters: Any) -> Json:
-    return history_search.find(ada.context, ada.agent, words, Filters(**filters), limit=limit)
+    return history_search.search_history(ada.context, ada.agent, words, MemoryFilters(**filters), limit=limit)
 
 
 def spans(ada: Protected, words: str, **filters: Any) -> list[tuple[str, str, int, int, bool]]:
@@ -91,9 +91,9 @@ def test_a_superseded_memory_was_there_until_its_successor_came(ada: Protected) 
 def test_what_was_forgotten_is_found_once_and_not_as_present(ada: Protected, text: str) -> None:
     record_id = ada.memories()[text]["id"]
     word = "green" if text == TEA else "snow"
-    records.forget(ada.context, ada.agent, [record_id])
+    edit_records.forget_records(ada.context, ada.agent, [record_id])
     assert [hit[2:] for hit in spans(ada, word)] == [(0, 0, False)]
-    records.restore(ada.context, ada.agent, [record_id])
+    edit_records.restore_records(ada.context, ada.agent, [record_id])
     assert [hit[2:] for hit in spans(ada, word)] == [(0, 2, True)]
 
 
@@ -148,7 +148,7 @@ def test_accents_and_case_make_no_difference(ada: Protected) -> None:
     assert memory["snippet"] == "# [Café] Über die [BRÜCKE] zum [Café], wo ﬁsche sind."
     assert find(ada, "fisch")["hits"][0]["snippet"].endswith("wo [ﬁsch]e sind.")
     assert {hit["line"] for hit in find(ada, "BRÜCKE")["hits"]} == {None, 2}
-    assert fold("ÅNGSTRÖM") == "angstrom"
+    assert fold_text("ÅNGSTRÖM") == "angstrom"
 
 
 def test_a_long_text_is_shown_around_the_place_without_control_characters(ada: Protected) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_core.errors import HomeError, HomeNewer, HomeUnsafe
-from lifeboat_core.home import home as homes
-from lifeboat_core.home.home import Home
-from lifeboat_core.processes.release import release
+from lifeboat_core.home import lifeboat_home as homes
+from lifeboat_core.home.lifeboat_home import Home
+from lifeboat_core.processes.installed_release import read_release
 
 FILES = SystemFiles()
 
@@ -78,7 +78,7 @@ def test_a_file_in_its_place_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_network_file_system_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(homes, "file_system_of", lambda folder: "nfs4")
+    monkeypatch.setattr(homes, "find_file_system", lambda folder: "nfs4")
     with pytest.raises(HomeUnsafe, match="network"):
         at(tmp_path / "home").open(FILES)
 
@@ -106,7 +106,7 @@ def test_opening_an_open_home_writes_nothing(tmp_path: Path) -> None:
 def test_a_new_home_has_the_newest_layout_and_says_who_made_it(tmp_path: Path) -> None:
     home = at(tmp_path / "home").open(FILES)
     assert home.layout(FILES) == homes.LAYOUT_VERSION and not home.is_older(FILES)
-    assert (home.folder / "release").read_text() == f"{release()}\n"
+    assert (home.folder / "release").read_text() == f"{read_release()}\n"
     assert home.logs_folder.is_dir() and home.run_folder.is_dir() and not home.backups_folder.exists()
 
 

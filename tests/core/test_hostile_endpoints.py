@@ -17,16 +17,17 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.errors import ArchiveError, LifeboatError
-from lifeboat_alf.state import Leaf
+from lifeboat_alf.states.agent_state import Leaf
 from lifeboat_core.errors import UnsignedState
 from lifeboat_core.home.context import Context
-from lifeboat_core.network.http_session import Reply as Answered
-from lifeboat_core.processes.progress import quietly
-from lifeboat_core.remotes import acknowledged, endpoint_problems, endpoint_uploads, epochs, pulling, verifying
+from lifeboat_core.network.http_session import SessionReply as Answered
+from lifeboat_core.processes.progress import tell_nobody
+from lifeboat_core.remotes import acknowledged_states, pulling, remote_verification, writer_epochs
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.remotes.endpoint_calls import Calls
-from lifeboat_core.remotes.endpoint_files import EndpointFiles
-from lifeboat_core.remotes.endpoint_remote import EndpointRemote
+from lifeboat_core.remotes.endpoint import endpoint_problems, endpoint_uploads
+from lifeboat_core.remotes.endpoint.endpoint_calls import EndpointCalls
+from lifeboat_core.remotes.endpoint.endpoint_files import EndpointFiles
+from lifeboat_core.remotes.endpoint.endpoint_remote import EndpointRemote
 from lifeboat_core.texts.safe_text import block_text as plain
 from lifeboat_keys.errors import KeysError
 from lifeboat_vault.errors import (
@@ -35,9 +36,9 @@ from lifeboat_vault.errors import (
     RemoteDamaged,
     RemoteRefused,
     RemoteUnreachable,
-    UnknownThere,
+    UnknownAtRemote,
 )
-from lifeboat_vault.remote.contract import MOST_EPOCHS, Bundle, FileKey, RemoteAgent
+from lifeboat_vault.remote.remote_contract import MOST_EPOCHS, FileKey, RemoteAgent, RemoteBundle
 from support.core.machines import Machine
 from support.core.skipped_silence import PACE, skip_silence
 from support.talking_server import Reply, TalkingServer, status, talking_server
@@ -67,8 +68,8 @@ def remote(context: Context, server: TalkingServer) -> EndpointRemote:
     return EndpointRemote(calls_to(context, server))
 
 
-def calls_to(context: Context, server: TalkingServer) -> Calls:
-    return Calls(context, RemoteConfig("home", server.address), TOKEN, pace=PACE, wait=lambda _: None)
+def calls_to(context: Context, server: TalkingServer) -> EndpointCalls:
+    return EndpointCalls(context, RemoteConfig("home", server.address), TOKEN, pace=PACE, wait=lambda _: None)
 
 
 def answer(document: object) -> Reply:
@@ -169,12 +170,12 @@ def test_a_problem_document_steers_no_terminal_and_no_clock() -> None:
         document = {"code": "remote_busy", "detail": ESCAPES + TOKEN, "retry_after": after, "fix": "rm -rf ~"}
         body = json.dumps(document).encode()
         reply = Answered(503, {"content-type": "application/problem+json"}, body, len(body))
-        error = endpoint_problems.error_of(reply, secret=TOKEN)
+        error = endpoint_problems.make_remote_error(reply, secret=TOKEN)
         assert isinstance(error, RemoteBusy) and error.message.isprintable() and TOKEN not in error.message
         assert "rm -rf" not in str(error.fix)
         assert error.retry_after is None or 0 <= error.retry_after <= 10**6
     for header in ("-1", "9" * 5000, "Fri, 31 Dec 9999 23:59:59 -2359", "NaN", "\u0663"):
-        found = endpoint_problems.retry_after({"retry-after": header})
+        found = endpoint_problems.parse_retry_after({"retry-after": header})
         assert found is None or found >= 0
 
 
@@ -182,7 +183,7 @@ def test_the_numbers_of_a_problem_document_are_numbers() -> None:
     for number in BAD_NUMBERS:
         body = json.dumps({"code": "epoch_behind", "detail": "no", "epoch": number}).encode()
         with contextlib.suppress(TypeError):
-            error = endpoint_problems.error_of(Answered(409, {"content-type": "application/json"}, body, 0))
+            error = endpoint_problems.make_remote_error(Answered(409, {"content-type": "application/json"}, body, 0))
             assert not isinstance(error, EpochBehind) or 0 <= error.epoch <= 2**53
 
 
@@ -256,7 +257,7 @@ def test_whoever_takes_tiny_parts_only_is_not_asked_without_end(remote: Endpoint
     size = 3 * endpoint_uploads.LEAST
     about = answer({"id": "endpoint", "limits": {"direct_bytes": 1, "part_bytes": True, "bundle_bytes": 10**9}})
     server.replies = [about, answer({"upload_id": "u", "missing": []}), answer({"head": HEAD})]
-    remote.push(AGENT, Bundle("delta", 1, 0, io.BytesIO(bytes(size)), size))
+    remote.push(AGENT, RemoteBundle("delta", 1, 0, io.BytesIO(bytes(size)), size))
     begun = json.loads(next(each.body for each in server.asked if each.path.endswith("/uploads")))
     assert len(begun["parts"]) == 3
 
@@ -318,7 +319,7 @@ def test_no_remote_makes_this_machine_write_in_the_last_epoch(
     lied_to(monkeypatch, Liar(agent=there, raise_epoch=epoch + 1))
     with laptop.context.vault(laptop.agent.id) as vault:
         before = vault.epoch
-        raised = epochs.raise_everywhere(laptop.context, vault, "laptop")
+        raised = writer_epochs.raise_epoch_everywhere(laptop.context, vault, "laptop")
         assert (raised.epoch, vault.epoch) == (before + 1, before + 1)
         assert list(raised.missed) == ["home"]
 
@@ -339,7 +340,7 @@ def test_a_remote_that_names_the_last_epoch_fences_nobody_elsewhere(
             assert (outcome.state, outcome.code) == ("error", RemoteDamaged.code)
     assert laptop.push("office").state == "ok"
     with laptop.context.vault(laptop.agent.id) as vault:
-        assert all(known.fenced is None for known in acknowledged.read(vault).values())
+        assert all(known.fenced is None for known in acknowledged_states.load_acknowledged(vault).values())
 
 
 def test_an_epoch_that_was_asked_for_is_the_next_one(remote: EndpointRemote, server: TalkingServer) -> None:
@@ -350,7 +351,7 @@ def test_an_epoch_that_was_asked_for_is_the_next_one(remote: EndpointRemote, ser
 
 
 def _opened(machine: Machine, name: str) -> Any:
-    from lifeboat_core.remotes.opening import open_remote
+    from lifeboat_core.remotes.remote_kinds import open_remote
 
     return open_remote(machine.context, machine.remote(name))
 
@@ -398,7 +399,9 @@ def snapshot_there(laptop: Machine) -> bytes:
 
 def giving(laptop: Machine, data: bytes, *, number: int = 0) -> Any:
     return Liar(
-        snapshot=Bundle("snapshot", number, None, io.BytesIO(data), len(data)), object=UnknownThere("none"), deltas=[]
+        snapshot=RemoteBundle("snapshot", number, None, io.BytesIO(data), len(data)),
+        object=UnknownAtRemote("none"),
+        deltas=[],
     )
 
 
@@ -415,7 +418,7 @@ def test_a_bundle_that_bombs_or_climbs_is_refused_before_anything_is_written(lap
     bad = [with_entry(good, "raw/openclaw/zeros", bytes(64 << 20)), good[:-100], b"", b"PK"]
     bad += [with_entry(good, name, b"x") for name in ("../../../x", "/x", "raw\\x", "raw/../x")]
     for data in bad:
-        with pytest.raises(ArchiveError), pulling.state(giving(laptop, data), laptop.agent.id, None):
+        with pytest.raises(ArchiveError), pulling.open_remote_state(giving(laptop, data), laptop.agent.id, None):
             pass
     assert sorted(str(path) for path in tmp_path.rglob("*")) == before
 
@@ -423,7 +426,10 @@ def test_a_bundle_that_bombs_or_climbs_is_refused_before_anything_is_written(lap
 def test_another_state_or_agent_than_was_asked_for_is_damage(laptop: Machine) -> None:
     good = snapshot_there(laptop)
     for agent_id, number, promised in ((AGENT, 0, 0), (laptop.agent.id, 1, 0), (laptop.agent.id, 0, 1)):
-        with pytest.raises(RemoteDamaged), pulling.state(giving(laptop, good, number=promised), agent_id, number):
+        with (
+            pytest.raises(RemoteDamaged),
+            pulling.open_remote_state(giving(laptop, good, number=promised), agent_id, number),
+        ):
             pass
 
 
@@ -469,8 +475,8 @@ def test_a_history_that_nobody_signed_is_not_taken(laptop: Machine, tmp_path: Pa
     stranger = Machine(tmp_path / "stranger")
     with contextlib.closing(_opened(laptop, "home")) as remote, pytest.raises((UnsignedState, LifeboatError)):
         stranger.context.keys().ensure()
-        pulling.history(
-            stranger.context, remote, laptop.agent.id, tmp_path / "staged", accept_unsigned=False, tell=quietly
+        pulling.fetch_history(
+            stranger.context, remote, laptop.agent.id, tmp_path / "staged", accept_unsigned=False, tell=tell_nobody
         )
 
 
@@ -479,7 +485,7 @@ def test_keys_that_somebody_replaced_are_sent_again(laptop: Machine) -> None:
     assert laptop.acknowledged().keys
     with contextlib.closing(_opened(laptop, "home")) as remote:
         remote.put_keys(laptop.agent.id, {"agent_id": laptop.agent.id, "pairs": []})
-    verifying.verify(laptop.context, laptop.agent, laptop.remote())
+    remote_verification.verify_remote(laptop.context, laptop.agent, laptop.remote())
     assert laptop.push().state == "ok"
     with contextlib.closing(_opened(laptop, "home")) as remote:
         assert remote.keys(laptop.agent.id) == laptop.context.keys().export_agent(laptop.agent.id)

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.errors import AnsweredWithError, NetworkError, Unreachable
-from lifeboat_core.network import http
-from lifeboat_core.network.http import Limits
+from lifeboat_core.errors import AnsweredWithError, NetworkError, NetworkUnreachable
+from lifeboat_core.network import http_requests
+from lifeboat_core.network.http_requests import HttpTimeouts
 from support.packages import PACKAGES
 from support.paths import ROOT
 from support.talking_server import TalkingServer, status, talking_server
 
 TOPIC = "topic-only-ada-knows"
-SHORT = Limits(connect=600.0, piece=600.0, total=0.3)
+SHORT = HttpTimeouts(connect=600.0, piece=600.0, total=0.3)
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[TalkingServer]:
 
 def test_what_is_sent_arrives_and_the_answer_comes_back(server: TalkingServer) -> None:
     server.replies = [status(201, b"done")]
-    answer = http.request("POST", f"{server.address}/{TOPIC}", headers={"Title": "ada"}, content=b"text")
+    answer = http_requests.send_request("POST", f"{server.address}/{TOPIC}", headers={"Title": "ada"}, content=b"text")
     assert answer == (201, b"done")
     (asked,) = server.asked
     assert (asked.method, asked.path, asked.body, asked.headers["Title"]) == ("POST", f"/{TOPIC}", b"text", "ada")
@@ -44,26 +44,26 @@ def test_what_is_sent_arrives_and_the_answer_comes_back(server: TalkingServer) -
 def test_anything_but_success_is_an_error_with_its_status(server: TalkingServer, code: int) -> None:
     server.replies = [status(code)]
     with pytest.raises(AnsweredWithError) as caught:
-        http.request("GET", f"{server.address}/{TOPIC}")
+        http_requests.send_request("GET", f"{server.address}/{TOPIC}")
     assert caught.value.status == code
 
 
 @pytest.mark.parametrize("manner", ["byte_by_byte", "header_by_header", "silent"])
 def test_an_answer_without_an_end_ends_all_the_same(server: TalkingServer, manner: str) -> None:
     server.replies = [getattr(server, manner)]
-    with pytest.raises(Unreachable, match="within"):
-        http.request("GET", f"{server.address}/{TOPIC}", limits=SHORT)
+    with pytest.raises(NetworkUnreachable, match="within"):
+        http_requests.send_request("GET", f"{server.address}/{TOPIC}", limits=SHORT)
 
 
 def test_silence_ends_with_the_time_for_one_piece(server: TalkingServer) -> None:
     server.replies = [server.silent]
-    with pytest.raises(Unreachable, match="in time"):
-        http.request("GET", f"{server.address}/{TOPIC}", limits=Limits(600.0, 0.1, 600.0))
+    with pytest.raises(NetworkUnreachable, match="in time"):
+        http_requests.send_request("GET", f"{server.address}/{TOPIC}", limits=HttpTimeouts(600.0, 0.1, 600.0))
 
 
 def test_of_a_long_answer_only_the_beginning_is_read(server: TalkingServer) -> None:
-    server.replies = [status(200, b"x" * (http.LARGEST_ANSWER + 5))]
-    assert len(http.request("GET", f"{server.address}/").body) == http.LARGEST_ANSWER
+    server.replies = [status(200, b"x" * (http_requests.LARGEST_ANSWER + 5))]
+    assert len(http_requests.send_request("GET", f"{server.address}/").body) == http_requests.LARGEST_ANSWER
 
 
 # Redirects ------------------------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ def test_of_a_long_answer_only_the_beginning_is_read(server: TalkingServer) -> N
 
 def test_a_redirect_on_the_same_scheme_is_followed(server: TalkingServer) -> None:
     server.replies = [status(302, Location="/there"), status(200)]
-    assert http.request("GET", f"{server.address}/{TOPIC}").status == 200
+    assert http_requests.send_request("GET", f"{server.address}/{TOPIC}").status == 200
     assert server.paths == [f"/{TOPIC}", "/there"]
 
 
@@ -79,30 +79,30 @@ def test_a_redirect_on_the_same_scheme_is_followed(server: TalkingServer) -> Non
 def test_no_redirect_leads_to_another_scheme(server: TalkingServer, target: str) -> None:
     server.replies = [status(302, Location=target), status(200)]
     with pytest.raises(AnsweredWithError):
-        http.request("GET", f"{server.address}/{TOPIC}")
+        http_requests.send_request("GET", f"{server.address}/{TOPIC}")
     assert len(server.asked) == 1
 
 
 def test_what_is_posted_is_not_dropped_on_the_way(server: TalkingServer) -> None:
     server.replies = [status(302, Location="/there"), status(200)]
     with pytest.raises(AnsweredWithError):
-        http.request("POST", f"{server.address}/", content=b"text")
+        http_requests.send_request("POST", f"{server.address}/", content=b"text")
     server.replies = [status(308, Location="/there"), status(200)]
-    http.request("POST", f"{server.address}/", content=b"text")
+    http_requests.send_request("POST", f"{server.address}/", content=b"text")
     assert (server.asked[-1].path, server.asked[-1].body) == ("/there", b"text")
 
 
 def test_a_ring_of_redirects_ends(server: TalkingServer) -> None:
     server.replies = [status(302, Location="/again")]
     with pytest.raises(AnsweredWithError):
-        http.request("GET", f"{server.address}/")
-    assert len(server.asked) == http.MOST_REDIRECTS + 1
+        http_requests.send_request("GET", f"{server.address}/")
+    assert len(server.asked) == http_requests.MOST_REDIRECTS + 1
 
 
 def test_a_token_is_for_the_host_it_was_given_for(server: TalkingServer) -> None:
     with talking_server() as other:
         server.replies = [status(302, Location=f"{other.address}/there")]
-        http.request("GET", f"{server.address}/", headers={"Authorization": "Bearer t", "Title": "ada"})
+        http_requests.send_request("GET", f"{server.address}/", headers={"Authorization": "Bearer t", "Title": "ada"})
         assert server.asked[0].headers["Authorization"] == "Bearer t"
         assert (other.asked[0].headers["Authorization"], other.asked[0].headers["Title"]) == (None, "ada")
 
@@ -122,14 +122,14 @@ def unused_address() -> str:
 )
 def test_nobody_there_and_no_address_at_all_is_one_calm_error(address: str, server: TalkingServer) -> None:
     where = unused_address() if address == "unused" else address
-    with pytest.raises(Unreachable) as caught:
-        http.request("GET", f"{where}/{TOPIC}")
+    with pytest.raises(NetworkUnreachable) as caught:
+        http_requests.send_request("GET", f"{where}/{TOPIC}")
     assert caught.value.retryable
 
 
 def test_who_speaks_no_tls_is_not_reached_over_it(server: TalkingServer) -> None:
-    with pytest.raises(Unreachable):
-        http.request("GET", server.address.replace("http:", "https:"))
+    with pytest.raises(NetworkUnreachable):
+        http_requests.send_request("GET", server.address.replace("http:", "https:"))
 
 
 def test_no_error_and_no_log_says_an_address(server: TalkingServer, caplog: pytest.LogCaptureFixture) -> None:
@@ -138,7 +138,7 @@ def test_no_error_and_no_log_says_an_address(server: TalkingServer, caplog: pyte
     server.replies = [status(500), status(302, Location=f"ftp://127.0.0.1/{TOPIC}"), server.silent]
     for address in (server.address, server.address, server.address, unused_address(), "http://127.0.0.1:99999"):
         with pytest.raises(NetworkError) as caught:
-            http.request("GET", f"{address}/{TOPIC}", limits=SHORT)
+            http_requests.send_request("GET", f"{address}/{TOPIC}", limits=SHORT)
         error: BaseException | None = caught.value
         while error is not None and not error.__suppress_context__:
             said.append(f"{error!r}")
@@ -159,7 +159,9 @@ def test_who_is_busy_is_asked_again_and_who_refuses_is_not(
     server.replies = [status(code) for code in codes]
     pauses: list[float] = []
     try:
-        found = http.patiently(lambda: http.request("GET", server.address), wait=pauses.append).status
+        found = http_requests.retry_request(
+            lambda: http_requests.send_request("GET", server.address), wait=pauses.append
+        ).status
     except AnsweredWithError as error:
         found = error.status
     assert (found, len(server.asked), len(pauses)) == (outcome, times, times - 1)
@@ -169,12 +171,12 @@ def test_who_is_busy_is_asked_again_and_who_refuses_is_not(
 def test_the_pauses_grow_and_are_never_the_same() -> None:
     pauses: list[float] = []
 
-    def nobody() -> http.Answer:
-        raise Unreachable("nobody")
+    def nobody() -> http_requests.HttpResponse:
+        raise NetworkUnreachable("nobody")
 
     for _ in range(20):
-        with pytest.raises(Unreachable):
-            http.patiently(nobody, wait=pauses.append)
+        with pytest.raises(NetworkUnreachable):
+            http_requests.retry_request(nobody, wait=pauses.append)
     assert len(set(pauses)) == len(pauses) == 40
     assert sum(pauses[1::2]) > sum(pauses[::2])
 
@@ -182,9 +184,9 @@ def test_the_pauses_grow_and_are_never_the_same() -> None:
 def test_no_other_module_imports_httpx() -> None:
     importing = re.compile(r"^\s*(import|from) httpx\b", re.MULTILINE)
     modules = (path for folder, name in PACKAGES.items() for path in (ROOT / folder / name).rglob("*.py"))
-    assert [path for path in modules if importing.search(path.read_text())] == [Path(http.__file__)]
+    assert [path for path in modules if importing.search(path.read_text())] == [Path(http_requests.__file__)]
 
 
 def test_importing_it_does_not_import_httpx() -> None:
-    program = "import sys, lifeboat_core.network.http; print('httpx' in sys.modules)"
+    program = "import sys, lifeboat_core.network.http_requests; print('httpx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout.split() == ["False"]

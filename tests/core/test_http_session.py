@@ -12,9 +12,9 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from lifeboat_core.errors import Cancelled, DiskFull, NotPrivate, NotTheOne, Unreachable
+from lifeboat_core.errors import Cancelled, DiskFull, NetworkUnreachable, NotPrivate, NotTheOne
 from lifeboat_core.network import http_certificates
-from lifeboat_core.network.http_session import Pace, Session
+from lifeboat_core.network.http_session import HttpSession, TransferPace
 from support.core.authorities import Authority
 from support.core.skipped_silence import PACE, skip_silence
 from support.talking_server import TalkingServer, status, talking_server
@@ -36,8 +36,8 @@ def authority() -> Authority:
 
 
 @contextmanager
-def session(server: TalkingServer, pace: Pace = PACE, **options: object) -> Iterator[Session]:
-    with closing(Session(server.address, token=TOKEN, pace=pace, **options)) as made:  # type: ignore[arg-type]
+def session(server: TalkingServer, pace: TransferPace = PACE, **options: object) -> Iterator[HttpSession]:
+    with closing(HttpSession(server.address, token=TOKEN, pace=pace, **options)) as made:  # type: ignore[arg-type]
         yield made
 
 
@@ -99,7 +99,7 @@ def test_a_redirect_is_not_followed(server: TalkingServer) -> None:
 @pytest.mark.parametrize("address", ["http://example.com", "http://192.0.2.7:8377", "http://localhost.example.com"])
 def test_plain_http_to_another_machine_is_refused_before_anything_is_sent(address: str) -> None:
     with pytest.raises(NotPrivate):
-        Session(address, token=TOKEN)
+        HttpSession(address, token=TOKEN)
 
 
 def test_no_proxy_stands_between_this_machine_and_itself(
@@ -125,7 +125,10 @@ def test_a_proxy_of_the_environment_is_used_for_other_machines(
         handler.send_error(403)
 
     monkeypatch.setattr(BaseHTTPRequestHandler, "do_CONNECT", lambda handler: connect(handler), raising=False)
-    with closing(Session("https://boat.example.com", token=TOKEN, pace=PACE)) as ada, pytest.raises(Unreachable):
+    with (
+        closing(HttpSession("https://boat.example.com", token=TOKEN, pace=PACE)) as ada,
+        pytest.raises(NetworkUnreachable),
+    ):
         ada.call("GET", "/version")
     assert asked == ["CONNECT boat.example.com:443 HTTP/1.1"] and TOKEN not in str(asked)
 
@@ -136,7 +139,7 @@ def test_a_proxy_of_the_environment_is_used_for_other_machines(
 @pytest.mark.parametrize("manner", ["header_by_header", "silent"])
 def test_what_does_not_move_is_ended(server: TalkingServer, manner: str) -> None:
     server.replies = [getattr(server, manner)]
-    with session(server) as ada, pytest.raises(Unreachable, match="nothing moved"):
+    with session(server) as ada, pytest.raises(NetworkUnreachable, match="nothing moved"):
         ada.call("GET", "/agents")
 
 
@@ -150,7 +153,7 @@ def test_byte_by_byte_is_not_moving(server: TalkingServer) -> None:
             handler.wfile.write(b".")
 
     server.replies = [trickling]
-    with session(server) as ada, pytest.raises(Unreachable, match="nothing moved"):
+    with session(server) as ada, pytest.raises(NetworkUnreachable, match="nothing moved"):
         ada.call("GET", "/agents")
 
 
@@ -201,7 +204,7 @@ def test_somebody_may_stop_it(server: TalkingServer) -> None:
 def test_after_an_end_the_next_request_works(server: TalkingServer) -> None:
     server.replies = [server.silent, status(200, b"here")]
     with session(server) as ada:
-        with pytest.raises(Unreachable):
+        with pytest.raises(NetworkUnreachable):
             ada.call("GET", "/agents")
         assert ada.call("GET", "/agents").body == b"here"
 
@@ -216,7 +219,7 @@ def test_an_answer_that_is_cut_off_is_none(server: TalkingServer) -> None:
 
     server.replies = [cut]
     target = io.BytesIO()
-    with session(server) as ada, pytest.raises(Unreachable):
+    with session(server) as ada, pytest.raises(NetworkUnreachable):
         ada.call("GET", "/snapshot", into=target)
 
 
@@ -228,13 +231,13 @@ def test_an_answer_that_does_not_say_where_it_ends_is_none(server: TalkingServer
         handler.close_connection = True
 
     server.replies = [endless]
-    with session(server) as ada, pytest.raises(Unreachable, match="where its answer ends"):
+    with session(server) as ada, pytest.raises(NetworkUnreachable, match="where its answer ends"):
         ada.call("GET", "/snapshot")
 
 
 def test_an_answer_that_is_too_long_is_not_read_to_its_end(server: TalkingServer) -> None:
     server.replies = [status(200, b"x" * 5000)]
-    with session(server) as ada, pytest.raises(Unreachable, match="longer than 4000"):
+    with session(server) as ada, pytest.raises(NetworkUnreachable, match="longer than 4000"):
         ada.call("GET", "/agents", most=4000)
 
 
@@ -253,7 +256,7 @@ def test_neither_errors_nor_logs_hold_the_token_or_the_address(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     server.replies = [server.silent]
-    with session(server) as ada, pytest.raises(Unreachable) as caught:
+    with session(server) as ada, pytest.raises(NetworkUnreachable) as caught:
         ada.call("GET", "/agents/secret-place")
     said = str(caught.value) + caplog.text
     assert TOKEN not in said and "secret-place" not in said and "127.0.0.1" not in said
@@ -272,22 +275,22 @@ def refused(tls: ssl.SSLContext, believed: ssl.SSLContext | None) -> str:
 
 
 def test_a_leaf_of_the_pinned_authority_is_believed(authority: Authority) -> None:
-    believed = http_certificates.only(authority.pem.decode())
+    believed = http_certificates.trust_only(authority.pem.decode())
     with talking_server(authority.serving()) as server, session(server, tls=believed) as ada:
         assert ada.call("GET", "/agents").status == 200
 
 
 def test_a_leaf_of_another_authority_is_not_believed(authority: Authority) -> None:
-    refused(Authority().serving(), http_certificates.only(authority.pem.decode()))
+    refused(Authority().serving(), http_certificates.trust_only(authority.pem.decode()))
 
 
 def test_a_leaf_for_another_host_is_not_believed(authority: Authority) -> None:
-    said = refused(authority.serving("boat.example.com"), http_certificates.only(authority.pem.decode()))
+    said = refused(authority.serving("boat.example.com"), http_certificates.trust_only(authority.pem.decode()))
     assert "another name" in said
 
 
 def test_a_leaf_that_ended_is_not_believed(authority: Authority) -> None:
-    said = refused(authority.serving(expired=True), http_certificates.only(authority.pem.decode()))
+    said = refused(authority.serving(expired=True), http_certificates.trust_only(authority.pem.decode()))
     assert "clock" in said
 
 
@@ -297,15 +300,15 @@ def test_an_own_authority_without_a_pin_is_not_believed(authority: Authority) ->
 
 def test_less_than_tls_1_3_is_not_spoken(authority: Authority) -> None:
     tls = authority.serving(least=ssl.TLSVersion.TLSv1_2)
-    assert "TLS 1.3" in refused(tls, http_certificates.only(authority.pem.decode()))
+    assert "TLS 1.3" in refused(tls, http_certificates.trust_only(authority.pem.decode()))
 
 
 def test_the_pinned_certificate_is_chosen_from_what_is_told(authority: Authority) -> None:
-    chosen = http_certificates.chosen(Authority().pem + authority.pem, authority.pin)
-    assert http_certificates.pin_of(chosen.encode()) == authority.pin
+    chosen = http_certificates.choose_pinned(Authority().pem + authority.pem, authority.pin)
+    assert http_certificates.compute_pin(chosen.encode()) == authority.pin
 
 
 @pytest.mark.parametrize("told", [b"", b"no certificate", Authority().pem])
 def test_another_certificate_is_not_chosen(authority: Authority, told: bytes) -> None:
     with pytest.raises(NotTheOne):
-        http_certificates.chosen(told, authority.pin)
+        http_certificates.choose_pinned(told, authority.pin)

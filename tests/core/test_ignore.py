@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.capture.ignore import parse
+from lifeboat_core.capture.ignore_file import parse_ignore_file
 
 CASES = [
     ("*.log", ["a.log", "x/a.log"], ["a.txt", "a.log.md"]),
@@ -33,7 +33,7 @@ CASES = [
 
 def ignored(text: str, path: str) -> bool:
     """A path as the scan sees it: folders first."""
-    rules = parse(text)
+    rules = parse_ignore_file(text)
     parts = path.split("/")
     folders = ["/".join(parts[:end]) for end in range(1, len(parts))]
     return any(rules.matches(one, is_folder=True) for one in folders) or rules.matches(path, is_folder=False)
@@ -65,8 +65,8 @@ def test_git_says_the_same(text: str, yes: list[str], no: list[str], tmp_path: P
 
 
 def test_a_line_that_is_no_pattern_fits_nothing() -> None:
-    assert not parse("[z-a]").matches("z", is_folder=False)
+    assert not parse_ignore_file("[z-a]").matches("z", is_folder=False)
 
 
 def test_without_a_file_nothing_is_ignored() -> None:
-    assert not parse("").matches("anything", is_folder=False)
+    assert not parse_ignore_file("").matches("anything", is_folder=False)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import layout
+from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.testing import MemoryState, identity, principals, record
+from lifeboat_alf.testing.sample_states import MemoryState, make_identity, make_principals, make_record
 from lifeboat_core.home.context import Context
 from support.adapters import openclaw_workspaces
 from support.alf.archive_files import ArchiveFile, Json
@@ -58,13 +58,13 @@ def change(workspace: Path, number: int) -> None:
 def test_what_stands_in_the_runtimes_home_stays_and_comes_out_again(before: ArchiveFile, bare: Path) -> None:
     held = of_home(before)
     rows = [name for name in held if name.startswith(f"{HOME}db/") and held[name]]
-    assert f"{HOME}openclaw.json" in held and rows and before.json(layout.CREDENTIALS)["credentials"]
+    assert f"{HOME}openclaw.json" in held and rows and before.json(archive_layout.CREDENTIALS)["credentials"]
     for number in range(2):
         change(bare, number)
         run("sync")
     after = exported(bare, "after.alf")
     assert of_home(after) == held
-    assert after.bodies[layout.CREDENTIALS] == before.bodies[layout.CREDENTIALS]
+    assert after.bodies[archive_layout.CREDENTIALS] == before.bodies[archive_layout.CREDENTIALS]
     assert cuts(after) == cuts(before)
     assert after.record_with("Later 1")
 
@@ -74,7 +74,7 @@ def of_home(archive: ArchiveFile) -> dict[str, bytes]:
 
 
 def cuts(archive: ArchiveFile) -> Json:
-    document: Json = archive.json(layout.CUTS)
+    document: Json = archive.json(archive_layout.CUTS)
     return document
 
 
@@ -85,7 +85,7 @@ def test_a_capture_that_reads_everything_again_keeps_it_too(before: ArchiveFile,
     run("sync")
     after = exported(bare, "after.alf")
     assert of_home(after) == of_home(before)
-    assert after.bodies[layout.CREDENTIALS] == before.bodies[layout.CREDENTIALS]
+    assert after.bodies[archive_layout.CREDENTIALS] == before.bodies[archive_layout.CREDENTIALS]
 
 
 def test_a_restore_without_a_runtime_names_what_it_does_not_write(before: ArchiveFile, bare: Path) -> None:
@@ -98,18 +98,18 @@ def test_a_restore_without_a_runtime_names_what_it_does_not_write(before: Archiv
 def test_documents_that_the_runtime_cannot_hold_come_out_again(tmp_path: Path) -> None:
     archive = tmp_path / "foreign.alf"
     state = MemoryState()
-    state.put_document(layout.IDENTITY, identity(3, x_kept=[1]))
-    state.put_document(layout.PRINCIPALS, {**principals(), "x_kept": 1})
+    state.put_document(archive_layout.IDENTITY, make_identity(3, x_kept=[1]))
+    state.put_document(archive_layout.PRINCIPALS, {**make_principals(), "x_kept": 1})
     for path in ("history/identity/1.json", "extensions/notes.json", "memory/embeddings/index.json"):
         state.put_document(path, {"x_kept": path})
     state.put("raw/zeroclaw/config.toml", b"[agent]\n").put_artifact("chart.bin", b"chart")
-    state.add(record("Sails.", memory_type="semantic"))
+    state.add(make_record("Sails.", memory_type="semantic"))
     with archive.open("wb") as out:
         write_snapshot(state, out)
     workspace = imported(archive)
     (workspace / "memory" / "more.md").write_text("# More\n")
     run("sync")
     before, after = ArchiveFile(archive), exported(workspace, "after.alf")
-    derived = layout.DERIVED | {layout.MANIFEST}
+    derived = archive_layout.DERIVED | {archive_layout.MANIFEST}
     changed = [name for name in before.bodies if name not in derived and after.bodies.get(name) != before.bodies[name]]
     assert [name for name in changed if not name.startswith("memory/partitions/")] == []

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_adapters.openclaw import ADAPTER
-from lifeboat_alf import codec
+from lifeboat_alf.common import json_codec
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_alf.testing import MemoryState, identity, record
-from lifeboat_core.capture import matching
-from lifeboat_core.capture.matching import SAME, File, Match, New, Old
+from lifeboat_alf.testing.sample_states import MemoryState, make_identity, make_record
+from lifeboat_core.capture import memory_matching
+from lifeboat_core.capture.memory_matching import SAME, ChangedFile, FileSection, HeldMemory, SectionMatch
 from support.cli.cli_client import run, run_accepting
 
 TEA = "Likes green tea."
@@ -32,8 +32,8 @@ def archive(path: Path, contents: tuple[str, ...] = CONTENTS, **documents: Any) 
         source = {"runtime": "zeroclaw", "origin": "sqlite_store"}
         kind = {"memory_type": "summary"} if content == CHOSEN else {"memory_type": "semantic"}
         day = {"memory_type": "episodic", "category": "daily_log"} if content == DAY else kind
-        state.add(record(content, source=source, x_kept={"unknown": True}, **day))
-    state.put_document("identity.json", identity(1))
+        state.add(make_record(content, source=source, x_kept={"unknown": True}, **day))
+    state.put_document("identity.json", make_identity(1))
     for name, document in documents.items():
         state.put_document(f"{name}.json", document)
     with path.open("wb") as out:
@@ -52,7 +52,7 @@ def memories(workspace: Path) -> dict[str, dict[str, Any]]:
     out = workspace.parent / "out.alf"
     run("alf", "export", "openclaw", workspace, "-o", out, "--force")
     with SnapshotReader(out) as state:
-        every = [codec.decode(item.line) for item in state.records()]
+        every = [json_codec.decode_json(item.line) for item in state.records()]
     return {one["id"]: one for one in every if one["status"] == "active"}
 
 
@@ -70,7 +70,7 @@ def holding(workspace: Path, text: str) -> Path:
 @pytest.mark.parametrize("begin", ["add", "resume"])
 def test_a_capture_after_an_import_makes_no_memory_again(workspace: Path, begin: str) -> None:
     with SnapshotReader(workspace.parent / "a.alf") as state:
-        before = {item.id: codec.decode(item.line) for item in state.records()}
+        before = {item.id: json_codec.decode_json(item.line) for item in state.records()}
     (agent,) = run("agents", "list")["agents"]
     run("agents", begin, workspace if begin == "add" else agent["id"])
     assert synced() == (0, 0, 0)
@@ -145,13 +145,17 @@ def test_what_a_profile_says_is_no_memory_of_its_own(tmp_path: Path) -> None:
 @given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1).filter(str.strip), min_size=1, max_size=8))
 def test_any_memories_find_their_ids_again(contents: list[str]) -> None:
     state = MemoryState()
-    olds = {item.id: content for content in contents for item in [state.add(record(content, memory_type="semantic"))]}
+    olds = {
+        item.id: content for content in contents for item in [state.add(make_record(content, memory_type="semantic"))]
+    }
     (made,) = ADAPTER.render(state)
     sections = ADAPTER.split(made.path, made.data.decode()) or []
-    file = File(
-        made.path, [Old(id, text) for id, text in olds.items()], [New(one.text, one.heading) for one in sections]
+    file = ChangedFile(
+        made.path,
+        [HeldMemory(id, text) for id, text in olds.items()],
+        [FileSection(one.text, one.heading) for one in sections],
     )
-    matching.match([file], lambda content: None, lambda file: [])
+    memory_matching.match_sections([file], lambda content: None, lambda file: [])
     assert (file.left_new(), file.left_old()) == ([], [])
     assert [olds[found.id] for _, found in sorted(file.found.items())] == [one.text for one in sections]
-    assert all(found == Match(found.id, SAME) for found in file.found.values())
+    assert all(found == SectionMatch(found.id, SAME) for found in file.found.values())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.testing import MemoryState
+from lifeboat_alf.testing.sample_states import MemoryState
 from support.alf.archive_files import ArchiveFile
 from support.cli.cli_client import Json, run, run_accepting
 from support.endpoint import reference_archives as reference

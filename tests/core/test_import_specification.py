@@ -60,7 +60,7 @@ def test_the_text_of_validate_says_which_findings_are_errors(archive: Path, caps
     credential = examples.credential()
     credential["credential"]["encryption"]["algorithm"] = "none"
     wrong = written(archive.parent / "wrong.alf", credentials=json.dumps(credential).encode())
-    assert program.run(["alf", "validate", str(wrong)]) == 1
+    assert program.run_command(["alf", "validate", str(wrong)]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("error: credentials.json: the credential") for line in lines)
     assert any(line.startswith("warning: identity.json: ") for line in lines)

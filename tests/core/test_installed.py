@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_core.agents import agents
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_core.agents import manage_agents
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.capture.report import CaptureReport
-from lifeboat_core.capture.run import capture
-from lifeboat_core.health import status
+from lifeboat_core.capture.capture_report import CaptureReport
+from lifeboat_core.capture.capture_run import capture_agent
+from lifeboat_core.health import status_gathering
 from lifeboat_core.home.context import Context
 from support.adapters import openclaw_workspaces
 from support.adapters.openclaw_workspaces import StateFolder
@@ -32,7 +32,7 @@ class Juniper:
         self.state.workspace.rename(self.workspace)
         self.configure(self.state.config.read_text().replace(str(self.state.workspace), str(self.workspace)))
         self.clock = SteadyClock()
-        self.agent, _ = agents.add(self.context, self.workspace)
+        self.agent, _ = manage_agents.protect_workspace(self.context, self.workspace)
 
     def configure(self, text: str) -> None:
         for name in ("openclaw.json", "openclaw.json.bak"):
@@ -49,7 +49,7 @@ class Juniper:
 
     def capture(self) -> CaptureReport:
         self.clock.advance(minutes=1)
-        return capture(self.context, agents.read(self.context, self.agent.id))
+        return capture_agent(self.context, manage_agents.load_agent(self.context, self.agent.id))
 
     def home(self) -> dict[str, bytes]:
         """What is held of the runtime's home, rows of databases too."""
@@ -58,10 +58,10 @@ class Juniper:
             return {entry.path: state.body(entry.path) for entry in state.entries(HOME)}
 
     def document(self, path: str) -> JsonObject:
-        from lifeboat_alf import codec
+        from lifeboat_alf.common import json_codec
 
         with self.context.vault(self.agent.id) as vault:
-            found: JsonObject = codec.decode(vault.state().body(path))
+            found: JsonObject = json_codec.decode_json(vault.state().body(path))
             return found
 
 
@@ -91,7 +91,7 @@ def test_a_configuration_that_does_not_parse_is_no_deletion(juniper: Juniper, te
     report = juniper.capture()
     assert report.changed and report.raw["removed"] == 0 and juniper.home() == before
     assert "openclaw.json" in report.unread[HOME] and report.unread_files >= 3 and not report.complete
-    assert status.status(juniper.context).agents[0].state == "waiting"
+    assert status_gathering.gather_status(juniper.context).agents[0].state == "waiting"
 
 
 def lose(juniper: Juniper) -> None:
@@ -118,18 +118,18 @@ def test_it_goes_on_when_the_runtime_is_found_again(juniper: Juniper) -> None:
     before = juniper.home()
     lose(juniper)
     juniper.capture()
-    assert status.status(juniper.context).agents[0].state == "waiting"
+    assert status_gathering.gather_status(juniper.context).agents[0].state == "waiting"
     find_again(juniper)
     assert juniper.capture().complete and juniper.home() == before
-    assert status.status(juniper.context).agents[0].state == "ok"
+    assert status_gathering.gather_status(juniper.context).agents[0].state == "ok"
 
 
 def test_it_also_holds_when_the_caches_are_gone(juniper: Juniper) -> None:
-    from lifeboat_core.state.state_db import throw_away
+    from lifeboat_core.state.state_db import delete_cache
 
     before = juniper.home()
     lose(juniper)
-    throw_away(juniper.context.home.state_file(juniper.agent.id))
+    delete_cache(juniper.context.home.state_file(juniper.agent.id))
     report = juniper.capture()
     assert juniper.home() == before and HOME in report.unread and report.unread_files > 0
 
@@ -138,10 +138,10 @@ def test_the_user_can_say_that_the_workspace_stands_alone_now(juniper: Juniper) 
     before = juniper.home()
     lose(juniper)
     juniper.capture()
-    agents.accept(juniper.context, juniper.agent)
+    manage_agents.accept_removals(juniper.context, juniper.agent)
     report = juniper.capture()
     assert report.complete and juniper.home() == before
-    assert status.status(juniper.context).agents[0].state == "ok"
+    assert status_gathering.gather_status(juniper.context).agents[0].state == "ok"
 
 
 def test_a_configuration_that_names_another_workspace_is_no_deletion(juniper: Juniper) -> None:
@@ -155,7 +155,7 @@ def test_a_moved_workspace_does_not_hold_on_to_the_runtime_of_the_old_one(junipe
     moved = juniper.folder / "moved"
     juniper.workspace.rename(moved)
     before = juniper.home()
-    _, report = agents.move(juniper.context, juniper.agent, moved)
+    _, report = manage_agents.move_agent(juniper.context, juniper.agent, moved)
     assert report.complete and juniper.home() == before
 
 
@@ -177,7 +177,7 @@ def empty(ada: Protected) -> None:
 
 
 def agent(ada: Protected) -> Agent:
-    return agents.read(ada.context, ada.agent.id)
+    return manage_agents.load_agent(ada.context, ada.agent.id)
 
 
 def test_an_emptied_workspace_says_how_to_accept_it(ada: Protected) -> None:
@@ -189,10 +189,10 @@ def test_an_emptied_workspace_says_how_to_accept_it(ada: Protected) -> None:
 def test_an_emptied_workspace_is_captured_once_the_user_accepts_it(ada: Protected) -> None:
     empty(ada)
     ada.capture()
-    agents.accept(ada.context, agent(ada))
+    manage_agents.accept_removals(ada.context, agent(ada))
     report = ada.capture()
     assert report.changed and report.held is None and ada.kept() == {} and len(ada.kept(0)) == 8
-    assert status.status(ada.context).agents[0].state == "ok"
+    assert status_gathering.gather_status(ada.context).agents[0].state == "ok"
     again = ada.capture()
     assert again.outcome == "unchanged" and again.complete
 
@@ -200,7 +200,7 @@ def test_an_emptied_workspace_is_captured_once_the_user_accepts_it(ada: Protecte
 def test_what_is_written_after_that_is_captured_as_ever(ada: Protected) -> None:
     empty(ada)
     ada.capture()
-    agents.accept(ada.context, agent(ada))
+    manage_agents.accept_removals(ada.context, agent(ada))
     ada.capture()
     ada.write("SOUL.md", "# Soul\n\nBegin again.\n")
     report = ada.capture()
@@ -210,7 +210,7 @@ def test_what_is_written_after_that_is_captured_as_ever(ada: Protected) -> None:
 def test_emptied_a_second_time_it_has_to_be_accepted_a_second_time(ada: Protected) -> None:
     empty(ada)
     ada.capture()
-    agents.accept(ada.context, agent(ada))
+    manage_agents.accept_removals(ada.context, agent(ada))
     ada.capture()
     ada.write("SOUL.md", "# Soul\n\nBegin again.\n")
     ada.capture()
@@ -219,7 +219,7 @@ def test_emptied_a_second_time_it_has_to_be_accepted_a_second_time(ada: Protecte
 
 
 def test_accepting_something_else_before_does_not_cover_an_emptied_workspace(ada: Protected) -> None:
-    agents.accept(ada.context, agent(ada))
+    manage_agents.accept_removals(ada.context, agent(ada))
     empty(ada)
     assert ada.capture().outcome == "root_missing"
 
@@ -229,7 +229,7 @@ def test_a_workspace_that_came_back_is_taken_as_it_is(ada: Protected) -> None:
     files = {path: ada.read(path) for path in before}
     empty(ada)
     ada.capture()
-    agents.accept(ada.context, agent(ada))
+    manage_agents.accept_removals(ada.context, agent(ada))
     for path, text in files.items():
         ada.write(path, text)
     assert ada.capture().raw["removed"] == 0 and ada.kept() == ada.tree() == before
@@ -240,7 +240,7 @@ def test_a_folder_with_little_left_is_captured_once_the_user_accepts_it(ada: Pro
     ada.write("letter.txt", "still here\n")
     report = ada.capture()
     assert report.outcome == "root_missing" and "lifeboat agents accept ada" in str(report.absent)
-    agents.accept(ada.context, agent(ada))
+    manage_agents.accept_removals(ada.context, agent(ada))
     assert ada.capture().changed and set(ada.kept()) == {"letter.txt"}
     ada.write("letter.txt", "and changed\n")
     assert ada.capture().changed
@@ -249,5 +249,5 @@ def test_a_folder_with_little_left_is_captured_once_the_user_accepts_it(ada: Pro
 def test_a_workspace_whose_folder_is_gone_cannot_be_accepted_away(ada: Protected, tmp_path: Path) -> None:
     ada.workspace.rename(tmp_path / "elsewhere")
     ada.capture()
-    agents.accept(ada.context, agent(ada))
+    manage_agents.accept_removals(ada.context, agent(ada))
     assert ada.capture().outcome == "root_missing" and len(ada.kept()) == 8

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_cli import program
-from lifeboat_core.agents.kept import Kept, find_lost, kept
+from lifeboat_core.agents.path_coverage import PathCoverage, find_lost, list_path_coverage
 from lifeboat_core.capture import not_captured
-from lifeboat_core.settings import config
+from lifeboat_core.settings import config_file
 from support.adapters import openclaw_workspaces
 from support.cli.cli_client import run
 from support.core.protected import Protected
@@ -19,8 +19,8 @@ from support.core.unnamed_files import unnamed
 from support.core.zeroclaw_protected import ProtectedClaw
 
 
-def by_path(ada: Protected) -> dict[str, Kept]:
-    return {one.path: one for one in kept(ada.context, ada.agent)}
+def by_path(ada: Protected) -> dict[str, PathCoverage]:
+    return {one.path: one for one in list_path_coverage(ada.context, ada.agent)}
 
 
 def test_what_is_kept_says_as_what(ada: Protected) -> None:
@@ -145,7 +145,7 @@ def test_all_that_lies_in_the_folder_of_zeroclaw_is_captured_or_named(tmp_path: 
     (ada.install.home / "new").mkdir()
     (ada.install.home / "new/x").write_text("x")
     ada.add()
-    told = [one.path for one in kept(ada.context, ada.agent)]
+    told = [one.path for one in list_path_coverage(ada.context, ada.agent)]
     assert unnamed(ada.install.home, "raw/zeroclaw-home/", told) == []
 
 
@@ -164,7 +164,7 @@ def test_every_file_over_the_limit_of_a_folder_is_named_with_the_reason(
     (sentence,) = [one for one in run("status")["agents"][0]["reasons"] if "30 files" in one]
     assert sentence.endswith("lifeboat agents show Juniper --left-out")
     capsys.readouterr()
-    assert program.run(["sync"]) == 0
+    assert program.run_command(["sync"]) == 0
     said = capsys.readouterr().err
     assert "219.jpg" in said and "220.jpg" not in said and "10 more files" in said and "--left-out" in said
 
@@ -180,10 +180,10 @@ def test_a_file_whose_earlier_version_is_kept_is_left_out_with_the_reason(ada: P
 
 
 def test_the_command_that_shows_the_rest_of_many_files_is_named(ada: Protected) -> None:
-    config.write(ada.context.home, ada.context.files, "artifacts.max_file", 1 << 20)
+    config_file.write_config(ada.context.home, ada.context.files, "artifacts.max_file", 1 << 20)
     for number in range(25):
         ada.write(f"{number:02}.bin", os.urandom((1 << 20) + 1))
     ada.capture()
-    last = not_captured.of_agent(ada.context, ada.agent).named[-1]
+    last = not_captured.read_not_captured(ada.context, ada.agent).named[-1]
     assert last == f"and 5 more files: lifeboat agents show {ada.agent.name} --left-out"
     assert len([one for one in by_path(ada).values() if "artifacts.max_file" in one.why]) == 25

@@ -7,19 +7,20 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf import layout
-from lifeboat_core.agents import agents
+from lifeboat_alf.archive import archive_layout
+from lifeboat_core.agents import manage_agents
 from lifeboat_core.agents.locks import agent_lock
 from lifeboat_core.errors import Busy
-from lifeboat_core.exchange import export, import_
-from lifeboat_core.home import key_rotation
+from lifeboat_core.exchange import export_agent, import_archive
+from lifeboat_core.home import user_key_rotation
 from lifeboat_core.home.context import Context
-from lifeboat_core.home.key_rotation import RotationReport
-from lifeboat_core.verify import verification
-from lifeboat_keys import devices, sealing
-from lifeboat_keys.agent_pair import pair_id
+from lifeboat_core.home.user_key_rotation import RotationReport
+from lifeboat_core.verify import samples_and_drills
 from lifeboat_keys.errors import DeviceRevoked, SignedByCompromised, UnknownMachine, WrongAgentKey
-from lifeboat_keys.user_key import UserKey
+from lifeboat_keys.home import device_registry
+from lifeboat_keys.pairs.agent_pair import pair_id
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.signed import credential_sealing
 from support.core.protected import MEMORY, Protected
 
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -38,14 +39,16 @@ def ada(tmp_path: Path) -> Protected:
     return made
 
 
-def _rotate(ada: Protected, *, compromised: bool = False, lost: devices.Device | None = None) -> RotationReport:
+def _rotate(
+    ada: Protected, *, compromised: bool = False, lost: device_registry.KnownDevice | None = None
+) -> RotationReport:
     ada.clock.advance(minutes=1)
-    old = key_rotation.key_in_force(ada.context)
-    return key_rotation.rotate(ada.context, old, UserKey.generate(), compromised=compromised, lost=lost)
+    old = user_key_rotation.load_key_in_force(ada.context)
+    return user_key_rotation.rotate_user_key(ada.context, old, UserKey.generate(), compromised=compromised, lost=lost)
 
 
 def _credentials(ada: Protected, number: int | None = None) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = ada.document(layout.CREDENTIALS, number)["credentials"]
+    found: list[dict[str, Any]] = ada.document(archive_layout.CREDENTIALS, number)["credentials"]
     return found
 
 
@@ -60,7 +63,7 @@ def _elsewhere(folder: Path, ada: Protected, key: UserKey) -> Context:
 
 def _archive(ada: Protected, name: str) -> Path:
     file = ada.folder / name
-    export(ada.context, "openclaw", ada.workspace, file)
+    export_agent(ada.context, "openclaw", ada.workspace, file)
     return file
 
 
@@ -73,7 +76,7 @@ def _head(ada: Protected) -> int:
 
 def _everything_holds(ada: Protected) -> None:
     """All of history verifies, every kept state's credentials open, and a restore fills them in."""
-    assert verification.drill(ada.context, ada.agent, whole=True).mismatches == []
+    assert samples_and_drills.drill_vault(ada.context, ada.agent, whole=True).mismatches == []
     with ada.context.vault(ada.agent.id) as vault:
         numbers = [row.number for row in vault.sequences()]
         assert vault.verify(trusted=ada.context.keys().trusted).unknown_signer == []
@@ -111,7 +114,7 @@ def test_with_the_new_words_archives_from_before_and_after_are_trusted_and_open(
     other = _elsewhere(tmp_path / "other", ada, ada.context.keys().user_key())
     for number, file in enumerate((new, old)):
         state_dir = tmp_path / "other" / f"openclaw-{number}"
-        report = import_(other, file, state_dir / "workspace", with_credentials=True)
+        report = import_archive(other, file, state_dir / "workspace", with_credentials=True)
         assert report.restored.to_json()["signature"] == "signed", file
 
 
@@ -141,10 +144,10 @@ def test_the_newest_state_is_sealed_to_pairs_that_the_thief_cannot_open(ada: Pro
     _rotate(ada, compromised=True)
     after = _credentials(ada)
     assert [one["id"] for one in after] == sorted(one["id"] for one in before)
-    assert all(sealing.unseal(one, stolen) for one in before)
+    assert all(credential_sealing.unseal_credential(one, stolen) for one in before)
     for one in after:
         with pytest.raises(WrongAgentKey):
-            sealing.unseal(one, stolen)
+            credential_sealing.unseal_credential(one, stolen)
         assert ada.context.keys().open(one)
 
 
@@ -153,11 +156,11 @@ def test_the_new_sealing_is_one_sequence_of_its_own_kind_and_no_capture_undoes_i
     with ada.context.vault(ada.agent.id) as vault:
         head = vault.head()
     assert head is not None and head.kind == "rotate"
-    sealed = ada.body(layout.CREDENTIALS)
+    sealed = ada.body(archive_layout.CREDENTIALS)
     assert not ada.capture().changed and not ada.capture(full=True).changed
     ada.write("MEMORY.md", MEMORY)
     ada.capture()
-    assert ada.body(layout.CREDENTIALS) == sealed
+    assert ada.body(archive_layout.CREDENTIALS) == sealed
 
 
 def test_a_secret_that_changes_later_is_sealed_to_the_new_pair(ada: Protected) -> None:
@@ -179,16 +182,16 @@ def test_every_credential_of_the_newest_state_is_listed_for_its_issuer(ada: Prot
 def test_an_archive_that_a_thief_signs_is_refused_by_an_error_of_its_own(ada: Protected, tmp_path: Path) -> None:
     thief = _elsewhere(tmp_path / "thief", ada, ada.context.keys().user_key())
     stolen = _archive(ada, "stolen.alf")
-    import_(thief, stolen, tmp_path / "thief" / "workspace")
+    import_archive(thief, stolen, tmp_path / "thief" / "workspace")
     forged = tmp_path / "forged.alf"
     (tmp_path / "thief" / "workspace" / "SOUL.md").write_text("# Soul\n\nObey.\n")
-    export(thief, "openclaw", tmp_path / "thief" / "workspace", forged)
+    export_agent(thief, "openclaw", tmp_path / "thief" / "workspace", forged)
     _rotate(ada, compromised=True)
     for file in (stolen, forged):
         with pytest.raises(SignedByCompromised):
-            import_(ada.context, file, tmp_path / "copy")
+            import_archive(ada.context, file, tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
-    taken = import_(ada.context, stolen, tmp_path / "copy", accept_unsigned=True, yes=True)
+    taken = import_archive(ada.context, stolen, tmp_path / "copy", accept_unsigned=True, yes=True)
     assert taken.restored.to_json()["signature"] == "unknown_signer"
 
 
@@ -197,9 +200,9 @@ def test_a_new_machine_refuses_what_the_thief_signs_too(ada: Protected, tmp_path
     _rotate(ada, compromised=True)
     own = _archive(ada, "own.alf")
     other = _elsewhere(tmp_path / "other", ada, ada.context.keys().user_key())
-    import_(other, own, tmp_path / "other" / "workspace", with_credentials=True)
+    import_archive(other, own, tmp_path / "other" / "workspace", with_credentials=True)
     with pytest.raises(SignedByCompromised):
-        import_(other, stolen, tmp_path / "other" / "second")
+        import_archive(other, stolen, tmp_path / "other" / "second")
 
 
 def test_a_sequence_that_was_tampered_with_is_not_vouched_for(ada: Protected) -> None:
@@ -212,7 +215,7 @@ def test_a_sequence_that_was_tampered_with_is_not_vouched_for(ada: Protected) ->
 
 
 def test_a_removed_agent_can_be_brought_back_after_a_theft(ada: Protected) -> None:
-    agents.remove(ada.context, ada.agent)
+    manage_agents.remove_agent(ada.context, ada.agent)
     _rotate(ada, compromised=True)
     ada.clock.advance(minutes=1)
     ada.add()
@@ -222,14 +225,14 @@ def test_a_removed_agent_can_be_brought_back_after_a_theft(ada: Protected) -> No
 def test_a_vault_that_is_busy_waits_and_the_next_command_goes_on(
     ada: Protected, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(key_rotation, "agent_lock", _busy)
+    monkeypatch.setattr(user_key_rotation, "agent_lock", _busy)
     report = _rotate(ada, compromised=True)
     assert len(report.settled.unfinished) == 1
     keys = ada.context.keys()
-    assert keys.settling() is not None and verification.drill(ada.context, ada.agent, whole=True).ok
-    monkeypatch.setattr(key_rotation, "agent_lock", agent_lock)
-    assert "finished" in key_rotation.finish(ada.context)[0]
-    assert keys.settling() is None and key_rotation.finish(ada.context) == []
+    assert keys.settling() is not None and samples_and_drills.drill_vault(ada.context, ada.agent, whole=True).ok
+    monkeypatch.setattr(user_key_rotation, "agent_lock", agent_lock)
+    assert "finished" in user_key_rotation.finish_rotation(ada.context)[0]
+    assert keys.settling() is None and user_key_rotation.finish_rotation(ada.context) == []
     _everything_holds(ada)
 
 
@@ -245,43 +248,43 @@ def laptop(ada: Protected, tmp_path: Path) -> Context:
     """Another machine of the same user, which this home has met."""
     other = _elsewhere(tmp_path / "laptop", ada, ada.context.keys().user_key())
     own = other.keys().machines
-    own.rename(devices.find(own.all(), other.keys().device.public.hex()[:16]), "laptop")
-    import_(other, _archive(ada, "for-laptop.alf"), tmp_path / "laptop" / "workspace")
-    export(other, "openclaw", tmp_path / "laptop" / "workspace", tmp_path / "from-laptop.alf")
-    import_(ada.context, tmp_path / "from-laptop.alf", tmp_path / "copy")
+    own.rename(device_registry.find_machine(own.all(), other.keys().device.public.hex()[:16]), "laptop")
+    import_archive(other, _archive(ada, "for-laptop.alf"), tmp_path / "laptop" / "workspace")
+    export_agent(other, "openclaw", tmp_path / "laptop" / "workspace", tmp_path / "from-laptop.alf")
+    import_archive(ada.context, tmp_path / "from-laptop.alf", tmp_path / "copy")
     return other
 
 
 def test_a_machine_is_met_by_the_archives_it_makes(ada: Protected, laptop: Context) -> None:
-    found = key_rotation.lost_machine(ada.context, "laptop")
+    found = user_key_rotation.find_lost_machine(ada.context, "laptop")
     assert found.public == laptop.keys().device.public and found.revoked_at is None
 
 
 def test_a_lost_machine_is_refused_fenced_and_named(ada: Protected, laptop: Context, tmp_path: Path) -> None:
     with ada.context.vault(ada.agent.id) as vault:
         epoch = vault.epoch
-    report = _rotate(ada, lost=key_rotation.lost_machine(ada.context, "laptop"))
+    report = _rotate(ada, lost=user_key_rotation.find_lost_machine(ada.context, "laptop"))
     assert report.compromised and report.reissue and report.remotes == []
     assert report.to_json()["revoked"] == {"id": laptop.keys().device.public.hex()[:16], "name": "laptop"}
     with ada.context.vault(ada.agent.id) as vault:
         head = vault.head()
         assert vault.epoch == epoch + 1 and head is not None and head.epoch == epoch + 1
     (tmp_path / "laptop" / "workspace" / "SOUL.md").write_text("# Soul\n\nObey.\n")
-    export(laptop, "openclaw", tmp_path / "laptop" / "workspace", tmp_path / "later.alf")
+    export_agent(laptop, "openclaw", tmp_path / "laptop" / "workspace", tmp_path / "later.alf")
     with pytest.raises(DeviceRevoked):
-        import_(ada.context, tmp_path / "later.alf", tmp_path / "second-copy")
+        import_archive(ada.context, tmp_path / "later.alf", tmp_path / "second-copy")
     _everything_holds(ada)
 
 
 def test_an_unknown_machine_lists_those_that_are_known(ada: Protected, laptop: Context) -> None:
     with pytest.raises(UnknownMachine, match="laptop"):
-        key_rotation.lost_machine(ada.context, "phone")
+        user_key_rotation.find_lost_machine(ada.context, "phone")
 
 
 def test_this_machine_cannot_report_itself_as_lost(ada: Protected) -> None:
     own = ada.context.keys().device.public.hex()[:16]
     with pytest.raises(UnknownMachine, match="this machine"):
-        key_rotation.lost_machine(ada.context, own)
+        user_key_rotation.find_lost_machine(ada.context, own)
 
 
 def test_a_machine_with_the_words_certifies_its_own_device_and_its_states_verify_with_them_alone(
@@ -290,5 +293,5 @@ def test_a_machine_with_the_words_certifies_its_own_device_and_its_states_verify
     key = laptop.keys().user_key()
     assert laptop.keys().device.public != ada.context.keys().device.public
     third = _elsewhere(tmp_path / "third", ada, UserKey.from_words(key.words()))
-    report = import_(third, tmp_path / "from-laptop.alf", tmp_path / "third" / "workspace")
+    report = import_archive(third, tmp_path / "from-laptop.alf", tmp_path / "third" / "workspace")
     assert report.restored.to_json()["signature"] == "signed"

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_adapters.credentials import Need
-from lifeboat_alf import codec, layout
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_core.capture import linkage
-from lifeboat_core.capture.linkage import Change, Link
+from lifeboat_adapters.credential_types import CredentialNeed
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_core.capture import capability_links
+from lifeboat_core.capture.capability_links import CapabilityLink, LinkChange
 from lifeboat_core.state import state_documents
 from support.core.protected import MEMORY, Protected
 
@@ -42,12 +43,12 @@ def ada(tmp_path: Path) -> Protected:
 
 
 def _capability(ada: Protected, name: str = "Tide watch") -> JsonObject:
-    found = state_documents.capabilities(ada.document(layout.IDENTITY))
+    found = state_documents.list_capabilities(ada.document(archive_layout.IDENTITY))
     return next(each for each in found if each["name"] == name)
 
 
 def _credentials(ada: Protected) -> dict[str, JsonObject]:
-    return {each["label"]: each for each in ada.document(layout.CREDENTIALS)["credentials"]}
+    return {each["label"]: each for each in ada.document(archive_layout.CREDENTIALS)["credentials"]}
 
 
 def test_a_skill_and_the_credentials_it_declares_name_each_other(ada: Protected) -> None:
@@ -71,17 +72,17 @@ def test_a_copy_of_a_key_in_a_note_is_no_credential_of_the_skill(ada: Protected)
 
 
 def test_a_rotated_key_changes_no_link(ada: Protected) -> None:
-    before, version = _capability(ada), ada.document(layout.IDENTITY)["version"]
+    before, version = _capability(ada), ada.document(archive_layout.IDENTITY)["version"]
     ada.write_config(CONFIG % OTHER)
     ada.capture()
-    assert (_capability(ada), ada.document(layout.IDENTITY)["version"]) == (before, version)
+    assert (_capability(ada), ada.document(archive_layout.IDENTITY)["version"]) == (before, version)
 
 
 def test_a_new_link_leaves_the_version_of_the_identity_and_the_next_capture_finds_nothing(ada: Protected) -> None:
-    version = ada.document(layout.IDENTITY)["version"]
+    version = ada.document(archive_layout.IDENTITY)["version"]
     ada.write(".env", "TIDE_API_KEY=tide-fake-aaaaaaaaaaaaaaaa1\n")
     assert ada.capture().changed
-    assert ada.document(layout.IDENTITY)["version"] == version
+    assert ada.document(archive_layout.IDENTITY)["version"] == version
     assert "Tide watch" in _credentials(ada)[".env: TIDE_API_KEY"]["capabilities_granted"]
     assert not ada.capture(full=True).changed
 
@@ -109,20 +110,22 @@ def test_a_reference_in_the_configuration_leads_to_the_variable(ada: Protected) 
 # The decision -------------------------------------------------------------------------------------------------------
 
 
-def _linked(capability: JsonObject, credential: JsonObject, change: Change) -> tuple[JsonObject, JsonObject]:
-    linkage.link([capability], [credential], change)
+def _linked(capability: JsonObject, credential: JsonObject, change: LinkChange) -> tuple[JsonObject, JsonObject]:
+    capability_links.write_links([capability], [credential], change)
     return capability, credential
 
 
-def _change(made: set[Link] | None = None, links: set[Link] | None = None, gone: set[str] | None = None) -> Change:
-    return Change(frozenset(made or ()), frozenset(links or ()), frozenset(gone or ()))
+def _change(
+    made: set[CapabilityLink] | None = None, links: set[CapabilityLink] | None = None, gone: set[str] | None = None
+) -> LinkChange:
+    return LinkChange(frozenset(made or ()), frozenset(links or ()), frozenset(gone or ()))
 
 
 def test_what_an_archive_brought_stays_as_it_was_written() -> None:
     capability: JsonObject = {"name": "Tide", "credential_ids": ["b", "unknown", "a"]}
     credential: JsonObject = {"id": "a", "capabilities_granted": ["tide", "elsewhere"]}
-    before = codec.canonical([capability, credential])
-    assert codec.canonical([*_linked(capability, credential, _change())]) == before
+    before = json_codec.encode_canonical([capability, credential])
+    assert json_codec.encode_canonical([*_linked(capability, credential, _change())]) == before
 
 
 def test_what_an_archive_brought_goes_when_its_end_goes() -> None:
@@ -134,13 +137,13 @@ def test_what_an_archive_brought_goes_when_its_end_goes() -> None:
 
 def test_a_new_link_follows_those_that_are_there() -> None:
     capability: JsonObject = {"name": "Tide", "credential_ids": ["z"]}
-    _linked(capability, {"id": "a"}, _change(links={Link("tide", "a")}))
+    _linked(capability, {"id": "a"}, _change(links={CapabilityLink("tide", "a")}))
     assert capability["credential_ids"] == ["z", "a"]
 
 
 def test_a_list_that_nobody_understands_is_left_alone() -> None:
     capability: JsonObject = {"name": "Tide", "credential_ids": {"primary": "a"}}
-    _linked(capability, {"id": "a"}, _change(links={Link("tide", "a")}))
+    _linked(capability, {"id": "a"}, _change(links={CapabilityLink("tide", "a")}))
     assert capability["credential_ids"] == {"primary": "a"}
 
 
@@ -156,5 +159,5 @@ def test_a_list_that_nobody_understands_is_left_alone() -> None:
     ],
 )
 def test_a_need_is_met_by_whole_names(label: str, is_met: bool) -> None:
-    need = Need("Tide", frozenset(("TIDE_TOKEN", "env.TIDE_TOKEN")), ("openclaw.json: skills.entries.tide.",))
-    assert bool(linkage.needed([need], {"a": {"id": "a", "label": label}})) is is_met
+    need = CredentialNeed("Tide", frozenset(("TIDE_TOKEN", "env.TIDE_TOKEN")), ("openclaw.json: skills.entries.tide.",))
+    assert bool(capability_links.find_needed_links([need], {"a": {"id": "a", "label": label}})) is is_met

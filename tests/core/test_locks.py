@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_core.agents import locks
-from lifeboat_core.agents.locks import Patience, agent_lock
+from lifeboat_core.agents.locks import LockPatience, agent_lock
 from lifeboat_core.errors import Busy
 from lifeboat_core.home.context import Context
 from support import preloaded
@@ -56,14 +56,14 @@ def test_a_command_waits_for_what_the_service_does_by_itself(context: Context, p
             told.append(sentence)
             enough.set()  # only who was told that it waits gets the lock
 
-        patient = replace(context, patience=Patience(tell, said_after=0.0))
+        patient = replace(context, patience=LockPatience(tell, said_after=0.0))
         with agent_lock(patient, ADA, "restore"):
             assert len(told) == 1 and f"({purpose})" in told[0]
 
 
 def test_nobody_waits_for_another_command(context: Context) -> None:
     told: list[str] = []
-    patient = replace(context, patience=Patience(told.append, seconds=3600.0))
+    patient = replace(context, patience=LockPatience(told.append, seconds=3600.0))
     with another_holds(context, "restore"), pytest.raises(Busy, match="restore"), agent_lock(patient, ADA, "undo"):
         pass
     assert not told
@@ -71,7 +71,7 @@ def test_nobody_waits_for_another_command(context: Context) -> None:
 
 def test_patience_ends(context: Context) -> None:
     told: list[str] = []
-    patient = replace(context, patience=Patience(told.append, seconds=0.5, said_after=0.0))
+    patient = replace(context, patience=LockPatience(told.append, seconds=0.5, said_after=0.0))
     with another_holds(context, "capture"), pytest.raises(Busy, match="capture"), agent_lock(patient, ADA, "undo"):
         pass
     assert len(told) == 1
@@ -83,7 +83,7 @@ def test_who_has_no_patience_does_not_wait(context: Context) -> None:
 
 
 def test_a_note_that_cannot_be_read_names_nobody_and_is_waited_for_by_nobody(context: Context) -> None:
-    patient = replace(context, patience=Patience(lambda _: None, seconds=3600.0))
+    patient = replace(context, patience=LockPatience(lambda _: None, seconds=3600.0))
     with another_holds(context, "capture"):
         (context.home.locks_folder / f"{ADA}.json").write_text("[]")
         with pytest.raises(Busy, match="another process"), agent_lock(patient, ADA, "undo"):
@@ -100,7 +100,7 @@ def test_who_holds_a_lock_is_said_while_it_hangs_and_whoever_is_killed_holds_non
     try:
         _, status = os.waitpid(holder.pid, os.WUNTRACED)
         assert os.WIFSTOPPED(status)
-        patient = replace(context, patience=Patience(lambda _: None, seconds=0.5))
+        patient = replace(context, patience=LockPatience(lambda _: None, seconds=0.5))
         with pytest.raises(Busy, match=f"process {holder.pid} holds it .capture."), agent_lock(patient, ADA, "restore"):
             pass
         holder.kill()

@@ -12,13 +12,13 @@ from random import Random
 
 import pytest
 
-from lifeboat_adapters.secrets import looks
-from lifeboat_adapters.secrets.looks import ALLOW
-from lifeboat_cli.doctor import Finding, Level, lookalikes
-from lifeboat_core.capture import lookalikes as looking
-from lifeboat_core.capture import secrets
-from lifeboat_core.capture.lookalikes import Place
-from lifeboat_core.health.status import of_agent
+from lifeboat_adapters.secrets import secret_patterns
+from lifeboat_adapters.secrets.secret_patterns import ALLOW
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel, lookalikes
+from lifeboat_core.capture import secret_cutter
+from lifeboat_core.capture import secret_lookalikes as looking
+from lifeboat_core.capture.secret_lookalikes import LookalikePlace
+from lifeboat_core.health.status_gathering import gather_agent_status
 from support.core.protected import MEMORY, Protected
 from support.disguises import in_a_database
 
@@ -42,12 +42,12 @@ def noted(ada: Protected) -> Protected:
     return ada
 
 
-def _named(protected: Protected) -> list[Finding]:
-    return [found for found in lookalikes.check(protected.context) if found.level is Level.WARNING]
+def _named(protected: Protected) -> list[DoctorFinding]:
+    return [found for found in lookalikes.check(protected.context) if found.level is DoctorLevel.WARNING]
 
 
 def _count(protected: Protected) -> int:
-    return of_agent(protected.context, protected.agent, protected.context.keys().status()).lookalikes
+    return gather_agent_status(protected.context, protected.agent, protected.context.keys().status()).lookalikes
 
 
 def test_the_doctor_names_file_line_and_kind_and_what_to_do(noted: Protected) -> None:
@@ -59,13 +59,13 @@ def test_the_doctor_names_file_line_and_kind_and_what_to_do(noted: Protected) ->
 
 
 def test_nobody_repeats_what_looks_like_a_secret(noted: Protected) -> None:
-    seen = of_agent(noted.context, noted.agent, noted.context.keys().status())
+    seen = gather_agent_status(noted.context, noted.agent, noted.context.keys().status())
     said = json.dumps(seen.to_json()) + "".join(f"{found.result}{found.fix}" for found in _named(noted))
     assert TOKEN[:8] not in said
 
 
 def test_status_counts_the_places_and_stays_calm(noted: Protected) -> None:
-    seen = of_agent(noted.context, noted.agent, noted.context.keys().status())
+    seen = gather_agent_status(noted.context, noted.agent, noted.context.keys().status())
     assert (seen.lookalikes, seen.state) == (1, "ok")
     assert any("lifeboat doctor" in reason for reason in seen.reasons)
 
@@ -134,7 +134,7 @@ def test_what_is_not_looked_into_is_counted_and_named(ada: Protected) -> None:
     ada.write("notes/a.png", b"\x89PNG\r\n\x1a\n" + bytes(60))
     ada.write("notes/a.zip", b"PK\x03\x04\x14\0\x09\0\x08\0" + bytes(16) + b"\x05\0\0\0a.txt" + bytes(40))
     ada.capture()
-    seen = of_agent(ada.context, ada.agent, ada.context.keys().status())
+    seen = gather_agent_status(ada.context, ada.agent, ada.context.keys().status())
     assert seen.not_looked_into == 2
     assert "2 files not looked into for secrets; lifeboat doctor names each" in seen.reasons
     said = [found.result for found in lookalikes.check(ada.context)]
@@ -143,7 +143,7 @@ def test_what_is_not_looked_into_is_counted_and_named(ada: Protected) -> None:
     (ada.workspace / "notes/a.png").unlink()
     ada.write("notes/a.zip", b"nothing")
     ada.capture()
-    assert of_agent(ada.context, ada.agent, ada.context.keys().status()).not_looked_into == 0
+    assert gather_agent_status(ada.context, ada.agent, ada.context.keys().status()).not_looked_into == 0
 
 
 def test_a_search_index_with_words_of_a_known_secret_is_named(ada: Protected, tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_search_index_with_words_of_a_known_secret_is_named(ada: Protected, tm
 
 
 def test_a_large_compressed_part_with_a_known_secret_is_named(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secrets, "LARGEST_CUT", 100)
+    monkeypatch.setattr(secret_cutter, "LARGEST_CUT", 100)
     ada.write(".env", f"KEY={TOKEN}\n")
     ada.write("notes/a.gz", gzip.compress(Random(1).randbytes(200) + TOKEN.encode()))
     ada.capture()
@@ -178,8 +178,8 @@ def test_places_of_many_tokens_are_found_in_one_pass() -> None:
             looked_at += 1
             return super().__contains__(part)  # type: ignore[operator]
 
-    found = looking.places(tokens, Counted(tokens))
-    assert found == [Place(1, "github_token")] and looked_at == 1
+    found = looking.find_lookalike_places(tokens, Counted(tokens))
+    assert found == [LookalikePlace(1, "github_token")] and looked_at == 1
 
 
 def test_some_bytes_are_searched_once_for_the_mark_of_what_is_allowed() -> None:
@@ -191,5 +191,5 @@ def test_some_bytes_are_searched_once_for_the_mark_of_what_is_allowed() -> None:
             searched += part == ALLOW
             return super().__contains__(part)  # type: ignore[operator]
 
-    assert len(looks.find_tokens(Counted(b"\n".join(b"ghp_%036d" % number for number in range(50))))) == 50
+    assert len(secret_patterns.find_tokens(Counted(b"\n".join(b"ghp_%036d" % number for number in range(50))))) == 50
     assert searched == 1

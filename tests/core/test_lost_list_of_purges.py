@@ -81,7 +81,7 @@ def test_a_machine_that_does_not_know_the_list_names_what_helps(
 def test_a_list_that_this_machine_does_not_know_whole_stays_an_error(
     ada: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lifeboat_core.remotes.sealed.log.SealedLog.mend_purges", lambda *given: None)
+    monkeypatch.setattr("lifeboat_core.remotes.sealed.sealed_log.SealedLog.mend_purges", lambda *given: None)
     damage(tmp_path, "gone")
     run("sync", expect=1)
     agent = run("status")["agents"][0]

@@ -5,29 +5,38 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_core.capture import matching
-from lifeboat_core.capture.matching import EDITED, REVIVED, SAME, File, Heading, Match, New, Old
+from lifeboat_core.capture import memory_matching
+from lifeboat_core.capture.memory_matching import (
+    EDITED,
+    REVIVED,
+    SAME,
+    ChangedFile,
+    FileSection,
+    Heading,
+    HeldMemory,
+    SectionMatch,
+)
 
 
-def run(*files: File, dead: dict[str, str] | None = None, headings: list[Heading] | None = None) -> None:
+def run(*files: ChangedFile, dead: dict[str, str] | None = None, headings: list[Heading] | None = None) -> None:
     left = dict(dead or {})
-    matching.match(
+    memory_matching.match_sections(
         files,
-        lambda text: Match(left.pop(text), REVIVED) if text in left else None,
+        lambda text: SectionMatch(left.pop(text), REVIVED) if text in left else None,
         lambda file: headings or [()] * len(file.old),
     )
 
 
-def file(old: str, new: str, path: str = "a") -> File:
+def file(old: str, new: str, path: str = "a") -> ChangedFile:
     """Texts divided by `|`; the old ones have ids a0, a1 ..."""
-    olds = [Old(f"{path}{number}", text) for number, text in enumerate(old.split("|")) if text]
-    return File(path, olds, [New(text) for text in new.split("|") if text])
+    olds = [HeldMemory(f"{path}{number}", text) for number, text in enumerate(old.split("|")) if text]
+    return ChangedFile(path, olds, [FileSection(text) for text in new.split("|") if text])
 
 
 def test_equal_texts_keep_their_ids_wherever_they_stand() -> None:
     one = file("tea|boat|rope", "rope|new|tea|boat")
     run(one)
-    assert one.found == {0: Match("a2", SAME), 2: Match("a0", SAME), 3: Match("a1", SAME)}
+    assert one.found == {0: SectionMatch("a2", SAME), 2: SectionMatch("a0", SAME), 3: SectionMatch("a1", SAME)}
 
 
 def test_equal_texts_are_taken_in_order() -> None:
@@ -40,7 +49,7 @@ def test_equal_texts_are_taken_in_order() -> None:
 def test_a_text_moves_to_another_file() -> None:
     one, other = file("tea|boat", "boat", "a"), file("", "tea", "b")
     run(one, other)
-    assert other.found == {0: Match("a0", SAME)} and one.left_old() == []
+    assert other.found == {0: SectionMatch("a0", SAME)} and one.left_old() == []
 
 
 def test_a_copy_is_new_while_the_original_stays() -> None:
@@ -52,17 +61,25 @@ def test_a_copy_is_new_while_the_original_stays() -> None:
 def test_a_deleted_text_is_revived_before_an_edit_is_assumed() -> None:
     one = file("the cat sat on the mat", "the cat sat on the hat")
     run(one, dead={"the cat sat on the hat": "z9"})
-    assert one.found == {0: Match("z9", REVIVED)}
+    assert one.found == {0: SectionMatch("z9", REVIVED)}
 
 
 def test_a_heading_that_stands_once_on_both_sides_names_the_memory() -> None:
-    one = File("a", [Old("a0", "one"), Old("a1", "two")], [New("three", ("T",)), New("one", ("S",))])
+    one = ChangedFile(
+        "a",
+        [HeldMemory("a0", "one"), HeldMemory("a1", "two")],
+        [FileSection("three", ("T",)), FileSection("one", ("S",))],
+    )
     run(one, headings=[("S",), ("T",)])
-    assert one.found == {0: Match("a1", EDITED), 1: Match("a0", SAME)}
+    assert one.found == {0: SectionMatch("a1", EDITED), 1: SectionMatch("a0", SAME)}
 
 
 def test_a_heading_that_stands_twice_names_nothing() -> None:
-    one = File("a", [Old("a0", "one"), Old("a1", "two")], [New("three", ("T",)), New("four", ("T",))])
+    one = ChangedFile(
+        "a",
+        [HeldMemory("a0", "one"), HeldMemory("a1", "two")],
+        [FileSection("three", ("T",)), FileSection("four", ("T",))],
+    )
     run(one, headings=[("T",), ("T",)])
     assert one.found == {}
 
@@ -70,7 +87,7 @@ def test_a_heading_that_stands_twice_names_nothing() -> None:
 def test_six_words_in_ten_are_enough_and_the_best_pair_comes_first() -> None:
     one = file("a b c d e f g h i j|a b c d e f g h x y", "a b c d e f g h i k")
     run(one)
-    assert one.found == {0: Match("a0", EDITED)}
+    assert one.found == {0: SectionMatch("a0", EDITED)}
     other = file("a b c d e f g h i j", "a b c d e 1 2 3 4 5")
     run(other)
     assert other.found == {}
@@ -79,24 +96,24 @@ def test_six_words_in_ten_are_enough_and_the_best_pair_comes_first() -> None:
 def test_headings_are_only_asked_for_when_something_is_left() -> None:
     asked = []
     one = file("tea|boat", "new|tea|boat")
-    matching.match([one], lambda text: None, lambda found: asked.append(found) or [])  # type: ignore[func-returns-value]
+    memory_matching.match_sections([one], lambda text: None, lambda found: asked.append(found) or [])  # type: ignore[func-returns-value]
     assert asked == []
 
 
 def test_a_forgotten_text_is_matched_by_its_bytes_alone() -> None:
-    one = File("a", [Old("a0", "a b c d", gone=True)], [New("a b c e")])
+    one = ChangedFile("a", [HeldMemory("a0", "a b c d", gone=True)], [FileSection("a b c e")])
     run(one)
     assert one.found == {}
-    two = File("a", [Old("a0", "a b c d", gone=True)], [New("a b c d")])
+    two = ChangedFile("a", [HeldMemory("a0", "a b c d", gone=True)], [FileSection("a b c d")])
     run(two)
-    assert two.found == {0: Match("a0", SAME)}
+    assert two.found == {0: SectionMatch("a0", SAME)}
 
 
 def test_too_many_to_compare_go_by_order() -> None:
-    count = matching.MOST_PAIRS + 1
+    count = memory_matching.MOST_PAIRS + 1
     one = file("|".join(f"old{n}" for n in range(count)), "|".join(f"new{n}" for n in range(count)))
     run(one)
-    assert all(one.found[place] == Match(f"a{place}", EDITED) for place in range(count))
+    assert all(one.found[place] == SectionMatch(f"a{place}", EDITED) for place in range(count))
 
 
 texts = st.lists(st.sampled_from(["tea", "boat", "a b c d e", "a b c d f", "a b c e f", "rope", "x"]), max_size=8)

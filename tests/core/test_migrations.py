@@ -14,19 +14,19 @@ from types import ModuleType
 
 import pytest
 
-from lifeboat_alf.seams.clock import SystemClock
-from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_alf.seams.system_clock import SystemClock
 from lifeboat_core import migrations
 from lifeboat_core.agents.locks import agent_lock
 from lifeboat_core.errors import Busy, DiskFull, HomeError, HomeNewer
-from lifeboat_core.home import home as homes
+from lifeboat_core.home import lifeboat_home as homes
 from lifeboat_core.home.context import Context
-from lifeboat_core.home.home import LAYOUT_VERSION
+from lifeboat_core.home.lifeboat_home import LAYOUT_VERSION
 from lifeboat_core.machine import clock_trust
-from lifeboat_core.migrations import Migration, copies
-from lifeboat_core.migrations.copies import Area
-from lifeboat_core.processes.release import release
+from lifeboat_core.migrations import HomeMigration, home_backups
+from lifeboat_core.migrations.home_backups import BackupArea
+from lifeboat_core.processes.installed_release import read_release
 from lifeboat_vault.vault import Vault
 from support.cli.cli_client import run
 from support.endpoint import kept_home
@@ -34,7 +34,13 @@ from support.failing_files import WRITES, FailingFiles
 from support.killing import killed_at
 from support.patience import patience
 
-MIGRATING = (Step.MIGRATE_LOCKED, Step.MIGRATE_COPYING, Step.MIGRATE_COPIED, Step.MIGRATE_DONE, Step.MIGRATE_NOTED)
+MIGRATING = (
+    CrashPoint.MIGRATE_LOCKED,
+    CrashPoint.MIGRATE_COPYING,
+    CrashPoint.MIGRATE_COPIED,
+    CrashPoint.MIGRATE_DONE,
+    CrashPoint.MIGRATE_NOTED,
+)
 
 
 @pytest.fixture
@@ -71,7 +77,7 @@ def test_a_home_of_an_earlier_release_gives_back_what_it_holds(
 
 def test_every_layout_before_this_one_has_a_kept_home_and_a_step() -> None:
     assert set(kept_home.LAYOUTS) == set(range(1, LAYOUT_VERSION))
-    assert [each.to for each in migrations.known()] == list(range(2, LAYOUT_VERSION + 1))
+    assert [each.to for each in migrations.list_migrations()] == list(range(2, LAYOUT_VERSION + 1))
 
 
 # Layout 2 -------------------------------------------------------------------------------------------------------
@@ -82,7 +88,7 @@ def test_it_gets_private_folders_for_the_service_and_says_who_made_it_so(old: Pa
     for name in ("logs", "run"):
         assert stat.S_IMODE((old / name).stat().st_mode) == 0o700
     assert (old / "version").read_text() == "2\n"
-    assert (old / "release").read_text().strip() == release()
+    assert (old / "release").read_text().strip() == read_release()
 
 
 def test_a_folder_that_others_could_enter_is_closed(old: Path) -> None:
@@ -104,8 +110,8 @@ def test_small_documents_are_copied_before_and_keys_and_vaults_are_not(old: Path
 
 
 def test_it_is_brought_up_once(old: Path) -> None:
-    assert [text.partition(":")[0] for text in migrations.bring_up(_unmoved(old))] == ["layout 2"]
-    assert migrations.bring_up(opened(old)) == []
+    assert [text.partition(":")[0] for text in migrations.migrate_home(_unmoved(old))] == ["layout 2"]
+    assert migrations.migrate_home(opened(old)) == []
     assert len(list((old / "backups").iterdir())) == 1
 
 
@@ -116,7 +122,7 @@ def _unmoved(home: Path) -> Context:
 
 
 @pytest.mark.parametrize("step", MIGRATING)
-def test_ended_at_any_step_the_next_one_goes_on(old: Path, step: Step) -> None:
+def test_ended_at_any_step_the_next_one_goes_on(old: Path, step: CrashPoint) -> None:
     assert killed_at(lambda: opened(old), step)
     assert opened(old).home.layout(opened(old).files) == LAYOUT_VERSION
     assert run("status")["agents"][0]["sequence"] == 2
@@ -189,7 +195,7 @@ class Marking(ModuleType):
 
     SUMMARY = "a mark"
 
-    def __init__(self, *touches: Area) -> None:
+    def __init__(self, *touches: BackupArea) -> None:
         super().__init__("marking")
         self.TOUCHES = frozenset(touches)
 
@@ -198,16 +204,16 @@ class Marking(ModuleType):
 
 
 @contextlib.contextmanager
-def another_layout(monkeypatch: pytest.MonkeyPatch, *touches: Area) -> Iterator[None]:
-    known = [*migrations.known(), Migration(LAYOUT_VERSION + 1, Marking(*touches))]
-    monkeypatch.setattr(migrations, "known", lambda: known)
+def another_layout(monkeypatch: pytest.MonkeyPatch, *touches: BackupArea) -> Iterator[None]:
+    known = [*migrations.list_migrations(), HomeMigration(LAYOUT_VERSION + 1, Marking(*touches))]
+    monkeypatch.setattr(migrations, "list_migrations", lambda: known)
     monkeypatch.setattr(migrations, "LAYOUT_VERSION", LAYOUT_VERSION + 1)
     monkeypatch.setattr(homes, "LAYOUT_VERSION", LAYOUT_VERSION + 1)
     yield
 
 
 def test_a_step_that_touches_vaults_has_copies_that_open(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with another_layout(monkeypatch, Area.VAULTS, Area.KEYS):
+    with another_layout(monkeypatch, BackupArea.VAULTS, BackupArea.KEYS):
         context = opened(old)
     assert (old / "mark").read_text() == "made"
     copy = next(path for path in (old / "backups").iterdir() if path.name.startswith("2-"))
@@ -232,7 +238,7 @@ def test_a_step_that_touches_vaults_waits_for_who_captures(old: Path, monkeypatc
     thread = threading.Thread(target=capture)
     thread.start()
     held.wait(patience())
-    with another_layout(monkeypatch, Area.VAULTS):
+    with another_layout(monkeypatch, BackupArea.VAULTS):
         try:
             with pytest.raises(Busy, match="capture"):
                 opened(old)
@@ -259,25 +265,25 @@ def test_copies_are_removed_after_30_days(old: Path) -> None:
     context = opened(old)
     (old / "vault" / "x").mkdir()
     (old / "vault" / "x" / "vault.db.schema-1").write_bytes(b"of an earlier schema")
-    assert copies.remove_old(_with_clock(context, Later(days=29))) == []
-    assert len(copies.remove_old(_with_clock(context, Later(days=31)))) == 2
+    assert home_backups.remove_old_backups(_with_clock(context, Later(days=29))) == []
+    assert len(home_backups.remove_old_backups(_with_clock(context, Later(days=31)))) == 2
     assert list((old / "backups").iterdir()) == []
 
 
 def test_nothing_is_removed_on_a_clock_that_jumped(old: Path) -> None:
     context = opened(old)
-    clock_trust.confirm(context)
-    assert copies.remove_old(_with_clock(context, Later(days=3650))) == []
+    clock_trust.confirm_clock(context)
+    assert home_backups.remove_old_backups(_with_clock(context, Later(days=3650))) == []
 
 
 def test_a_copy_that_was_cut_off_does_not_stay(old: Path) -> None:
-    assert killed_at(lambda: opened(old), Step.MIGRATE_COPYING)
+    assert killed_at(lambda: opened(old), CrashPoint.MIGRATE_COPYING)
     assert [path.name[:7] for path in (old / "backups").iterdir()] == [".begun-"]
     opened(old)
     aged = (datetime.now(UTC) - timedelta(days=2)).timestamp()
     for path in (old / "backups").glob(".begun-*"):
         os.utime(path, (aged, aged))
-    copies.remove_old(opened(old))
+    home_backups.remove_old_backups(opened(old))
     assert [path.name[:2] for path in (old / "backups").iterdir()] == ["1-"]
 
 

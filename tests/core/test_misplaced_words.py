@@ -12,16 +12,16 @@ from urllib.parse import quote
 import click
 import pytest
 
-from lifeboat_cli.program import program, run
-from lifeboat_cli.setup import setup_asking
+from lifeboat_cli.program import program, run_command
+from lifeboat_cli.setup import setup_questions
 from lifeboat_core.errors import BadSetting, WordsMisplaced
 from lifeboat_core.home.context import Context
-from lifeboat_core.home.home import Home
-from lifeboat_core.machine.folder_addresses import existing_folder, whole_path
+from lifeboat_core.home.lifeboat_home import Home
+from lifeboat_core.machine.typed_folders import parse_existing_folder, parse_whole_path
 from lifeboat_core.texts import misplaced_words
-from lifeboat_keys import words
+from lifeboat_keys.recovery import bip39_words
 
-PHRASE = words.to_words(bytes(range(32)))
+PHRASE = bip39_words.to_words(bytes(range(32)))
 TEXT = " ".join(PHRASE)
 
 
@@ -59,7 +59,7 @@ def test_every_field_of_every_command_refuses_them(isolated_home: Path, capsys: 
     assert len(FIELDS) > 150
     for path, option in FIELDS:
         for spelled in ([TEXT], PHRASE, [f"file:///{quote(TEXT)}"]):
-            assert run([*path, *option, *spelled, "--json"]) == 3, path
+            assert run_command([*path, *option, *spelled, "--json"]) == 3, path
             said = "".join(capsys.readouterr())
             assert '"code": "words_misplaced"' in said, path
             assert PHRASE[0] not in said
@@ -78,7 +78,7 @@ def test_a_field_of_standard_input_refuses_them(
     command: tuple[str, ...], isolated_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{TEXT}\n"))
-    assert run([*command, "--json"]) == 3
+    assert run_command([*command, "--json"]) == 3
     said = "".join(capsys.readouterr())
     assert '"code": "words_misplaced"' in said
     _assert_nothing_is_kept(isolated_home.parent, said)
@@ -97,8 +97,8 @@ def test_every_option_that_reads_standard_input_is_known_here() -> None:
 def test_a_question_of_the_setup_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = iter([TEXT, "stick", TEXT, "a token"])
     monkeypatch.setattr(click, "prompt", lambda *args, **kwargs: next(answers))
-    assert setup_asking.text("What to call it") == "stick"
-    assert setup_asking.secret("The token") == "a token"
+    assert setup_questions.ask_text("What to call it") == "stick"
+    assert setup_questions.ask_secret("The token") == "a token"
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_no_key_is_wrapped_with_them_wherever_the_passphrase_comes_from(
         (tmp_path / "passphrase").touch(0o600)
         (tmp_path / "passphrase").write_text(f"{TEXT}\n")
         monkeypatch.setenv("LIFEBOAT_PASSPHRASE_FILE", str(tmp_path / "passphrase"))
-    assert run([*arguments, "--json"]) == 3
+    assert run_command([*arguments, "--json"]) == 3
     said = "".join(capsys.readouterr())
     assert '"code": "words_as_passphrase"' in said
     assert not list(isolated_home.rglob("wrapped/*"))
@@ -199,17 +199,17 @@ def test_no_archive_is_encrypted_with_them(
     places["WORKSPACE"].mkdir()
     for name in ("SOUL.md", "USER.md"):
         (places["WORKSPACE"] / name).write_text("# Ada\n")
-    assert run(["alf", "export", "openclaw", str(places["WORKSPACE"]), "-o", str(places["PLAIN"])]) == 0
+    assert run_command(["alf", "export", "openclaw", str(places["WORKSPACE"]), "-o", str(places["PLAIN"])]) == 0
     capsys.readouterr()
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{TEXT}\n"))
     arguments = [str(places.get(each, each)) for each in NEW_PASSPHRASES[command]]
-    assert run([*arguments, "--passphrase-stdin", "--json"]) == 3
+    assert run_command([*arguments, "--passphrase-stdin", "--json"]) == 3
     assert '"code": "words_misplaced"' in "".join(capsys.readouterr())
     assert not places["FILE"].exists()
 
 
 def test_a_purge_of_words_that_leaked_says_how(isolated_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["purge", "ada", "--text", TEXT]) == 3
+    assert run_command(["purge", "ada", "--text", TEXT]) == 3
     assert "lifeboat purge AGENT --text-stdin" in capsys.readouterr().err
 
 
@@ -217,16 +217,16 @@ def test_a_purge_of_words_that_leaked_says_how(isolated_home: Path, capsys: pyte
 
 
 def test_a_folder_has_to_be_a_whole_path(tmp_path: Path) -> None:
-    assert whole_path("~/stick").is_absolute()
+    assert parse_whole_path("~/stick").is_absolute()
     for relative in ("stick", "./stick", TEXT, ""):
         with pytest.raises(BadSetting, match="whole path"):
-            whole_path(relative)
+            parse_whole_path(relative)
 
 
 def test_a_folder_that_an_agent_comes_from_has_to_be_there(tmp_path: Path) -> None:
-    assert existing_folder(str(tmp_path)) == tmp_path
+    assert parse_existing_folder(str(tmp_path)) == tmp_path
     with pytest.raises(BadSetting, match="there is no folder"):
-        existing_folder(str(tmp_path / "stick"))
+        parse_existing_folder(str(tmp_path / "stick"))
 
 
 # Files that were edited by hand, and variables ---------------------------------------------------------------------
@@ -241,8 +241,8 @@ def _protected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Context:
     (workspace / "USER.md").write_text("# User\n")
     stick = tmp_path / "stick"
     stick.mkdir()
-    assert run(["agents", "add", str(workspace), "--name", "ada"]) == 0
-    assert run(["remote", "add", "stick", stick.as_uri()]) == 0
+    assert run_command(["agents", "add", str(workspace), "--name", "ada"]) == 0
+    assert run_command(["remote", "add", "stick", stick.as_uri()]) == 0
     capsys.readouterr()
     return Context.open()
 
@@ -271,7 +271,7 @@ def test_a_file_with_them_is_refused_and_named_and_never_shown(
     path.write_text(line + before)
     said = ""
     for words_ in (["remote", "list"], ["agents", "list"], ["config", "list"], ["status"], ["doctor"]):
-        run(words_)
+        run_command(words_)
         said += "".join(capsys.readouterr())
     assert "words of a recovery phrase" in said
     assert path.name.removesuffix(".toml") in said
@@ -287,7 +287,7 @@ def test_a_variable_with_them_is_refused(
     isolated_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setenv(name, TEXT)
-    assert run(["status", "--json"]) == 3
+    assert run_command(["status", "--json"]) == 3
     said = "".join(capsys.readouterr())
     assert '"code": "words_misplaced"' in said and f"unset {name}" in said and TEXT not in said
     with pytest.raises(WordsMisplaced):
@@ -305,5 +305,5 @@ def test_a_remote_in_a_file_names_a_whole_path(
     context = _protected(tmp_path, capsys)
     path = _edited(context, "remote")
     path.write_text(re.sub(r'url = ".*"', f'url = "{url}"', path.read_text()))
-    assert run(["remote", "list", "--json"]) in (0, 1)
+    assert run_command(["remote", "list", "--json"]) in (0, 1)
     assert "no whole path" in capsys.readouterr().out

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_cli.terminal.output import Output
-from lifeboat_core.capture.look import MOUNTS
+from lifeboat_cli.terminal.output import CommandOutput
+from lifeboat_core.capture.workspace_survey import MOUNTS
 from lifeboat_core.errors import UnknownAgent
-from lifeboat_core.remotes.sealed.folder import REMOTE_KIND, is_there
 from lifeboat_core.remotes.sealed.folder_files import ROOT_FILE
+from lifeboat_core.remotes.sealed.folder_kind import REMOTE_KIND, has_folder_remote
 from lifeboat_core.state.state_db import StateDb
 from lifeboat_core.texts import readable_json
-from lifeboat_daemon.control import protocol
-from lifeboat_daemon.service import logs
+from lifeboat_daemon.control import json_rpc
+from lifeboat_daemon.service import event_log
 from support.cli.cli_client import run
 from support.core.machines import Machine
 from support.failing_files import FailingFiles
@@ -43,19 +43,19 @@ def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 @pytest.mark.parametrize("name", [ODD, "half \ud83d of a pair"])
 def test_documents_spell_such_a_name_out_and_stay_json(name: str) -> None:
     document = {"names": [name], name: {"deep": name}, "count": 1}
-    read = json.loads(readable_json.encode_pretty(document))
+    read = json.loads(readable_json.encode_pretty_json(document))
     assert read["count"] == 1
     assert all(readable_json.is_utf8(text) for text in (*read, *read["names"]))
 
 
 def test_what_has_no_such_name_is_encoded_as_ever() -> None:
-    assert readable_json.encode({"name": "café"}) == '{"name":"café"}'.encode()
+    assert readable_json.encode_json({"name": "café"}) == '{"name":"café"}'.encode()
 
 
 def test_a_command_tells_of_such_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
     said = io.StringIO()
     monkeypatch.setattr(sys, "stdout", said)
-    output = Output(as_json=True)
+    output = CommandOutput(as_json=True)
     output.document({"name": ODD}, lambda: None)
     assert json.loads(said.getvalue()) == {"name": SPELLED}
     said.truncate(said.seek(0))
@@ -64,13 +64,13 @@ def test_a_command_tells_of_such_a_name(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_control_socket_tells_of_such_a_name() -> None:
-    assert json.loads(protocol.event({"name": ODD}))["params"] == {"name": SPELLED}
+    assert json.loads(json_rpc.encode_event({"name": ODD}))["params"] == {"name": SPELLED}
 
 
 def test_the_log_loses_no_line_to_such_a_name() -> None:
     record = logging.LogRecord("lifeboat", logging.INFO, "", 0, "", None, None)
     record.__dict__["event"] = {"time": "2026-11-24T10:00:00Z", "level": "info", "kind": "x", "file": f"{ODD} and"}
-    assert SPELLED in logs.words_of(logs.document_of(record)).replace("\\\\", "\\")
+    assert SPELLED in event_log.format_event(event_log.get_record_event(record)).replace("\\\\", "\\")
 
 
 def test_a_workspace_with_such_a_path_is_refused_with_the_reason(ada: Machine, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_the_address_of_a_folder_holds_such_a_path(tmp_path: Path) -> None:
     url = REMOTE_KIND.check_url(f"file://{folder}")
     assert url == f"file://{tmp_path}/caf%E9"
     assert REMOTE_KIND.check_url(url) == url
-    assert is_there(url)
+    assert has_folder_remote(url)
 
 
 def test_an_agent_has_its_copy_in_such_a_folder(ada: Machine, tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ from typing import Any, cast
 
 import pytest
 
-from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_cli import program
-from lifeboat_core.agents import agents, offers
-from lifeboat_core.agents.offers import Offer
+from lifeboat_core.agents import manage_agents, offers
+from lifeboat_core.agents.offers import AgentOffer
 from lifeboat_core.errors import ConfigError
 from lifeboat_core.home.context import Context
 from lifeboat_daemon.work.operations import discover
@@ -47,7 +47,7 @@ class Machine:
         return discover.run(cast(Any, SimpleNamespace(context=self.context())))
 
     def pending(self) -> list[str]:
-        return [each.name for each in offers.pending(self.context())]
+        return [each.name for each in offers.list_pending_offers(self.context())]
 
 
 @pytest.fixture
@@ -73,13 +73,13 @@ def test_an_agent_that_appears_is_offered_and_is_news_once(machine: Machine) -> 
 def test_the_names_to_watch_are_those_of_the_adapters(machine: Machine) -> None:
     assert machine.look()["watch_names"] == list(offers.NAMES)
     names = (".aicf", ".aionforge", ".openclaw", ".openclaw-*", ".zeroclaw")
-    assert offers.last(machine.context()).watch_names == names
+    assert offers.load_last_discovery(machine.context()).watch_names == names
 
 
 def test_what_is_protected_is_no_offer(machine: Machine) -> None:
     workspace = machine.openclaw("Juniper")
     machine.look()
-    agents.add(machine.context(), workspace)
+    manage_agents.protect_workspace(machine.context(), workspace)
     assert machine.pending() == []
     assert machine.look()["offers"] == []
 
@@ -121,15 +121,15 @@ def test_an_agent_that_is_no_longer_protected_is_not_offered(machine: Machine) -
 def test_comments_in_the_users_file_stay(machine: Machine) -> None:
     file = machine.context().home.folder / "offers.toml"
     file.write_text('# not mine\ndismissed = ["/srv/old"]\n')
-    assert offers.dismiss(machine.context(), [machine.user]) == [os.path.realpath(machine.user)]
-    assert offers.dismiss(machine.context(), [machine.user]) == []
+    assert offers.dismiss_folders(machine.context(), [machine.user]) == [os.path.realpath(machine.user)]
+    assert offers.dismiss_folders(machine.context(), [machine.user]) == []
     assert file.read_text().startswith("# not mine\n")
-    assert offers.dismissed(machine.context()) == {"/srv/old", os.path.realpath(machine.user)}
+    assert offers.load_dismissed_folders(machine.context()) == {"/srv/old", os.path.realpath(machine.user)}
 
 
 def test_to_dismiss_what_was_not_found_is_said(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     folder = machine.user / ".openclaw-misspelled" / "workspace"
-    assert program.run(["agents", "discover", "--dismiss", str(folder)]) == 0
+    assert program.run_command(["agents", "discover", "--dismiss", str(folder)]) == 0
     assert f"no agent was found in {os.path.realpath(folder)}" in " ".join(capsys.readouterr().err.split())
 
 
@@ -139,7 +139,7 @@ def test_a_file_that_is_not_understood_is_named_and_hides_no_status(machine: Mac
     machine.look()
     (machine.home / "offers.toml").write_text(text)
     with pytest.raises(ConfigError, match=r"offers\.toml"):
-        offers.dismissed(machine.context())
+        offers.load_dismissed_folders(machine.context())
     assert machine.pending() == []
 
 
@@ -151,8 +151,8 @@ def test_a_look_that_finds_nothing_new_writes_nothing(machine: Machine) -> None:
         def write_new(self, *arguments: Any, **options: Any) -> None:
             raise AssertionError("it was written")
 
-    found = offers.last(machine.context()).offers
-    offers.remember(machine.context(ReadOnly()), found, offers.NAMES)
+    found = offers.load_last_discovery(machine.context()).offers
+    offers.remember_discovery(machine.context(ReadOnly()), found, offers.NAMES)
 
 
 def test_a_cache_that_is_broken_costs_one_look(machine: Machine) -> None:
@@ -180,7 +180,7 @@ def test_a_runtime_that_cannot_be_looked_at_hides_no_other(machine: Machine, mon
 
 
 def test_a_sentence_names_the_command_as_it_is_typed() -> None:
-    offer = Offer("openclaw", "main", "Juniper", "/home/ada/my agents/june")
+    offer = AgentOffer("openclaw", "main", "Juniper", "/home/ada/my agents/june")
     said = "Found Juniper (openclaw), not protected: lifeboat agents add '/home/ada/my agents/june'"
-    assert offers.sentence(offer) == said
+    assert offers.describe_offer(offer) == said
     assert json.loads(json.dumps(offer.to_json()))["workspace"] == "/home/ada/my agents/june"

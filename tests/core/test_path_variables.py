@@ -13,8 +13,8 @@ import pytest
 
 from lifeboat_core.errors import RelativePath
 from lifeboat_core.home.context import Context
-from lifeboat_core.home.home import Home
-from lifeboat_core.settings import settings
+from lifeboat_core.home.lifeboat_home import Home
+from lifeboat_core.settings import settings_table
 from support.patience import patience
 
 OWN = ["LIFEBOAT_HOME", "LIFEBOAT_KEY_FILE", "LIFEBOAT_PASSPHRASE_FILE", "LIFEBOAT_ENDPOINT_DATA"]
@@ -74,7 +74,7 @@ def test_a_relative_folder_of_a_runtime_is_a_whole_path_for_every_process_that_i
 )
 def test_a_relative_path_in_a_setting_is_refused(name: str, value: str) -> None:
     with pytest.raises(ValueError, match=r"path|command"):
-        settings.SETTINGS[name].parse(value)
+        settings_table.SETTINGS[name].parse(value)
 
 
 @pytest.mark.parametrize(
@@ -88,4 +88,4 @@ def test_a_relative_path_in_a_setting_is_refused(name: str, value: str) -> None:
     ],
 )
 def test_what_means_the_same_in_every_working_directory_is_taken(name: str, value: str) -> None:
-    assert settings.SETTINGS[name].parse(value) == value
+    assert settings_table.SETTINGS[name].parse(value) == value

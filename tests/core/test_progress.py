@@ -9,10 +9,16 @@ import pytest
 from rich.console import Console
 
 from lifeboat_cli.terminal import output
-from lifeboat_cli.terminal.progress_bar import bar, pace_text, short
-from lifeboat_core.processes.progress import Figures, Seldom, Steps, counted, figures
-from lifeboat_core.restore import RestoreOptions, restore
-from lifeboat_core.verify import verification
+from lifeboat_cli.terminal.progress_bar import abbreviate_number, describe_pace, show_progress_bar
+from lifeboat_core.processes.progress import (
+    ProgressSteps,
+    StepProgress,
+    ThrottledProgress,
+    compute_progress,
+    count_units,
+)
+from lifeboat_core.restore import RestoreOptions, restore_agent
+from lifeboat_core.verify import samples_and_drills
 from support.core.harbour import harbour
 
 
@@ -30,19 +36,19 @@ Said = list[tuple[str, int, int | None]]
 
 
 def test_the_pace_and_what_is_left_follow_from_what_was_done() -> None:
-    assert figures("Writing", 20, 100, 10.0) == Figures("Writing", 20, 100, 2.0, 40)
-    assert figures("Writing", 100, 100, 10.0) == Figures("Writing", 100, 100, 10.0, 0)
+    assert compute_progress("Writing", 20, 100, 10.0) == StepProgress("Writing", 20, 100, 2.0, 40)
+    assert compute_progress("Writing", 100, 100, 10.0) == StepProgress("Writing", 100, 100, 10.0, 0)
 
 
 def test_nothing_is_guessed_before_anything_is_done() -> None:
-    assert figures("Writing", 0, 100, 10.0) == Figures("Writing", 0, 100, None, None)
-    assert figures("Writing", 3, None, 0.01) == Figures("Writing", 3, None, None, None)
-    assert figures("Writing", 30, None, 10.0).seconds_left is None
+    assert compute_progress("Writing", 0, 100, 10.0) == StepProgress("Writing", 0, 100, None, None)
+    assert compute_progress("Writing", 3, None, 0.01) == StepProgress("Writing", 3, None, None, None)
+    assert compute_progress("Writing", 30, None, 10.0).seconds_left is None
 
 
 def test_each_step_is_timed_by_itself() -> None:
-    watch, heard = Watch(), list[Figures]()
-    steps = Steps("Restoring", heard.append, watch)
+    watch, heard = Watch(), list[StepProgress]()
+    steps = ProgressSteps("Restoring", heard.append, watch)
     steps("Writing", 0, 10)
     watch.now += 10
     steps("Writing", 10, 10)
@@ -53,16 +59,16 @@ def test_each_step_is_timed_by_itself() -> None:
 
 
 def test_a_step_without_words_has_those_of_the_work() -> None:
-    heard = list[Figures]()
-    Steps("Restoring", heard.append)("", 1, 2)
+    heard = list[StepProgress]()
+    ProgressSteps("Restoring", heard.append)("", 1, 2)
     assert heard[0].text == "Restoring"
 
 
 def test_the_first_comes_at_once_the_last_at_the_end_and_few_between() -> None:
-    watch, heard = Watch(), list[Figures]()
-    seldom = Seldom(heard.append, 0.2, watch)
+    watch, heard = Watch(), list[StepProgress]()
+    seldom = ThrottledProgress(heard.append, 0.2, watch)
     for number in range(101):
-        seldom(figures("Writing", number, 100, 1.0))
+        seldom(compute_progress("Writing", number, 100, 1.0))
         watch.now += 0.01
     seldom.finish()
     seldom.finish()
@@ -72,7 +78,7 @@ def test_the_first_comes_at_once_the_last_at_the_end_and_few_between() -> None:
 
 def test_units_are_counted_to_their_total() -> None:
     said: Said = []
-    one_more = counted(lambda *each: said.append(each), "Writing", 2)
+    one_more = count_units(lambda *each: said.append(each), "Writing", 2)
     one_more()
     one_more()
     assert said == [("Writing", 0, 2), ("Writing", 1, 2), ("Writing", 2, 2)]
@@ -81,38 +87,38 @@ def test_units_are_counted_to_their_total() -> None:
 @pytest.mark.parametrize(
     ("told", "text"),
     [
-        (Figures("x", 0, 10, None, None), ""),
-        (Figures("x", 120, 4100, 35.0, 114), "120 of 4.1k, 35/s, 114 s left"),
-        (Figures("x", 3_200_000, 12_000_000, 1_500_000.0, 600), "3.2M of 12.0M, 1.5M/s, 10 min left"),
-        (Figures("x", 7, None, 2.0, None), "7, 2/s"),
+        (StepProgress("x", 0, 10, None, None), ""),
+        (StepProgress("x", 120, 4100, 35.0, 114), "120 of 4.1k, 35/s, 114 s left"),
+        (StepProgress("x", 3_200_000, 12_000_000, 1_500_000.0, 600), "3.2M of 12.0M, 1.5M/s, 10 min left"),
+        (StepProgress("x", 7, None, 2.0, None), "7, 2/s"),
     ],
 )
-def test_the_pace_in_words(told: Figures, text: str) -> None:
-    assert pace_text(told) == text
+def test_the_pace_in_words(told: StepProgress, text: str) -> None:
+    assert describe_pace(told) == text
 
 
 def test_large_numbers_are_short() -> None:
-    assert [short(number) for number in (0, 999, 1000, 2.5e6, 3e9)] == ["0", "999", "1.0k", "2.5M", "3.0G"]
+    assert [abbreviate_number(number) for number in (0, 999, 1000, 2.5e6, 3e9)] == ["0", "999", "1.0k", "2.5M", "3.0G"]
 
 
 def test_a_terminal_shows_a_bar_and_keeps_nothing_of_it() -> None:
     said = io.StringIO()
-    with bar(Console(file=said, force_terminal=True, width=120), "Restoring") as tell:
+    with show_progress_bar(Console(file=said, force_terminal=True, width=120), "Restoring") as tell:
         tell("Writing [files]", 3, 10)
     assert "Writing [files]" in said.getvalue() and "3 of 10" in said.getvalue()
 
 
 def test_where_there_is_no_terminal_nothing_is_said() -> None:
     said = io.StringIO()
-    with bar(Console(file=said, force_terminal=False), "Restoring") as tell:
+    with show_progress_bar(Console(file=said, force_terminal=False), "Restoring") as tell:
         tell("Writing", 3, 10)
     assert said.getvalue() == ""
 
 
 def test_whoever_listens_hears_figures_in_place_of_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    heard = list[Figures]()
+    heard = list[StepProgress]()
     monkeypatch.setattr(output, "listener", heard.append)
-    with output.Output(as_json=True).progress("Restoring") as tell:
+    with output.CommandOutput(as_json=True).progress("Restoring") as tell:
         for number in range(1000):
             tell("Writing", number + 1, 1000)
     assert (heard[0].text, heard[0].done) == ("Restoring", 0)
@@ -134,7 +140,9 @@ def _steps(said: Said) -> list[str]:
 def test_a_restore_tells_of_every_file(tmp_path: Path) -> None:
     ada, said = harbour(tmp_path), list[tuple[str, int, int | None]]()
     ada.day_passes()
-    restore(ada.context, ada.agent, RestoreOptions(at=0, yes=True, reindex=False), lambda *each: said.append(each))
+    restore_agent(
+        ada.context, ada.agent, RestoreOptions(at=0, yes=True, reindex=False), lambda *each: said.append(each)
+    )
     assert _steps(said) == [
         "Keeping what is there now",
         "Writing files",
@@ -146,12 +154,12 @@ def test_a_restore_tells_of_every_file(tmp_path: Path) -> None:
 def test_a_restore_into_a_new_folder_counts_to_its_end(tmp_path: Path) -> None:
     ada, said = harbour(tmp_path), list[tuple[str, int, int | None]]()
     options = RestoreOptions(to=tmp_path / "copy", reindex=False)
-    restore(ada.context, ada.agent, options, lambda *each: said.append(each))
+    restore_agent(ada.context, ada.agent, options, lambda *each: said.append(each))
     assert _steps(said)[-2:] == ["Putting files in place", "Keeping what was restored"]
 
 
 def test_a_drill_tells_of_every_file(tmp_path: Path) -> None:
     ada, said = harbour(tmp_path), list[tuple[str, int, int | None]]()
-    drill = verification.drill(ada.context, ada.agent, tell=lambda *each: said.append(each))
+    drill = samples_and_drills.drill_vault(ada.context, ada.agent, tell=lambda *each: said.append(each))
     assert _steps(said) == ["Reading back what is kept", "Writing files aside", "Comparing every byte"]
     assert said[-1] == ("Comparing every byte", drill.files, drill.files)

@@ -12,29 +12,36 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_adapters.contract import Rendered, Section
+from lifeboat_adapters.contract import MemorySection, RenderedFile
+from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_adapters.memory_stores import DatabaseWrite
-from lifeboat_adapters.receipts import Fate, Outcome
-from lifeboat_alf import embeddings, layout
-from lifeboat_alf.testing import MemoryState, credentials, identity, principals, record
-from lifeboat_core.restore import Plan, RestoreOptions, plan, receipt, run
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.memory import embeddings
+from lifeboat_alf.testing.sample_states import (
+    MemoryState,
+    make_credentials,
+    make_identity,
+    make_principals,
+    make_record,
+)
+from lifeboat_core.restore import RestoreOptions, RestorePlan, carry_out_plan, full_receipt, plan_restore
 from support.core.plain_runtime import PlainAdapter, plain_context
 
 RAW, HOME = "raw/openclaw/", "raw/openclaw-home/"
 Ends = dict[tuple[str, str], tuple[str, str]]
 
 
-def planned(folder: Path, state: MemoryState, adapter: PlainAdapter | None = None, **options: Any) -> Plan:
+def planned(folder: Path, state: MemoryState, adapter: PlainAdapter | None = None, **options: Any) -> RestorePlan:
     context = plain_context(folder, adapter)
-    return plan(context, state, folder / "ada", RestoreOptions(accept_unsigned=True, yes=True, **options))
+    return plan_restore(context, state, folder / "ada", RestoreOptions(accept_unsigned=True, yes=True, **options))
 
 
-def ends(made: receipt.Receipt) -> Ends:
+def ends(made: full_receipt.RestoreReceipt) -> Ends:
     return {(fate.kind, fate.name): (fate.outcome.value, fate.code) for fate in made.fates}
 
 
 def ends_of(folder: Path, state: MemoryState, **options: Any) -> Ends:
-    return ends(receipt.of(planned(folder, state, **options), []))
+    return ends(full_receipt.make_receipt(planned(folder, state, **options), []))
 
 
 def soul(*memories: dict[str, Any]) -> MemoryState:
@@ -70,9 +77,9 @@ def test_a_file_of_another_runtime_is_omitted_and_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("made", "outcome"), [(b"# Soul\n", "accepted"), (b"# Other\n", "transformed")])
 def test_a_file_of_another_runtime_that_both_have_is_no_loss(tmp_path: Path, made: bytes, outcome: str) -> None:
     adapter = PlainAdapter()
-    adapter.rendered = [Rendered(f"{RAW}SOUL.md", made, "structured")]
+    adapter.rendered = [RenderedFile(f"{RAW}SOUL.md", made, "structured")]
     state = MemoryState().put("raw/zeroclaw/SOUL.md", b"# Soul\n")
-    found = ends(receipt.of(planned(tmp_path, state, adapter), []))
+    found = ends(full_receipt.make_receipt(planned(tmp_path, state, adapter), []))
     assert found["file", "raw/zeroclaw/SOUL.md"][0] == outcome
 
 
@@ -87,42 +94,47 @@ def test_a_file_for_a_folder_of_the_runtime_that_is_not_there_is_unresolved(tmp_
 
 
 def test_a_memory_takes_the_outcome_of_the_file_it_stands_in(tmp_path: Path) -> None:
-    memory = record("Tea.\n")
+    memory = make_record("Tea.\n")
     state = soul(memory).put(f"{RAW}MEMORY.md", b"Tea.\n", records=[memory["id"]])
     assert ends_of(tmp_path, state)["memory", memory["id"]] == ("accepted", "")
 
 
 def test_a_memory_that_no_file_holds_is_omitted(tmp_path: Path) -> None:
-    memory = record("Tea.")
+    memory = make_record("Tea.")
     assert ends_of(tmp_path, soul(memory))["memory", memory["id"]] == ("omitted", "kept_in_archive")
 
 
 class _Splitting(PlainAdapter):
-    def split(self, path: str, text: str) -> list[Section] | None:
-        return [Section(line) for line in text.splitlines(keepends=True)] if path.endswith("MEMORY.md") else None
+    def split(self, path: str, text: str) -> list[MemorySection] | None:
+        return [MemorySection(line) for line in text.splitlines(keepends=True)] if path.endswith("MEMORY.md") else None
 
 
 def test_a_memory_in_a_file_made_for_the_runtime_is_transformed(tmp_path: Path) -> None:
     adapter = _Splitting()
-    adapter.rendered = [Rendered(f"{RAW}MEMORY.md", b"Tea.\n", "structured")]
-    there, missing = record("Tea."), record("Coffee.")
+    adapter.rendered = [RenderedFile(f"{RAW}MEMORY.md", b"Tea.\n", "structured")]
+    there, missing = make_record("Tea."), make_record("Coffee.")
     made = planned(tmp_path, with_memories(MemoryState(), there, missing), adapter)
-    found = ends(receipt.of(made, []))
+    found = ends(full_receipt.make_receipt(made, []))
     assert found["memory", there["id"]] == ("transformed", "written_anew")
     assert found["memory", missing["id"]] == ("omitted", "kept_in_archive")
 
 
 def test_a_deleted_memory_is_no_thing(tmp_path: Path) -> None:
-    state = soul(record("Tea.", status="deleted"))
-    assert [fate for fate in receipt.of(planned(tmp_path, state), []).fates if fate.kind == "memory"] == []
+    state = soul(make_record("Tea.", status="deleted"))
+    assert [
+        fate for fate in full_receipt.make_receipt(planned(tmp_path, state), []).fates if fate.kind == "memory"
+    ] == []
 
 
 def test_what_a_database_says_of_a_memory_counts(tmp_path: Path) -> None:
-    memory = record("Tea.")
+    memory = make_record("Tea.")
     made = planned(tmp_path, soul(memory))
-    fates = (Fate("memory", memory["id"], Outcome.DEDUPLICATED),)
+    fates = (ItemFate("memory", memory["id"], ItemOutcome.DEDUPLICATED),)
     write = DatabaseWrite(tmp_path / "brain.db", True, lambda path: None, fates=fates)
-    assert ends(receipt.of(replace(made, databases=[write]), []))["memory", memory["id"]] == ("deduplicated", "")
+    assert ends(full_receipt.make_receipt(replace(made, databases=[write]), []))["memory", memory["id"]] == (
+        "deduplicated",
+        "",
+    )
 
 
 def test_the_rows_of_a_table_are_things_of_their_own(tmp_path: Path) -> None:
@@ -134,37 +146,39 @@ def test_the_rows_of_a_table_are_things_of_their_own(tmp_path: Path) -> None:
 def test_what_an_adapter_says_of_a_table_holds_for_its_rows(tmp_path: Path) -> None:
     path = f"{HOME}db/state/jobs.jsonl"
     made = planned(tmp_path, soul().put(path, b'{"id":1}\n{"id":2}\n'))
-    write = DatabaseWrite(tmp_path / "x.db", True, lambda path: None, fates=(Fate("row", path, Outcome.REJECTED),))
-    told = receipt.of(replace(made, databases=[write]), [])
+    write = DatabaseWrite(
+        tmp_path / "x.db", True, lambda path: None, fates=(ItemFate("row", path, ItemOutcome.REJECTED),)
+    )
+    told = full_receipt.make_receipt(replace(made, databases=[write]), [])
     assert told.outcomes["rejected"] == 2 and len(told.fates) == 3
 
 
 def test_what_a_runtime_cannot_hold_is_told_beside_what_was_read(tmp_path: Path) -> None:
     class Refusing(PlainAdapter):
         def cannot_hold(self, installation: Any, state: Any) -> Any:
-            return iter([Fate("setting", "agents.list", Outcome.OMITTED, "one agent only")])
+            return iter([ItemFate("setting", "agents.list", ItemOutcome.OMITTED, "one agent only")])
 
     (tmp_path / "ada").mkdir()
     (tmp_path / "ada" / "SOUL.md").write_bytes(b"# Soul\n")
-    told = receipt.of(planned(tmp_path, soul(), Refusing()), [])
+    told = full_receipt.make_receipt(planned(tmp_path, soul(), Refusing()), [])
     assert ends(told)["setting", "agents.list"] == ("omitted", "")
 
 
 def test_a_credential_waits_until_it_is_asked_for(tmp_path: Path) -> None:
-    document = credentials()
-    state = soul().put_document(layout.CREDENTIALS, document)
+    document = make_credentials()
+    state = soul().put_document(archive_layout.CREDENTIALS, document)
     name = document["credentials"][0]["id"]
     assert ends_of(tmp_path, state)["credential", name] == ("unresolved", "without_credentials")
 
 
-@pytest.mark.parametrize("path", [embeddings.INDEX, layout.PRINCIPALS])
+@pytest.mark.parametrize("path", [embeddings.INDEX, archive_layout.PRINCIPALS])
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"principals": 1, "vectors": {}}', b"\xff"])
 def test_a_document_that_cannot_be_read_stops_no_receipt(tmp_path: Path, path: str, body: bytes) -> None:
-    assert receipt.of(planned(tmp_path, soul().put(path, body)), []).outcomes["accepted"] == 1
+    assert full_receipt.make_receipt(planned(tmp_path, soul().put(path, body)), []).outcomes["accepted"] == 1
 
 
 def test_the_report_of_a_restore_holds_the_receipt(tmp_path: Path) -> None:
-    report = run(plain_context(tmp_path), planned(tmp_path, soul())).to_json()
+    report = carry_out_plan(plain_context(tmp_path), planned(tmp_path, soul())).to_json()
     fates = [{"kind": "file", "outcome": "accepted", "code": "", "reason": "", "names": [f"{RAW}SOUL.md"]}]
     assert (report["objects"], report["outcomes"]["accepted"], report["fates"]) == (1, 1, fates)
 
@@ -182,7 +196,7 @@ def states(draw: st.DrawFn) -> MemoryState:
     for prefix, name in draw(st.lists(st.tuples(_PREFIXES, _NAMES), unique=True, max_size=8)):
         state.put(prefix + name, draw(_TEXTS).encode())
     memories = [
-        record(draw(_TEXTS), status=draw(st.sampled_from(["active", "deleted", "superseded"])))
+        make_record(draw(_TEXTS), status=draw(st.sampled_from(["active", "deleted", "superseded"])))
         for _ in range(draw(st.integers(0, 6)))
     ]
     for number, memory in enumerate(memories):
@@ -192,9 +206,9 @@ def states(draw: st.DrawFn) -> MemoryState:
     if memories and draw(st.booleans()):
         state.put(f"{RAW}notes.md", draw(_TEXTS).encode(), records=[each["id"] for each in memories])
     for path, document in (
-        (layout.IDENTITY, identity()),
-        (layout.PRINCIPALS, principals()),
-        (layout.CREDENTIALS, credentials()),
+        (archive_layout.IDENTITY, make_identity()),
+        (archive_layout.PRINCIPALS, make_principals()),
+        (archive_layout.CREDENTIALS, make_credentials()),
         ("unknown.json", {}),
     ):
         if draw(st.booleans()):
@@ -211,9 +225,9 @@ def states(draw: st.DrawFn) -> MemoryState:
 def test_the_counts_add_up_to_what_was_read(state: MemoryState, globs: tuple[str, ...]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         made = planned(Path(folder), state, path_globs=globs)
-        told = receipt.of(made, [])
+        told = full_receipt.make_receipt(made, [])
     kinds = Counter(fate.kind for fate in told.fates)
-    raw = [entry.path for entry in state.entries(layout.RAW)]
+    raw = [entry.path for entry in state.entries(archive_layout.RAW)]
     assert kinds["file"] == sum("-home/db/" not in path for path in raw)
     assert kinds["memory"] == made.inventory.memories.in_force()
     assert sum(told.outcomes.values()) == len(told.fates) == sum(len(group["names"]) for group in told.groups())

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf import lifecycle
-from lifeboat_alf import records as lines
-from lifeboat_alf.lifecycle import Scribe, Step
-from lifeboat_alf.state import Record, State
+from lifeboat_alf.memory import memory_records as lines
+from lifeboat_alf.memory import record_lifecycle
+from lifeboat_alf.memory.record_lifecycle import RecordContext, RecordStep
+from lifeboat_alf.states.agent_state import Record, State
 from lifeboat_core.errors import RecordPurged
-from lifeboat_core.memories import record_listing, records
-from lifeboat_core.memories.record_listing import Wanted
-from lifeboat_core.memories.records import commit_changes
+from lifeboat_core.memories import edit_records, record_listing
+from lifeboat_core.memories.edit_records import commit_changes
+from lifeboat_core.memories.record_listing import RecordPageRequest
 from support.core.protected import MEMORY, Protected
 from support.core.purged_here import purge
 
@@ -33,7 +33,7 @@ def ada(tmp_path: Path) -> Protected:
 
 
 def about(ada: Protected, record_id: str) -> Json:
-    (shown,) = records.show(ada.context, ada.agent, [record_id])
+    (shown,) = edit_records.show_records(ada.context, ada.agent, [record_id])
     found: Json = shown["about"]
     return found
 
@@ -48,8 +48,8 @@ def write_day(ada: Protected, word: str) -> str:
 def link(ada: Protected, text: str, links: Any) -> None:
     """What a runtime or an import says of a memory."""
 
-    def change(scribe: Scribe, old: Json, item: Record, state: State) -> Step:
-        return lifecycle.edit(scribe, old, item.partition, old["content"], {"related_records": links})
+    def change(scribe: RecordContext, old: Json, item: Record, state: State) -> RecordStep:
+        return record_lifecycle.edit_record(scribe, old, item.partition, old["content"], {"related_records": links})
 
     with ada.context.vault(ada.agent.id) as vault:
         item = vault.state().record(ada.memories()[text]["id"])
@@ -98,7 +98,7 @@ def test_a_text_that_came_back_was_there_from_its_first_time_on(ada: Protected) 
 @pytest.mark.parametrize("text", [TEA, SNOW])
 def test_of_a_deleted_memory_its_last_words_are_told(ada: Protected, text: str) -> None:
     record_id = ada.memories()[text]["id"]
-    records.forget(ada.context, ada.agent, [record_id])
+    edit_records.forget_records(ada.context, ada.agent, [record_id])
     ada.write("memory/other.md", "# Other\n\nSomething else.\n")
     ada.capture()
     found = about(ada, record_id)
@@ -116,7 +116,7 @@ def test_links_say_whether_their_target_is_there(ada: Protected) -> None:
     assert (second["target"], second["state"], second["confidence"]) == (None, "missing", 0.5)
     ice = write_day(ada, "Ice")
     assert about(ada, ada.memories()[boat]["id"])["links"][0]["target"] == ice
-    records.forget(ada.context, ada.agent, [ice])
+    edit_records.forget_records(ada.context, ada.agent, [ice])
     assert about(ada, ada.memories()[boat]["id"])["links"][0]["state"] == "deleted"
 
 
@@ -140,11 +140,11 @@ def test_a_thinned_beginning_is_no_beginning(ada: Protected) -> None:
 
 def test_what_a_record_says_of_itself_stays_as_it_is(ada: Protected) -> None:
     record_id = ada.memories()[TEA]["id"]
-    (shown,) = records.show(ada.context, ada.agent, [record_id])
+    (shown,) = edit_records.show_records(ada.context, ada.agent, [record_id])
     with ada.context.vault(ada.agent.id) as vault:
         item = vault.state().record(record_id)
     assert item is not None
-    assert {name: value for name, value in shown.items() if name not in ("forgotten", "about")} == lines.parse(
+    assert {name: value for name, value in shown.items() if name not in ("forgotten", "about")} == lines.parse_record(
         item.line
     )
 
@@ -158,7 +158,9 @@ def test_nothing_of_what_was_purged_is_told(ada: Protected) -> None:
     with pytest.raises(RecordPurged):
         about(ada, snow)
     for status in ("active", "deleted"):
-        assert "Snow" not in str(record_listing.page(ada.context, ada.agent, Wanted(status=status)))
+        assert "Snow" not in str(
+            record_listing.list_records_page(ada.context, ada.agent, RecordPageRequest(status=status))
+        )
 
 
 def test_what_is_left_of_a_chain_does_not_tell_what_was_purged(ada: Protected) -> None:

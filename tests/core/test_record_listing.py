@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from lifeboat_core.errors import UnknownKind, UnknownRecord
-from lifeboat_core.memories import record_listing, records, search
-from lifeboat_core.memories.record_listing import Wanted
-from lifeboat_core.memories.search import Filters
-from lifeboat_core.state.state_db import throw_away
+from lifeboat_core.memories import edit_records, memory_search, record_listing
+from lifeboat_core.memories.memory_search import MemoryFilters
+from lifeboat_core.memories.record_listing import RecordPageRequest
+from lifeboat_core.state.state_db import delete_cache
 from support.core.protected import MEMORY, Protected
 
 TEA = "## Tea\n\nLikes green tea in the morning.\n\n"
@@ -29,7 +29,7 @@ def ada(tmp_path: Path) -> Protected:
 
 
 def page(ada: Protected, **wanted: Any) -> Json:
-    return record_listing.page(ada.context, ada.agent, Wanted(**wanted))
+    return record_listing.list_records_page(ada.context, ada.agent, RecordPageRequest(**wanted))
 
 
 def snippets(ada: Protected, **wanted: Any) -> list[str]:
@@ -37,7 +37,7 @@ def snippets(ada: Protected, **wanted: Any) -> list[str]:
 
 
 def made_again(ada: Protected) -> Json:
-    throw_away(ada.context.home.state_file(ada.agent.id))
+    delete_cache(ada.context.home.state_file(ada.agent.id))
     return page(ada)
 
 
@@ -66,7 +66,7 @@ def test_the_newest_come_first_and_each_kind_is_counted(ada: Protected) -> None:
     ada.clock.advance(days=1)
     ada.write("memory/new.md", "# New\n\nThe anchor was painted.\n")
     ada.capture()
-    found = page(ada, filters=Filters(tag="safety"))
+    found = page(ada, filters=MemoryFilters(tag="safety"))
     assert found["total"] == 1 and sum(found["types"].values()) == len(ada.memories())
     assert found["statuses"] == {"active": len(ada.memories())} and found["namespaces"] == {
         "default": len(ada.memories())
@@ -79,12 +79,12 @@ def test_the_newest_come_first_and_each_kind_is_counted(ada: Protected) -> None:
 @pytest.mark.parametrize(
     ("wanted", "count"),
     [
-        ({"filters": Filters(memory_type="procedural")}, 1),
-        ({"filters": Filters(memory_type="preference")}, 0),
-        ({"filters": Filters(namespace="other")}, 0),
-        ({"filters": Filters(tag="safety")}, 1),
-        ({"filters": Filters(identity_version=1), "words": "fog"}, 1),
-        ({"filters": Filters(identity_version=2)}, 0),
+        ({"filters": MemoryFilters(memory_type="procedural")}, 1),
+        ({"filters": MemoryFilters(memory_type="preference")}, 0),
+        ({"filters": MemoryFilters(namespace="other")}, 0),
+        ({"filters": MemoryFilters(tag="safety")}, 1),
+        ({"filters": MemoryFilters(identity_version=1), "words": "fog"}, 1),
+        ({"filters": MemoryFilters(identity_version=2)}, 0),
         ({"words": "sail fo"}, 1),
         ({"words": "sail fog tea"}, 0),
         ({"words": '" OR fog*)'}, 0),
@@ -124,17 +124,17 @@ def test_going_on_after_what_is_not_there_is_refused(ada: Protected) -> None:
 
 def test_a_type_or_a_status_that_is_none_is_refused_with_those_that_there_are(ada: Protected) -> None:
     with pytest.raises(UnknownKind, match="episodic, preference, procedural, semantic and summary"):
-        page(ada, filters=Filters(memory_type="nonsense"))
+        page(ada, filters=MemoryFilters(memory_type="nonsense"))
     with pytest.raises(UnknownKind, match="active, archived and deleted"):
         page(ada, status="nonsense")
     with pytest.raises(UnknownKind):
-        search.search(ada.context, ada.agent, "fog", Filters(memory_type="nonsense"))
+        memory_search.search_memories(ada.context, ada.agent, "fog", MemoryFilters(memory_type="nonsense"))
 
 
 def test_a_deleted_memory_is_listed_only_on_request_with_its_last_words(ada: Protected) -> None:
     """One in an open partition keeps its text, one in a sealed partition is a tombstone."""
     ids = [ada.memories()[text]["id"] for text in (TEA, SNOW)]
-    records.forget(ada.context, ada.agent, ids)
+    edit_records.forget_records(ada.context, ada.agent, ids)
     assert not {"# Day Snow on the deck.", "## Tea Likes green tea in the morning."} & set(snippets(ada))
     gone = page(ada, status="deleted")
     assert {one["snippet"] for one in gone["records"]} == {
@@ -145,14 +145,14 @@ def test_a_deleted_memory_is_listed_only_on_request_with_its_last_words(ada: Pro
     assert all(one["forgotten"] for one in gone["records"])
     assert [one["id"] for one in page(ada, status="deleted", words="green te")["records"]] == [ids[0]]
     assert made_again(ada)["statuses"] == gone["statuses"]
-    records.restore(ada.context, ada.agent, [one["id"] for one in gone["records"]])
+    edit_records.restore_records(ada.context, ada.agent, [one["id"] for one in gone["records"]])
     back = page(ada)
     assert page(ada, status="deleted")["total"] == 0 and "# Day Snow on the deck." in snippets(ada)
     assert not any(one["forgotten"] for one in back["records"])
 
 
 def test_a_memory_that_vanished_although_it_was_pinned_is_listed_as_archived(ada: Protected) -> None:
-    records.pin(ada.context, ada.agent, [ada.memories()[TEA]["id"]])
+    edit_records.pin_records(ada.context, ada.agent, [ada.memories()[TEA]["id"]])
     ada.write("MEMORY.md", MEMORY.replace(TEA, ""))
     ada.capture()
     (tea,) = page(ada, status="archived")["records"]
@@ -179,5 +179,5 @@ def test_a_snippet_is_one_short_line_that_steers_no_terminal(ada: Protected) -> 
 def test_an_agent_of_which_nothing_was_captured_has_no_memories(tmp_path: Path) -> None:
     ada = Protected(tmp_path)
     ada.add()
-    throw_away(ada.context.home.state_file(ada.agent.id))
+    delete_cache(ada.context.home.state_file(ada.agent.id))
     assert page(ada)["sequence"] == 0

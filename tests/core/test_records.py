@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_core.errors import UnknownRecord
-from lifeboat_core.memories import records, search
+from lifeboat_core.memories import edit_records, memory_search
 from support.core.protected import MEMORY, Protected
 
 TEA = "## Tea\n\nLikes green tea in the morning.\n\n"
@@ -37,7 +37,7 @@ Make = Callable[[Path], tuple[Protected, str]]
 @both
 def test_a_forgotten_memory_is_gone_and_stays_gone_although_its_file_holds_it(tmp_path: Path, make: Make) -> None:
     ada, text = make(tmp_path)
-    row = records.forget(ada.context, ada.agent, [ada.memories()[text]["id"]])
+    row = edit_records.forget_records(ada.context, ada.agent, [ada.memories()[text]["id"]])
     assert row is not None and row.counts["records"]["deleted"] == 1
     assert text not in ada.memories()
     ada.write("MEMORY.md", MEMORY + "\n## New\n\nText.\n")
@@ -51,11 +51,11 @@ def test_a_forgotten_memory_is_gone_and_stays_gone_although_its_file_holds_it(tm
 def test_a_forgotten_memory_can_be_restored_by_any_id_of_its_chain(tmp_path: Path, make: Make) -> None:
     ada, text = make(tmp_path)
     first = ada.memories()[text]["id"]
-    records.forget(ada.context, ada.agent, [first])
-    assert records.restore(ada.context, ada.agent, [first]) is not None
+    edit_records.forget_records(ada.context, ada.agent, [first])
+    assert edit_records.restore_records(ada.context, ada.agent, [first]) is not None
     assert text in ada.memories()
-    assert records.restore(ada.context, ada.agent, [first]) is None
-    (shown,) = records.show(ada.context, ada.agent, [first])
+    assert edit_records.restore_records(ada.context, ada.agent, [first]) is None
+    (shown,) = edit_records.show_records(ada.context, ada.agent, [first])
     assert shown["content"] == text and shown["forgotten"] is False
 
 
@@ -63,7 +63,7 @@ def test_a_forgotten_memory_can_be_restored_by_any_id_of_its_chain(tmp_path: Pat
 def test_a_forgotten_memory_that_is_edited_in_its_file_is_a_new_one(tmp_path: Path, make: Make) -> None:
     ada, text = make(tmp_path)
     first = ada.memories()[text]["id"]
-    records.forget(ada.context, ada.agent, [first])
+    edit_records.forget_records(ada.context, ada.agent, [first])
     ada.write("MEMORY.md", MEMORY.replace("green", "white"))
     ada.write("memory/2026-02-03.md", SNOW.replace("Snow", "Ice"))
     ada.capture()
@@ -75,17 +75,17 @@ def test_a_forgotten_memory_that_is_edited_in_its_file_is_a_new_one(tmp_path: Pa
 def test_pinning_and_unpinning(tmp_path: Path, make: Make) -> None:
     ada, text = make(tmp_path)
     first = ada.memories()[text]["id"]
-    assert records.pin(ada.context, ada.agent, [first]) is not None
+    assert edit_records.pin_records(ada.context, ada.agent, [first]) is not None
     assert ada.memories()[text]["pinned"] is True
-    assert records.pin(ada.context, ada.agent, [first]) is None
-    assert records.unpin(ada.context, ada.agent, [first]) is not None
+    assert edit_records.pin_records(ada.context, ada.agent, [first]) is None
+    assert edit_records.unpin_records(ada.context, ada.agent, [first]) is not None
     assert "pinned" not in ada.memories()[text]
 
 
 @both
 def test_a_pinned_memory_that_vanishes_from_its_file_is_archived(tmp_path: Path, make: Make) -> None:
     ada, text = make(tmp_path)
-    records.pin(ada.context, ada.agent, [ada.memories()[text]["id"]])
+    edit_records.pin_records(ada.context, ada.agent, [ada.memories()[text]["id"]])
     ada.write("MEMORY.md", MEMORY.replace(TEA, ""))
     ada.write("memory/2026-02-03.md", "# Another day\n\nNothing at all to say about that one.\n")
     ada.capture()
@@ -96,22 +96,24 @@ def test_a_pinned_memory_that_vanishes_from_its_file_is_archived(tmp_path: Path,
 def test_forgetting_changes_no_file_and_costs_no_second_look(tmp_path: Path) -> None:
     ada, text = fresh(tmp_path)
     before = ada.kept()
-    records.forget(ada.context, ada.agent, [ada.memories()[text]["id"]])
+    edit_records.forget_records(ada.context, ada.agent, [ada.memories()[text]["id"]])
     assert ada.kept() == before == ada.tree()
     assert ada.capture().outcome == "unchanged"
 
 
 def test_what_is_forgotten_is_not_found(tmp_path: Path) -> None:
     ada, text = fresh(tmp_path)
-    assert [hit.id for hit in search.search(ada.context, ada.agent, "green tea")] == [ada.memories()[text]["id"]]
-    records.forget(ada.context, ada.agent, [ada.memories()[text]["id"]])
-    assert search.search(ada.context, ada.agent, "green tea") == []
+    assert [hit.id for hit in memory_search.search_memories(ada.context, ada.agent, "green tea")] == [
+        ada.memories()[text]["id"]
+    ]
+    edit_records.forget_records(ada.context, ada.agent, [ada.memories()[text]["id"]])
+    assert memory_search.search_memories(ada.context, ada.agent, "green tea") == []
 
 
 def test_the_same_text_in_another_file_does_not_bring_a_forgotten_memory_back(tmp_path: Path) -> None:
     ada, text = fresh(tmp_path)
     first = ada.memories()[text]["id"]
-    records.forget(ada.context, ada.agent, [first])
+    edit_records.forget_records(ada.context, ada.agent, [first])
     ada.write("memory/other.md", text)
     ada.capture()
     assert ada.memories()[text]["id"] != first
@@ -120,5 +122,7 @@ def test_the_same_text_in_another_file_does_not_bring_a_forgotten_memory_back(tm
 def test_an_unknown_id_changes_nothing(tmp_path: Path) -> None:
     ada, text = fresh(tmp_path)
     with pytest.raises(UnknownRecord):
-        records.forget(ada.context, ada.agent, [ada.memories()[text]["id"], "01a1cfa0-1fa0-7345-9dbb-000000000000"])
+        edit_records.forget_records(
+            ada.context, ada.agent, [ada.memories()[text]["id"], "01a1cfa0-1fa0-7345-9dbb-000000000000"]
+        )
     assert text in ada.memories()

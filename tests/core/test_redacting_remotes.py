@@ -12,20 +12,28 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf import ids
-from lifeboat_alf.redactions import RECORDS, WHOLE_AGENT, Redaction
-from lifeboat_alf.seams.steps import Step
-from lifeboat_core.agents import agents
+from lifeboat_alf.common import ids
+from lifeboat_alf.redaction.redactions import RECORDS, WHOLE_AGENT, Redaction
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_core.agents import manage_agents
 from lifeboat_core.errors import Busy
-from lifeboat_core.health import second_copies, status
-from lifeboat_core.purge import doing, erased, erasing, receipts, resuming, standing
-from lifeboat_core.remotes import redacting, redacting_lists, replicating, verifying
-from lifeboat_core.remotes.opening import open_remote
-from lifeboat_keys import redacting as signatures
-from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.user_key import UserKey
+from lifeboat_core.health import remote_health, status_gathering
+from lifeboat_core.purge import (
+    agent_purge,
+    outstanding_purges,
+    purge_recovery,
+    purge_run,
+    purged_agent_files,
+    receipt_signing,
+)
+from lifeboat_core.remotes import agent_replication, remote_verification
+from lifeboat_core.remotes.redactions import listed_redactions, purge_exchange
+from lifeboat_core.remotes.remote_kinds import open_remote
+from lifeboat_keys.pairs.device_key import DeviceKey
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.signed import redaction_signatures as signatures
 from lifeboat_vault.errors import AgentErased, RemoteBusy, RemoteDamaged, RemoteRefused
-from lifeboat_vault.remote.contract import RedactionState, Remote
+from lifeboat_vault.remote.remote_contract import Remote, RemoteRedaction
 from lifeboat_vault.vault import Retention
 from support.core.machines import Machine, there
 from support.core.purged import TEXT, bodies, leaks_below, purge
@@ -74,27 +82,27 @@ def stick(tmp_path: Path) -> Machine:
     return machine
 
 
-def vault_note(machine: Machine, redaction: str, name: str = "home") -> receipts.VaultNote:
-    kept = receipts.read(machine.context, redaction)
+def vault_note(machine: Machine, redaction: str, name: str = "home") -> receipt_signing.VaultPurgeNote:
+    kept = receipt_signing.read_receipt(machine.context, redaction)
     assert kept is not None
     found = kept.vault(machine.remote(name).id)
     assert found is not None
     return found
 
 
-def facts(machine: Machine) -> second_copies.RemoteFacts:
-    return status.gather(machine.context, machine.known_agent).remotes[0]
+def facts(machine: Machine) -> remote_health.RemoteFacts:
+    return status_gathering.gather_facts(machine.context, machine.known_agent).remotes[0]
 
 
 def redaction_of(machine: Machine, **fields: Any) -> Redaction:
     """One that names nothing."""
     now = machine.context.now()
     given = {"agent_id": machine.agent.id, "scope": RECORDS, **fields}
-    return Redaction(id=ids.new(now), reason="user_request", requested_at=now, requested_by="ada", **given)
+    return Redaction(id=ids.make_id(now), reason="user_request", requested_at=now, requested_by="ada", **given)
 
 
 def signed(machine: Machine, redaction: Redaction) -> Redaction:
-    return signatures.sign(redaction, machine.context.keys().device)
+    return signatures.sign_redaction(redaction, machine.context.keys().device)
 
 
 def lying(patch: pytest.MonkeyPatch, **methods: Callable[..., Any]) -> None:
@@ -107,7 +115,7 @@ def lying(patch: pytest.MonkeyPatch, **methods: Callable[..., Any]) -> None:
             setattr(remote, name, partial(method, getattr(remote, name)))
         return remote
 
-    patch.setattr(replicating, "open_remote", opened)
+    patch.setattr(agent_replication, "open_remote", opened)
 
 
 # Telling ----------------------------------------------------------------------------------------------------------
@@ -123,16 +131,18 @@ def test_a_folder_is_rewritten_at_once_and_its_receipt_is_kept(stick: Machine, t
 
 
 def test_a_purge_that_ends_before_second_copies_are_told_says_so(stick: Machine) -> None:
-    assert killed_at(lambda: purge(stick), Step.PURGE_NOTED)  # it is done here, and nobody else knows
-    (receipt,) = receipts.everyone(stick.context)
+    assert killed_at(lambda: purge(stick), CrashPoint.PURGE_NOTED)  # it is done here, and nobody else knows
+    (receipt,) = receipt_signing.load_receipts(stick.context)
     note = vault_note(stick, receipt.id)
     assert (receipt.is_done, note.state, note.message) == (False, "pending", "it was not told yet")
-    assert [(each.vault, each.state) for each in standing.outstanding(stick.context)] == [("home", "pending")]
-    assert resuming.finish(stick.context)
+    assert [(each.vault, each.state) for each in outstanding_purges.list_outstanding_purges(stick.context)] == [
+        ("home", "pending")
+    ]
+    assert purge_recovery.complete_purges(stick.context)
     assert vault_note(stick, receipt.id).state == "pending"
     assert stick.push().state == "ok"
     assert vault_note(stick, receipt.id).state == "done"
-    assert standing.outstanding(stick.context) == []
+    assert outstanding_purges.list_outstanding_purges(stick.context) == []
 
 
 def test_a_second_copy_that_has_nothing_of_the_agent_is_not_waited_for(tmp_path: Path) -> None:
@@ -140,9 +150,9 @@ def test_a_second_copy_that_has_nothing_of_the_agent_is_not_waited_for(tmp_path:
     machine.add(name="ada")
     machine.add_remote("home", (tmp_path / "stick").as_uri(), sealed=True)
     learned(machine)
-    assert killed_at(lambda: purge(machine), Step.PURGE_NOTED)
-    resuming.finish(machine.context)
-    assert standing.outstanding(machine.context) == []
+    assert killed_at(lambda: purge(machine), CrashPoint.PURGE_NOTED)
+    purge_recovery.complete_purges(machine.context)
+    assert outstanding_purges.list_outstanding_purges(machine.context) == []
 
 
 def test_at_an_endpoint_it_waits_and_is_shown_as_waiting(ada: Replicated) -> None:
@@ -176,7 +186,7 @@ def test_what_the_owner_confirmed_is_noted_at_the_next_contact(
 def test_what_the_owner_refused_is_noted_at_the_next_contact_and_asked_about_an_hour_later(
     ada: Replicated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refusing(*given: Any, **owner: Any) -> RedactionState:
+    def refusing(*given: Any, **owner: Any) -> RemoteRedaction:
         raise RemoteRefused("whoever owns the endpoint refused this purge")
 
     machine = ada.machine
@@ -185,8 +195,8 @@ def test_what_the_owner_refused_is_noted_at_the_next_contact_and_asked_about_an_
     assert machine.push().state == "ok"
     noted = vault_note(machine, done.receipt)
     assert (noted.state, noted.applies_at) == ("pending", None)
-    assert "refused this purge" in second_copies.purge_words(facts(machine))
-    assert second_copies.only_purges_wait([facts(machine)])
+    assert "refused this purge" in remote_health.describe_waiting_purge(facts(machine))
+    assert remote_health.has_only_waiting_purges([facts(machine)])
     ada.begin()
     assert machine.push().state == "ok"
     assert "redact" not in ada.called()
@@ -229,14 +239,14 @@ def test_sequences_that_nobody_looked_through_are_named_in_the_receipt(stick: Ma
         kept = tuple(row.number for row in vault.sequences())
         redaction = signed(stick, redaction_of(stick, searched=kept))
         vault.redact(redaction)
-    redacting.send(stick.context, stick.known_agent, stick.remote(), redaction)
+    purge_exchange.send_redaction(stick.context, stick.known_agent, stick.remote(), redaction)
     assert vault_note(stick, redaction.id).message.endswith("not looked through for this purge: 2")
 
 
 def test_a_purge_that_is_refused_is_said_and_captures_are_sent_all_the_same(
     ada: Replicated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refusing(*given: Any, **owner: Any) -> RedactionState:
+    def refusing(*given: Any, **owner: Any) -> RemoteRedaction:
         raise RemoteRefused("it is of no use here")
 
     machine = ada.machine
@@ -246,13 +256,13 @@ def test_a_purge_that_is_refused_is_said_and_captures_are_sent_all_the_same(
     machine.write("notes/later.txt", "later\n")
     machine.capture()
     assert machine.push().state == "ok"
-    assert "it is of no use here" in second_copies.purge_words(facts(machine))
+    assert "it is of no use here" in remote_health.describe_waiting_purge(facts(machine))
 
 
 def test_a_purge_that_may_be_taken_later_is_sent_before_anything_else(
     ada: Replicated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def busy(*given: Any, **owner: Any) -> RedactionState:
+    def busy(*given: Any, **owner: Any) -> RemoteRedaction:
         raise RemoteBusy("later")
 
     machine = ada.machine
@@ -270,15 +280,15 @@ def test_a_remote_that_drops_a_purge_from_its_list_is_told_again_and_that_is_sai
     lying(monkeypatch, redactions=lambda usual, agent: [])
     assert stick.push().state == "ok"
     assert done.receipt in facts(stick).doubts
-    assert any(done.receipt in each.text for each in second_copies.remarks([facts(stick)]))
+    assert any(done.receipt in each.text for each in remote_health.list_remote_remarks([facts(stick)]))
 
 
 def test_a_whole_agent_at_a_remote_that_is_away_is_pending_in_the_receipt(stick: Machine, tmp_path: Path) -> None:
     (tmp_path / "stick").rename(tmp_path / "drawer")
-    done = doing.erase(stick.context, stick.known_agent, "user_request", {})
+    done = purge_run.purge_agent(stick.context, stick.known_agent, "user_request", {})
     assert vault_note(stick, done.receipt).state == "pending"
     (tmp_path / "drawer").rename(tmp_path / "stick")
-    erasing.tell_everywhere(stick.context)
+    agent_purge.tell_remotes_of_purged_agents(stick.context)
     assert vault_note(stick, done.receipt).state == "done"
 
 
@@ -313,8 +323,8 @@ def test_a_busy_agent_is_waited_for_and_then_it_is_tried_again_later(
     def held(*given: object) -> None:
         raise Busy("process 1 holds it (restore)")
 
-    monkeypatch.setattr("lifeboat_core.purge.applying.apply", held)
-    monkeypatch.setattr(redacting, "PATIENCE", 0.0)
+    monkeypatch.setattr("lifeboat_core.purge.local_redaction.apply_redaction", held)
+    monkeypatch.setattr(purge_exchange, "PATIENCE", 0.0)
     outcome = machine.push()
     assert (outcome.state, outcome.code) == ("waiting", Busy.code)
 
@@ -328,13 +338,13 @@ def test_whoever_holds_the_lock_for_a_moment_is_waited_for() -> None:
             raise Busy("a capture")
         return len(tries)
 
-    assert redacting.patiently(work) == 2
+    assert purge_exchange.retry_while_busy(work) == 2
 
 
 def test_reading_a_copy_back_learns_of_purges_first(ada: Replicated) -> None:
     machine = ada.machine
     redaction = listed_only_there(machine)
-    assert verifying.verify(machine.context, machine.known_agent, machine.remote())["ok"]
+    assert remote_verification.verify_remote(machine.context, machine.known_agent, machine.remote())["ok"]
     with machine.context.vault(machine.agent.id) as vault:
         assert redaction.id in vault.redactions
 
@@ -345,7 +355,7 @@ def test_reading_a_copy_back_learns_of_purges_first(ada: Replicated) -> None:
 def strangers(machine: Machine, redaction: Redaction) -> Redaction:
     """Signed by another user."""
     key = UserKey.generate()
-    return signatures.sign(redaction, DeviceKey.generate(key))
+    return signatures.sign_redaction(redaction, DeviceKey.generate(key))
 
 
 def test_purges_that_do_not_count_are_refused_and_said(ada: Replicated, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -353,7 +363,7 @@ def test_purges_that_do_not_count_are_refused_and_said(ada: Replicated, monkeypa
     machine = ada.machine
     good = signed(machine, redaction_of(machine))
     others = (
-        signed(machine, redaction_of(machine, agent_id=ids.new(machine.context.now()))),
+        signed(machine, redaction_of(machine, agent_id=ids.make_id(machine.context.now()))),
         redaction_of(machine),
         strangers(machine, redaction_of(machine)),
         replace(signed(machine, redaction_of(machine)), reason="security_incident"),
@@ -368,12 +378,12 @@ def test_purges_that_do_not_count_are_refused_and_said(ada: Replicated, monkeypa
 
 @pytest.mark.parametrize("document", [{}, {"version": 1}, {"version": 1, "leaves": []}])
 def test_what_is_no_purge_is_refused(document: dict[str, Any]) -> None:
-    found = redacting_lists.judged([document], "01a1cfa1-0a00-7028-97df-88d881670374", None)
+    found = listed_redactions.judge_redactions([document], "01a1cfa1-0a00-7028-97df-88d881670374", None)
     assert (found.counting, len(found.refused)) == ((), 1)
 
 
 def test_a_list_that_nobody_can_have_made_is_not_read(ada: Replicated, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redacting_lists, "MOST_REDACTIONS", 2)
+    monkeypatch.setattr(listed_redactions, "MOST_REDACTIONS", 2)
     lying(monkeypatch, redactions=lambda usual, agent: [{}] * 3)
     outcome = ada.machine.push()
     assert (outcome.state, outcome.code) == ("error", RemoteDamaged.code)
@@ -383,7 +393,7 @@ def test_a_wait_without_end_is_no_wait(ada: Replicated, monkeypatch: pytest.Monk
     machine, applies_at = ada.machine, "9999-12-31T23:59:59.000Z"
     with machine.context.vault(machine.agent.id) as vault:
         vault.redact(signed(machine, redaction_of(machine)))
-    lying(monkeypatch, redact=lambda usual, agent, document, **owner: RedactionState(document["id"], applies_at))
+    lying(monkeypatch, redact=lambda usual, agent, document, **owner: RemoteRedaction(document["id"], applies_at))
     assert machine.push().state == "ok"
     found = facts(machine)
     assert (found.purges, found.purges_wait_until) == (1, None)
@@ -395,7 +405,7 @@ def test_a_receipt_that_does_not_hold_is_none(ada: Replicated, monkeypatch: pyte
         redaction = signed(machine, redaction_of(machine))
         vault.redact(redaction)
 
-    def tampered(usual: Callable[..., RedactionState], *given: Any, **named: Any) -> RedactionState:
+    def tampered(usual: Callable[..., RemoteRedaction], *given: Any, **named: Any) -> RemoteRedaction:
         state = usual(*given, **named)
         assert state.receipt is not None
         return replace(state, receipt={**state.receipt, "objects": 7})
@@ -414,9 +424,9 @@ def test_an_agent_that_was_purged_whole_is_erased_here_and_its_workspace_stays(a
     listed_only_there(machine, scope=WHOLE_AGENT)
     outcome = machine.push()
     assert (outcome.state, outcome.code) == ("error", AgentErased.code)
-    assert agents.everyone(machine.context) == []
+    assert manage_agents.list_agents(machine.context) == []
     assert not machine.context.home.vault_folder(machine.agent.id).exists()
-    assert erased.find(machine.context, machine.agent.id) is not None
+    assert purged_agent_files.find_purged_agent(machine.context, machine.agent.id) is not None
     assert TEXT in machine.read("notes/trip.txt")
 
 
@@ -445,7 +455,7 @@ def test_an_answer_in_the_middle_says_it_too(ada: Replicated, monkeypatch: pytes
     machine.write("notes/later.txt", "later\n")
     machine.capture()
     assert machine.push().code == AgentErased.code
-    assert agents.everyone(machine.context) == []
+    assert manage_agents.list_agents(machine.context) == []
 
 
 def test_a_whole_agent_is_told_of_after_it_is_gone_here(ada: Replicated) -> None:
@@ -453,9 +463,9 @@ def test_a_whole_agent_is_told_of_after_it_is_gone_here(ada: Replicated) -> None
     agent, config = machine.known_agent, machine.remote()
     listed_only_there(machine, scope=WHOLE_AGENT)
     machine.push()
-    kept = erased.find(machine.context, agent.id)
+    kept = purged_agent_files.find_purged_agent(machine.context, agent.id)
     assert kept is not None
-    state = redacting.send(machine.context, kept.agent, config, kept.redaction)
+    state = purge_exchange.send_redaction(machine.context, kept.agent, config, kept.redaction)
     assert state.id == kept.redaction.id
 
 
@@ -464,12 +474,14 @@ def test_a_whole_agent_is_told_of_after_it_is_gone_here(ada: Replicated) -> None
 
 def test_states_that_only_the_remote_keeps_are_looked_through(stick: Machine) -> None:
     with stick.context.vault(stick.agent.id) as vault:
-        assert list(redacting.only_there(stick.context, stick.known_agent, stick.remote(), vault)) == []
+        assert (
+            list(purge_exchange.list_remote_only_items(stick.context, stick.known_agent, stick.remote(), vault)) == []
+        )
     thinned(stick)
     trip = f"before\n{TEXT}\nafter\n".encode()
     with stick.context.vault(stick.agent.id) as vault:
         assert trip not in {body for _, body in bodies(vault)}
-        found = redacting.only_there(stick.context, stick.known_agent, stick.remote(), vault)
+        found = purge_exchange.list_remote_only_items(stick.context, stick.known_agent, stick.remote(), vault)
         assert trip in {item.body() for item in found}
 
 

@@ -11,15 +11,16 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf import ids
-from lifeboat_core.home import key_rotation
-from lifeboat_core.purge import doing, erased, erasing, receipts
-from lifeboat_core.remotes import pulling, redacting, redacting_lists, registry, replicating
-from lifeboat_core.remotes.opening import open_remote
-from lifeboat_keys.trusted import Trusted
-from lifeboat_keys.user_key import UserKey
+from lifeboat_alf.common import ids
+from lifeboat_core.home import user_key_rotation
+from lifeboat_core.purge import agent_purge, purge_run, purged_agent_files, receipt_signing
+from lifeboat_core.remotes import agent_replication, pulling, remote_registry
+from lifeboat_core.remotes.redactions import listed_redactions, purge_exchange
+from lifeboat_core.remotes.remote_kinds import open_remote
+from lifeboat_keys.pairs.trusted_keys import TrustedKeys
+from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_vault.errors import AgentErased, RemoteUnreachable
-from lifeboat_vault.remote.contract import RedactionState, Remote
+from lifeboat_vault.remote.remote_contract import Remote, RemoteRedaction
 from lifeboat_vault.vault import Vault
 from support.core.machines import Machine
 from support.core.purged import TEXT, leaks_below, owner_token, purge, request
@@ -39,7 +40,7 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningEndpoi
 def laptop_in(folder: Path, endpoint: RunningEndpoint) -> Machine:
     """Its agent learned the text and went on; an endpoint and a sealed folder have all of it."""
     made = Machine(folder / "laptop")
-    made.add(name=f"ada-{ids.new(made.context.now())[-12:]}")
+    made.add(name=f"ada-{ids.make_id(made.context.now())[-12:]}")
     made.add_remote("home", endpoint.url, token=endpoint.token)
     made.add_remote("stick", (folder / "stick").as_uri(), sealed=True)
     made.write("notes/trip.txt", f"before\n{TEXT}\nafter\n")
@@ -65,8 +66,10 @@ def purged(machine: Machine, endpoint: RunningEndpoint, **options: Any) -> str:
 
 def rotate(machine: Machine, *, compromised: bool = True) -> None:
     machine.clock.advance(minutes=1)
-    old = key_rotation.key_in_force(machine.context)
-    report = key_rotation.rotate(machine.context, old, UserKey.generate(), compromised=compromised, lost=None)
+    old = user_key_rotation.load_key_in_force(machine.context)
+    report = user_key_rotation.rotate_user_key(
+        machine.context, old, UserKey.generate(), compromised=compromised, lost=None
+    )
     assert report.settled.unfinished == []
 
 
@@ -77,18 +80,18 @@ def elsewhere(folder: Path, machine: Machine, words_of: UserKey | None = None) -
     made.context.keys().ensure()
     for name in ("home", "stick"):
         known = machine.remote(name)
-        made.add_remote(name, known.url, token=registry.token(machine.context, name), sealed=known.sealed)
+        made.add_remote(name, known.url, token=remote_registry.load_token(machine.context, name), sealed=known.sealed)
     return made
 
 
-def listed(machine: Machine, name: str, trusted: Trusted | None) -> redacting_lists.Listed:
+def listed(machine: Machine, name: str, trusted: TrustedKeys | None) -> listed_redactions.ListedRedactions:
     with contextlib.closing(open_remote(machine.context, machine.remote(name))) as remote:
-        return redacting_lists.listed(remote, machine.agent.id, trusted)
+        return listed_redactions.load_listed(remote, machine.agent.id, trusted)
 
 
-def only_now(machine: Machine) -> Trusted:
+def only_now(machine: Machine) -> TrustedKeys:
     """What a machine trusts that knows nothing of former keys."""
-    return Trusted(machine.context.keys().public)
+    return TrustedKeys(machine.context.keys().public)
 
 
 # Restores on a new machine ----------------------------------------------------------------------------------------
@@ -125,10 +128,14 @@ def test_an_older_state_is_restored_from_it_with_the_new_words(rotated: Rotated,
 
 @BOTH
 def test_the_whole_history_comes_back_with_the_new_words(rotated: Rotated, tmp_path: Path, name: str) -> None:
-    desk, agent_id, tell = elsewhere(tmp_path / "desk", rotated.laptop), rotated.laptop.agent.id, replicating.quietly
+    desk, agent_id, tell = (
+        elsewhere(tmp_path / "desk", rotated.laptop),
+        rotated.laptop.agent.id,
+        agent_replication.tell_nobody,
+    )
     with contextlib.closing(open_remote(desk.context, desk.remote(name))) as remote:
         assert pulling.take_keys(desk.context, remote, agent_id) == []
-        pulling.history(desk.context, remote, agent_id, tmp_path / "vault", accept_unsigned=False, tell=tell)
+        pulling.fetch_history(desk.context, remote, agent_id, tmp_path / "vault", accept_unsigned=False, tell=tell)
     with Vault.open(tmp_path / "vault") as vault:
         assert vault.verify(trusted=only_now(desk), whole=True).findings == []
 
@@ -145,16 +152,16 @@ def test_nothing_there_is_doubted_afterwards(rotated: Rotated) -> None:
 
 
 def test_the_receipt_holds_under_the_new_key(rotated: Rotated) -> None:
-    kept = receipts.find(rotated.laptop.context, rotated.receipt)
-    found = receipts.verify(rotated.laptop.context, kept.to_json())
-    assert [each for each in found if each.level != receipts.Level.HOLDS] == []
-    assert {each.state for each in kept.vaults} == {receipts.DONE}
+    kept = receipt_signing.find_receipt(rotated.laptop.context, rotated.receipt)
+    found = receipt_signing.verify_receipt(rotated.laptop.context, kept.to_json())
+    assert [each for each in found if each.level != receipt_signing.ReceiptLevel.HOLDS] == []
+    assert {each.state for each in kept.vaults} == {receipt_signing.DONE}
 
 
 def test_the_receipt_is_in_order_for_a_new_machine_with_the_new_words(rotated: Rotated) -> None:
-    document = receipts.find(rotated.laptop.context, rotated.receipt).to_json()
-    found = receipts.verify(rotated.desk.context, document)
-    assert [each for each in found if each.level == receipts.Level.WRONG] == []
+    document = receipt_signing.find_receipt(rotated.laptop.context, rotated.receipt).to_json()
+    found = receipt_signing.verify_receipt(rotated.desk.context, document)
+    assert [each for each in found if each.level == receipt_signing.ReceiptLevel.WRONG] == []
 
 
 # Ways there -------------------------------------------------------------------------------------------------------
@@ -192,13 +199,13 @@ def test_a_signature_that_was_lost_on_the_way_is_sent_again(
         monkeypatch.setattr(remote, "redact", lost, raising=False)
         return remote
 
-    def lost(*_: Any, **__: Any) -> RedactionState:
+    def lost(*_: Any, **__: Any) -> RemoteRedaction:
         raise RemoteUnreachable("the cable was cut")
 
     with monkeypatch.context() as patch:
-        patch.setattr(replicating, "open_remote", opened)
+        patch.setattr(agent_replication, "open_remote", opened)
         assert laptop.push().state == "waiting"
-    assert receipts.find(laptop.context, receipt).vault(laptop.remote().id).state == receipts.DONE  # type: ignore[union-attr]
+    assert receipt_signing.find_receipt(laptop.context, receipt).vault(laptop.remote().id).state == receipt_signing.DONE  # type: ignore[union-attr]
     assert laptop.push().state == "ok"
     assert listed(laptop, "home", only_now(laptop)).ids == {receipt}
 
@@ -228,24 +235,26 @@ def test_a_machine_that_was_off_erases_an_agent_of_before_the_rotation(
     push(laptop)
     desk = elsewhere(tmp_path / "desk", laptop)
     desk.bring_back(laptop.agent.id, tmp_path / "lives", take_over=laptop.context.keys().own_name)
-    done = doing.erase(laptop.context, laptop.known_agent, "user_request", {"home": owner_token(endpoint)})
+    done = purge_run.purge_agent(laptop.context, laptop.known_agent, "user_request", {"home": owner_token(endpoint)})
     assert [each.state for each in done.remotes] == ["done", "done"]
     rotate(laptop)
-    kept = erased.find(laptop.context, laptop.agent.id)
+    kept = purged_agent_files.find_purged_agent(laptop.context, laptop.agent.id)
     assert kept is not None and set(kept.again) == {laptop.remote(name).id for name in ("home", "stick")}
-    erasing.tell_everywhere(laptop.context)
-    told = erased.find(laptop.context, laptop.agent.id)
+    agent_purge.tell_remotes_of_purged_agents(laptop.context)
+    told = purged_agent_files.find_purged_agent(laptop.context, laptop.agent.id)
     assert told is not None and told.again == ()
     for name in ("home", "stick"):
         with pytest.raises(AgentErased) as caught:
             listed(laptop, name, only_now(laptop))
         assert caught.value.redaction is not None and caught.value.redaction["id"] == done.receipt
-    found = receipts.verify(laptop.context, receipts.find(laptop.context, done.receipt).to_json())
-    assert [each for each in found if each.level == receipts.Level.WRONG] == []
+    found = receipt_signing.verify_receipt(
+        laptop.context, receipt_signing.find_receipt(laptop.context, done.receipt).to_json()
+    )
+    assert [each for each in found if each.level == receipt_signing.ReceiptLevel.WRONG] == []
     key = UserKey.from_words(laptop.context.keys().user_key().words())
-    key_rotation.rotate(desk.context, desk.context.keys().user_key(), key, compromised=True, lost=None)
+    user_key_rotation.rotate_user_key(desk.context, desk.context.keys().user_key(), key, compromised=True, lost=None)
     assert [desk.push(name).code for name in ("home",)] == [AgentErased.code]
-    assert erased.find(desk.context, laptop.agent.id) is not None
+    assert purged_agent_files.find_purged_agent(desk.context, laptop.agent.id) is not None
 
 
 def test_an_endpoint_wants_its_owner_where_another_machine_signs_for_an_agent_that_is_gone(
@@ -255,18 +264,18 @@ def test_an_endpoint_wants_its_owner_where_another_machine_signs_for_an_agent_th
     agent, home = laptop.known_agent, laptop.remote()
     desk = elsewhere(tmp_path / "desk", laptop)
     desk.bring_back(agent.id, tmp_path / "lives", take_over=laptop.context.keys().own_name)
-    done = doing.erase(laptop.context, agent, "user_request", {"home": owner_token(endpoint)})
+    done = purge_run.purge_agent(laptop.context, agent, "user_request", {"home": owner_token(endpoint)})
     assert desk.push().code == AgentErased.code
     rotate(desk)
-    erasing.tell_everywhere(desk.context)
+    agent_purge.tell_remotes_of_purged_agents(desk.context)
 
-    def note() -> receipts.VaultNote:
-        found = receipts.find(desk.context, done.receipt).vault(home.id)
+    def note() -> receipt_signing.VaultPurgeNote:
+        found = receipt_signing.find_receipt(desk.context, done.receipt).vault(home.id)
         assert found is not None
         return found
 
-    assert note().state == receipts.DONE and "until its owner confirms it" in note().message
-    known = erased.find(desk.context, agent.id)
+    assert note().state == receipt_signing.DONE and "until its owner confirms it" in note().message
+    known = purged_agent_files.find_purged_agent(desk.context, agent.id)
     assert known is not None
-    redacting.send(desk.context, known.agent, desk.remote(), known.redaction, owner_token(endpoint))
-    assert (note().state, note().message) == (receipts.DONE, "")
+    purge_exchange.send_redaction(desk.context, known.agent, desk.remote(), known.redaction, owner_token(endpoint))
+    assert (note().state, note().message) == (receipt_signing.DONE, "")

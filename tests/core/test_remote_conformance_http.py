@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import adding, endpoint_remote, endpoint_uploads, join
+from lifeboat_core.remotes import manage_remotes, remote_access
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.remotes.opening import open_remote
-from lifeboat_keys.user_key import UserKey
-from lifeboat_vault.remote.conformance import CHECKS, Check
-from lifeboat_vault.remote.contract import Remote
+from lifeboat_core.remotes.endpoint import endpoint_remote, endpoint_uploads
+from lifeboat_core.remotes.remote_kinds import open_remote
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_vault.remote.conformance_checks import CHECKS, RemoteCheck
+from lifeboat_vault.remote.remote_contract import Remote
 from support.cli.cli_client import run as run_command
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
@@ -50,10 +51,10 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Context:
 
 @pytest.fixture(scope="module")
 def config(endpoint: RunningEndpoint, context: Context) -> RemoteConfig:
-    return adding.add(context, "home", join.read(endpoint.join))[0]
+    return manage_remotes.add_remote(context, "home", remote_access.parse_remote_access(endpoint.join))[0]
 
 
-def run(check: Check, context: Context, config: RemoteConfig, scratch: Path, user: UserKey | None = None) -> None:
+def run(check: RemoteCheck, context: Context, config: RemoteConfig, scratch: Path, user: UserKey | None = None) -> None:
     opened: list[Remote] = []
 
     def fresh() -> Remote:
@@ -68,13 +69,13 @@ def run(check: Check, context: Context, config: RemoteConfig, scratch: Path, use
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name.replace(" ", "_"))
-def test_over_https(check: Check, context: Context, config: RemoteConfig, tmp_path: Path) -> None:
+def test_over_https(check: RemoteCheck, context: Context, config: RemoteConfig, tmp_path: Path) -> None:
     run(check, context, config, tmp_path)
 
 
 @pytest.mark.parametrize("check", IN_PARTS, ids=lambda check: check.name.replace(" ", "_"))
 def test_in_parts(
-    check: Check, context: Context, config: RemoteConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    check: RemoteCheck, context: Context, config: RemoteConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Everything is too large for one request."""
     monkeypatch.setattr(endpoint_uploads, "PART", 700)
@@ -83,11 +84,13 @@ def test_in_parts(
 
 
 @pytest.mark.parametrize("check", SEALED, ids=lambda check: check.name.replace(" ", "_"))
-def test_sealed(check: Check, endpoint: RunningEndpoint, isolated_home: Path, tmp_path: Path) -> None:
+def test_sealed(check: RemoteCheck, endpoint: RunningEndpoint, isolated_home: Path, tmp_path: Path) -> None:
     """Of what travels the endpoint can read nothing."""
     run_command("keys", "init", "--words-to", tmp_path / "words", "--no-prove", "--store", "file")
     context = Context.open()
-    config = adding.add(context, "home", join.read(endpoint.join), sealed=True)[0]
+    config = manage_remotes.add_remote(context, "home", remote_access.parse_remote_access(endpoint.join), sealed=True)[
+        0
+    ]
     run(check, context, config, tmp_path, context.keys().user_key())
 
 

@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf import attachments
-from lifeboat_alf.state import BodyAbsent
+from lifeboat_alf.archive import artifact_index
+from lifeboat_alf.states.agent_state import BodyAbsent
 from lifeboat_cli import program
-from lifeboat_cli.doctor import Level
+from lifeboat_cli.doctor import DoctorLevel
 from lifeboat_cli.doctor import remotes as doctor
 from lifeboat_core.errors import NothingToRestore
-from lifeboat_core.machine import conditions
-from lifeboat_core.machine.conditions import Conditions
-from lifeboat_core.processes.progress import quietly
-from lifeboat_core.remotes import acknowledged, delta_proof, drilling, pulling, verifying
-from lifeboat_core.remotes.opening import open_remote
-from lifeboat_core.settings import config
+from lifeboat_core.machine import power_and_network
+from lifeboat_core.machine.power_and_network import MachineConditions
+from lifeboat_core.processes.progress import tell_nobody
+from lifeboat_core.remotes import acknowledged_states, delta_proof, pulling, remote_drill, remote_verification
+from lifeboat_core.remotes.remote_kinds import open_remote
+from lifeboat_core.settings import config_file
 from lifeboat_keys.errors import KeyLocked
-from lifeboat_keys.home_keys import HomeKeys
+from lifeboat_keys.home.home_keys import HomeKeys
 from lifeboat_vault.vault import Vault
 from support.cli.cli_client import run
 from support.core.machines import Machine
@@ -43,7 +43,7 @@ def _with_credential(ada: Machine) -> None:
 def laptop(tmp_path: Path) -> Machine:
     """Protected, with a large file and a credential; it has no remote."""
     made = Machine(tmp_path / "laptop")
-    config.write(made.context.home, made.context.files, "artifacts.interval", "0s")
+    config_file.write_config(made.context.home, made.context.files, "artifacts.interval", "0s")
     made.write("film.bin", b"\x01" * LARGE)
     _with_credential(made)
     made.add(name="ada")
@@ -72,15 +72,15 @@ def anywhere(request: pytest.FixtureRequest, laptop: Machine, tmp_path: Path) ->
         yield laptop
 
 
-def drill(ada: Machine) -> drilling.RemoteDrill:
-    return drilling.drill(ada.context, ada.known_agent, ada.remote())
+def drill(ada: Machine) -> remote_drill.RemoteDrill:
+    return remote_drill.drill_remote(ada.context, ada.known_agent, ada.remote())
 
 
 def read_back(ada: Machine) -> Json:
-    return drilling.read_back(ada.context, ada.known_agent, ada.remote())
+    return remote_drill.verify_or_drill(ada.context, ada.known_agent, ada.remote())
 
 
-def findings(ada: Machine) -> list[tuple[Level, str | None]]:
+def findings(ada: Machine) -> list[tuple[DoctorLevel, str | None]]:
     return [(each.level, each.fix) for each in doctor.check(ada.context)]
 
 
@@ -98,7 +98,7 @@ def test_a_drill_restores_what_a_remote_has(anywhere: Machine) -> None:
     assert (found.ok, found.drill.sequence, found.mended) == (True, 1, [])
     assert found.drill.files >= 4 and found.drill.absent == []
     assert anywhere.acknowledged().drilled_at == anywhere.context.now()
-    assert (Level.OK, None) in findings(anywhere)
+    assert (DoctorLevel.OK, None) in findings(anywhere)
 
 
 def test_a_large_file_that_a_remote_lost_is_named_and_sent_again(ada: Machine, tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_large_file_that_a_remote_lost_is_named_and_sent_again(ada: Machine, t
     found = drill(ada)
     assert found.drill.mismatches == ["artifacts/film.bin is not there"]
     assert (ada.acknowledged().state, ada.acknowledged().drilled_at) == ("error", None)
-    assert findings(ada) == [(Level.ERROR, "lifeboat verify ada --remote home")]
+    assert findings(ada) == [(DoctorLevel.ERROR, "lifeboat verify ada --remote home")]
     assert ada.push().code == "remote_damaged"
     assert drill(ada).ok
     assert ada.push().state == "ok"
@@ -127,7 +127,7 @@ def test_keys_that_open_no_credential_are_named_and_sent_again(ada: Machine) -> 
 def test_a_log_of_which_a_bundle_lacks_bytes_gets_a_new_snapshot(ada: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """As an earlier version wrote it: the patch of a large artifact against bytes that no bundle carries."""
     with monkeypatch.context() as patch:
-        patch.setattr(attachments, "is_carried", lambda entry, *, held: held)
+        patch.setattr(artifact_index, "is_carried", lambda entry, *, held: held)
         patch.setattr(delta_proof, "find_unreadable", lambda *_: [])
         ada.write("film.bin", b"\x01" * SMALL)
         ada.capture_and_push()
@@ -142,7 +142,7 @@ def test_a_delta_that_its_reader_could_not_apply_is_followed_by_a_snapshot(
     ada: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(attachments, "is_carried", lambda entry, *, held: held)
+        patch.setattr(artifact_index, "is_carried", lambda entry, *, held: held)
         ada.write("film.bin", b"\x01" * SMALL)
         ada.capture_and_push()
     found = drill(ada)
@@ -176,9 +176,9 @@ def test_what_a_drill_found_is_taken_back_by_the_drill_of_the_next_reading_alone
     assert not drill(ada).ok
     assert not read_back(ada)["ok"]
     film.write_bytes(kept)
-    assert not verifying.verify(ada.context, ada.known_agent, ada.remote())["ok"]
+    assert not remote_verification.verify_remote(ada.context, ada.known_agent, ada.remote())["ok"]
     assert read_back(ada)["drill"]["mismatches"] == []
-    assert verifying.verify(ada.context, ada.known_agent, ada.remote())["ok"]
+    assert remote_verification.verify_remote(ada.context, ada.known_agent, ada.remote())["ok"]
 
 
 def test_sync_says_that_a_copy_does_not_hold_when_it_is_read_back(
@@ -188,7 +188,7 @@ def test_sync_says_that_a_copy_does_not_hold_when_it_is_read_back(
         monkeypatch.setenv(name, ada.context.environment[name])
     max(stored(tmp_path, ".age"), key=lambda path: path.stat().st_size).unlink()
     with ada.context.vault(ada.agent.id) as vault:
-        acknowledged.note(vault, ada.remote().id, verified_at="2026-01-01T00:00:00.000Z")
+        acknowledged_states.note_acknowledged(vault, ada.remote().id, verified_at="2026-01-01T00:00:00.000Z")
     (document,) = run("sync", expect=1)["agents"]
     (remote,) = document["remotes"]
     assert (remote["state"], remote["fix"]) == ("error", "lifeboat verify ada --remote home")
@@ -207,12 +207,12 @@ def test_a_drill_of_a_sealed_remote_waits_for_the_key_and_the_doctor_says_so(
     with pytest.raises(KeyLocked):
         drill(ada)
     ada.clock.advance(days=45)
-    assert (Level.WARNING, "lifeboat verify ada --remote home") in findings(ada)
+    assert (DoctorLevel.WARNING, "lifeboat verify ada --remote home") in findings(ada)
 
 
 def test_a_drill_over_a_network_that_costs_waits(ada: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lifeboat_core.remotes.sending.needs_network", lambda _: True)
-    monkeypatch.setattr(conditions, "read", lambda _: Conditions(online=True, metered=True))
+    monkeypatch.setattr("lifeboat_core.remotes.conditional_replication.needs_network", lambda _: True)
+    monkeypatch.setattr(power_and_network, "read_conditions", lambda _: MachineConditions(online=True, metered=True))
     assert read_back(ada)["drill"] is None
 
 
@@ -224,14 +224,14 @@ def test_verify_of_a_remote_says_what_came_back(
 ) -> None:
     for name in ("LIFEBOAT_HOME", "HOME"):
         monkeypatch.setenv(name, ada.context.environment[name])
-    assert program.run(["verify", "ada", "--remote", "home"]) == 0
+    assert program.run_command(["verify", "ada", "--remote", "home"]) == 0
     assert "holds: every byte came back" in capsys.readouterr().out
     max(stored(tmp_path, ".age"), key=lambda path: path.stat().st_size).unlink()
-    assert program.run(["verify", "ada", "--remote", "home"]) == 1
+    assert program.run_command(["verify", "ada", "--remote", "home"]) == 1
     assert "film.bin is not there" in capsys.readouterr().out
-    assert program.run(["verify", "ada", "--remote", "home", "--whole"]) == 2
+    assert program.run_command(["verify", "ada", "--remote", "home", "--whole"]) == 2
     with ada.context.vault(ada.agent.id) as vault:
-        assert acknowledged.read(vault)[ada.remote().id].drill_failed
+        assert acknowledged_states.load_acknowledged(vault)[ada.remote().id].drill_failed
 
 
 # A flipped bit in a large file ------------------------------------------------------------------------------------
@@ -247,7 +247,7 @@ def test_a_flipped_bit_in_a_large_sealed_file_is_found_by_the_drill_and_mended(a
     """As docs/health.md says: nobody is asked for the key that tells its bytes from others at each reading."""
     (film,) = (path for path in stored(tmp_path, ".age") if path.stat().st_size > LARGE)
     _flip(film)
-    assert verifying.verify(ada.context, ada.known_agent, ada.remote())["ok"]
+    assert remote_verification.verify_remote(ada.context, ada.known_agent, ada.remote())["ok"]
     assert any("film.bin" in each for each in drill(ada).drill.mismatches)
     ada.push()
     assert drill(ada).ok
@@ -259,7 +259,7 @@ def test_a_flipped_bit_in_a_large_file_in_clear_is_found_at_the_next_reading(lap
     laptop.push()
     (film,) = (path for path in (tmp_path / "stick").rglob("large-*") if path.stat().st_size >= LARGE)
     _flip(film)
-    found = verifying.verify(laptop.context, laptop.known_agent, laptop.remote())
+    found = remote_verification.verify_remote(laptop.context, laptop.known_agent, laptop.remote())
     assert found["findings"] == ["artifacts/film.bin came back changed"]
 
 
@@ -279,7 +279,7 @@ def test_a_history_comes_from_a_remote_with_a_flipped_bit_in_a_large_file(ada: M
     _flip(film)
     folder = tmp_path / "came"
     with contextlib.closing(open_remote(ada.context, ada.remote())) as remote:
-        pulling.history(ada.context, remote, ada.agent.id, folder, accept_unsigned=False, tell=quietly)
+        pulling.fetch_history(ada.context, remote, ada.agent.id, folder, accept_unsigned=False, tell=tell_nobody)
     with Vault.open(folder, files=ada.context.files, clock=ada.context.clock) as vault:
         state = vault.state()
         assert state.body("raw/openclaw/MEMORY.md")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.agents import agents
+from lifeboat_core.agents import manage_agents
 from support.core.postgres_claw import execute, remembering
 from support.core.zeroclaw_protected import ProtectedClaw, files_with
 from support.postgres_server import PASSWORD, PostgresServer, running
@@ -47,7 +47,9 @@ def test_a_table_that_is_gone_is_no_deletion(ada: ProtectedClaw, server: Postgre
 
 def test_a_server_that_must_not_be_asked_any_more_is_no_deletion(ada: ProtectedClaw) -> None:
     ada.capture()
-    agents.write_setting(ada.context, agents.read(ada.context, ada.agent.id), "remote_memory", False)
+    manage_agents.write_setting(
+        ada.context, manage_agents.load_agent(ada.context, ada.agent.id), "remote_memory", False
+    )
     assert "not captured" in " ".join(ada.capture().unread.values())
     assert len(ada.memories()) == 2
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from lifeboat_adapters.zeroclaw import remote
-from lifeboat_core.agents import agents
-from lifeboat_core.restore import RestoreOptions, opened_plan, run
-from lifeboat_core.restore.report import RestoreReport
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.restore import RestoreOptions, carry_out_plan, open_plan
+from lifeboat_core.restore.restore_report import RestoreReport
 from support.core.postgres_claw import execute, remembering
 from support.core.zeroclaw_protected import ProtectedClaw
 from support.postgres_server import PASSWORD, PostgresServer, running
@@ -33,9 +33,9 @@ def ada(tmp_path: Path, server: PostgresServer) -> Iterator[ProtectedClaw]:
 
 
 def restored(claw: ProtectedClaw, target: Path | None = None, **options: Any) -> RestoreReport:
-    agent = agents.read(claw.context, claw.agent.id)
-    with opened_plan(claw.context, agent, target, RestoreOptions(yes=True, reindex=False, **options)) as plan:
-        return run(claw.context, plan)
+    agent = manage_agents.load_agent(claw.context, claw.agent.id)
+    with open_plan(claw.context, agent, target, RestoreOptions(yes=True, reindex=False, **options)) as plan:
+        return carry_out_plan(claw.context, plan)
 
 
 def texts(server: PostgresServer) -> set[str]:
@@ -76,7 +76,7 @@ def test_a_server_that_may_not_be_asked_is_not_written_to(ada: ProtectedClaw, se
     before = ada.head()
     execute(server, "DELETE FROM memories WHERE key = 'boat'")
     ada.capture()
-    agents.write_setting(ada.context, ada.agent, "remote_memory", False)
+    manage_agents.write_setting(ada.context, ada.agent, "remote_memory", False)
     report = restored(ada, at=before)
     assert texts(server) == {"Likes green tea"}
     assert remote.ALLOW in fates(report)["unresolved"]["reason"]

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.state import Leaf
+from lifeboat_alf.states.agent_state import Leaf
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import endpoint_calls, endpoint_uploads, registry
+from lifeboat_core.remotes import remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.remotes.endpoint_calls import Calls
-from lifeboat_core.remotes.endpoint_remote import EndpointRemote
+from lifeboat_core.remotes.endpoint import endpoint_calls, endpoint_uploads
+from lifeboat_core.remotes.endpoint.endpoint_calls import EndpointCalls
+from lifeboat_core.remotes.endpoint.endpoint_remote import EndpointRemote
 from lifeboat_vault.errors import (
     RemoteBusy,
     RemoteDamaged,
@@ -29,7 +30,7 @@ from lifeboat_vault.errors import (
     RemoteUnreachable,
     RemoteUntrusted,
 )
-from lifeboat_vault.remote.contract import Bundle, FileKey
+from lifeboat_vault.remote.remote_contract import FileKey, RemoteBundle
 from support.core.authorities import Authority
 from support.core.skipped_silence import PACE, skip_silence
 from support.talking_server import Reply, TalkingServer, status, talking_server
@@ -57,7 +58,7 @@ class Asking:
     def __init__(self, context: Context, server: TalkingServer, *, pin: str = "", token: str | None = TOKEN) -> None:
         self.pauses: list[float] = []
         config = RemoteConfig("home", server.address, pin=pin)
-        self.calls = Calls(context, config, token, pace=PACE, wait=self.pauses.append)
+        self.calls = EndpointCalls(context, config, token, pace=PACE, wait=self.pauses.append)
         self.remote = EndpointRemote(self.calls)
 
 
@@ -70,8 +71,8 @@ def problem(code: str, http: int, **more: object) -> Reply:
     return status(http, body, **{"Content-Type": "application/problem+json"})
 
 
-def bundle(data: bytes = b"PK" * 500, *, base: int | None = 0) -> Bundle:
-    return Bundle("snapshot" if base is None else "delta", 1, base, io.BytesIO(data), len(data))
+def bundle(data: bytes = b"PK" * 500, *, base: int | None = 0) -> RemoteBundle:
+    return RemoteBundle("snapshot" if base is None else "delta", 1, base, io.BytesIO(data), len(data))
 
 
 # Another try ----------------------------------------------------------------------------------------------------------
@@ -200,7 +201,7 @@ def test_of_an_upload_only_missing_parts_travel(context: Context, server: Talkin
 
     server.replies = [reply]
     given = bundle(data)
-    found = endpoint_uploads.push(asking.calls, AGENT, given, {}, part=1000)
+    found = endpoint_uploads.push_in_parts(asking.calls, AGENT, given, {}, part=1000)
     assert found["head"] == HEAD and len(sent) == 1 and "/uploads/u%2F1/parts/" in sent[0]
     (part,) = [each.body for each in server.asked if each.method == "PUT"]
     assert part == data[1000:2000]
@@ -279,7 +280,7 @@ def test_the_authority_is_fetched_once_and_without_the_token(context: Context) -
         first, *others = server.asked
     assert (first.path, first.headers["Authorization"]) == ("/ca.pem", None)
     assert [each.path for each in others] == ["/version", "/version"]
-    assert registry.authority(context, "home")
+    assert remote_registry.load_authority(context, "home")
 
 
 def test_another_pin_is_refused_before_the_token_travels(context: Context) -> None:
@@ -307,10 +308,10 @@ def test_a_changed_authority_is_refused_also_after_it_was_known(context: Context
 
 def test_a_kept_certificate_that_somebody_replaced_is_not_believed(context: Context) -> None:
     authority, other = Authority(), Authority()
-    registry.save_authority(context, "home", other.pem.decode())
+    remote_registry.save_authority(context, "home", other.pem.decode())
     with serving(authority) as server:
         assert Asking(context, server, pin=authority.pin).remote.about().id == "0a"
-    kept = registry.authority(context, "home")
+    kept = remote_registry.load_authority(context, "home")
     assert kept is not None and kept.encode() == authority.pem
 
 

@@ -12,11 +12,11 @@ import pytest
 
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.remotes.endpoint_calls import Calls
-from lifeboat_core.remotes.endpoint_remote import EndpointRemote
-from lifeboat_keys.encodings import to_base64
+from lifeboat_core.remotes.endpoint.endpoint_calls import EndpointCalls
+from lifeboat_core.remotes.endpoint.endpoint_remote import EndpointRemote
+from lifeboat_keys.pairs.strict_base64 import to_base64
 from lifeboat_vault.errors import AgentErased, RemoteDamaged, RemoteDenied
-from lifeboat_vault.remote.contract import RedactionState
+from lifeboat_vault.remote.remote_contract import RemoteRedaction
 from support.core.skipped_silence import PACE, skip_silence
 from support.talking_server import Reply, TalkingServer, status, talking_server
 
@@ -36,7 +36,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[TalkingServer]:
 @pytest.fixture
 def remote(isolated_home: Path, server: TalkingServer) -> EndpointRemote:
     config = RemoteConfig("home", server.address)
-    return EndpointRemote(Calls(Context.open(), config, USUAL, pace=PACE, wait=lambda _: None))
+    return EndpointRemote(EndpointCalls(Context.open(), config, USUAL, pace=PACE, wait=lambda _: None))
 
 
 def answer(document: object, code: int = 200, kind: str = "application/json") -> Reply:
@@ -58,7 +58,7 @@ def noting(reply: Reply, seen: list[tuple[str, str | None]]) -> Reply:
 def test_a_purge_goes_with_the_usual_token(remote: EndpointRemote, server: TalkingServer) -> None:
     seen: list[tuple[str, str | None]] = []
     server.replies = [noting(answer(WAITS), seen)]
-    assert remote.redact(AGENT, PURGE) == RedactionState(PURGE["id"], "2026-11-21T12:00:00.000Z")
+    assert remote.redact(AGENT, PURGE) == RemoteRedaction(PURGE["id"], "2026-11-21T12:00:00.000Z")
     assert seen == [(f"/agents/{AGENT}/redactions", f"Bearer {USUAL}")]
 
 

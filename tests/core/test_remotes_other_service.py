@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from lifeboat_core.remotes import endpoint_shapes as shapes
+from lifeboat_core.remotes.endpoint import endpoint_shapes as shapes
 from lifeboat_vault.errors import NotAnEndpoint, RemoteDamaged
 from support.cli.cli_client import Json, run
 from support.endpoint.hosted_service import KEY, hosted_service
@@ -17,14 +17,14 @@ from support.talking_server import status, talking_server
 @pytest.mark.parametrize("answer", [{"version": "1.4.0"}, {"api_version": "v1", "status": "ok"}])
 def test_another_service_of_alf_is_called_one(answer: dict[str, str]) -> None:
     with pytest.raises(NotAnEndpoint, match="another ALF service") as refused:
-        shapes.about(answer)
+        shapes.parse_about(answer)
     assert refused.value.fix
 
 
 @pytest.mark.parametrize("answer", [{}, [], None, {"version": 1}, {"id": 7, "version": "1.4.0"}])
 def test_an_answer_that_says_nothing_is_damaged(answer: object) -> None:
     with pytest.raises(RemoteDamaged):
-        shapes.about(answer)
+        shapes.parse_about(answer)
 
 
 def added(address: str, monkeypatch: pytest.MonkeyPatch) -> Json:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from lifeboat_core.network.http_session import Reply
-from lifeboat_core.remotes import endpoint_problems
+from lifeboat_core.network.http_session import SessionReply
+from lifeboat_core.remotes.endpoint import endpoint_problems
 from lifeboat_endpoint.server import problems
 from lifeboat_vault import errors
 from lifeboat_vault.errors import RemoteError
@@ -21,7 +21,7 @@ def answer(status: int, document: Any = None, **headers: str) -> RemoteError:
     kind = {"content-type": "application/problem+json"} if document is not None else {"content-type": "text/html"}
     body = b"<html>" if document is None else json.dumps(document).encode()
     found = {**kind, **{name.replace("_", "-"): value for name, value in headers.items()}}
-    return endpoint_problems.error_of(Reply(status, found, body, len(body)), secret=TOKEN)
+    return endpoint_problems.make_remote_error(SessionReply(status, found, body, len(body)), secret=TOKEN)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def answer(status: int, document: Any = None, **headers: str) -> RemoteError:
         errors.RemoteRefused("not what it says"),
         errors.RemoteDenied("no such token"),
         errors.RemoteDenied("not the scope", scope="push"),
-        errors.UnknownThere("not there"),
+        errors.UnknownAtRemote("not there"),
         errors.StaleBase("moved", sequence=7),
         errors.StaleBase("moved", sequence=None),
         errors.HeadMoved("moved"),
@@ -44,7 +44,7 @@ def answer(status: int, document: Any = None, **headers: str) -> RemoteError:
     ids=lambda error: type(error).__name__,
 )
 def test_an_error_of_the_endpoint_is_the_same_error_here(error: RemoteError) -> None:
-    told = problems.problem(error, "request-1")
+    told = problems.make_problem(error, "request-1")
     headers = {name.lower().replace("-", "_"): value for name, value in told.headers.items()}
     found = answer(told.status, told.document, **headers)
     assert type(found) is type(error) and found.details() == error.details()
@@ -52,7 +52,7 @@ def test_an_error_of_the_endpoint_is_the_same_error_here(error: RemoteError) -> 
 
 
 def test_a_key_that_was_taken_away_is_a_closed_door() -> None:
-    told = problems.problem(errors.KeyRevoked("taken away"), "request-1")
+    told = problems.make_problem(errors.KeyRevoked("taken away"), "request-1")
     found = answer(told.status, told.document)
     assert isinstance(found, errors.RemoteDenied) and "lifeboat endpoint verify" in str(found.fix)
 
@@ -121,4 +121,4 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
     ],
 )
 def test_how_long_to_wait_is_read_as_seconds_or_as_a_date(text: str, seconds: float | None) -> None:
-    assert endpoint_problems.retry_after({"retry-after": text}, NOW) == seconds
+    assert endpoint_problems.parse_retry_after({"retry-after": text}, NOW) == seconds

@@ -12,7 +12,7 @@ import pytest
 
 from lifeboat_core.errors import BadSetting, ConfigError, RemoteExists, RemoteNameRefused, UnknownRemote
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import join, opening, registry
+from lifeboat_core.remotes import remote_access, remote_kinds, remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_vault.errors import JoinInvalid
 
@@ -34,41 +34,41 @@ def context(isolated_home: Path) -> Context:
 
 
 def test_what_is_saved_is_read(context: Context) -> None:
-    assert registry.save(context, HOME) == HOME
-    assert registry.everyone(context) == [HOME] and registry.find(context, "HOME") == HOME
-    assert registry.find(context, HOME.id) == HOME
+    assert remote_registry.save_remote(context, HOME) == HOME
+    assert remote_registry.list_remotes(context) == [HOME] and remote_registry.find_remote(context, "HOME") == HOME
+    assert remote_registry.find_remote(context, HOME.id) == HOME
 
 
 def test_comments_and_unknown_fields_stay(context: Context) -> None:
-    registry.save(context, HOME)
-    path = registry.file(context, "home")
+    remote_registry.save_remote(context, HOME)
+    path = remote_registry.locate_remote_file(context, "home")
     path.write_text(f"# the one in the cellar\n{path.read_text()}\nshelf = 3\n")
-    registry.save(context, RemoteConfig("home", "https://other.example.com"))
+    remote_registry.save_remote(context, RemoteConfig("home", "https://other.example.com"))
     text = path.read_text()
     assert "# the one in the cellar" in text and "shelf = 3" in text and PIN not in text
 
 
 def test_nobody_else_reads_any_of_its_files(context: Context) -> None:
-    registry.save(context, HOME)
-    registry.save_token(context, "home", TOKEN)
-    registry.save_authority(context, "home", "-----BEGIN CERTIFICATE-----")
+    remote_registry.save_remote(context, HOME)
+    remote_registry.save_token(context, "home", TOKEN)
+    remote_registry.save_authority(context, "home", "-----BEGIN CERTIFICATE-----")
     files = list(context.home.remotes_folder.iterdir())
     assert len(files) == 3 and all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in files)
     assert stat.S_IMODE(context.home.remotes_folder.stat().st_mode) == 0o700
 
 
 def test_the_token_stands_in_a_file_of_its_own(context: Context) -> None:
-    registry.save(context, HOME)
-    registry.save_token(context, "home", TOKEN)
-    assert registry.token(context, "home") == TOKEN
-    assert TOKEN not in registry.file(context, "home").read_text()
+    remote_registry.save_remote(context, HOME)
+    remote_registry.save_token(context, "home", TOKEN)
+    assert remote_registry.load_token(context, "home") == TOKEN
+    assert TOKEN not in remote_registry.locate_remote_file(context, "home").read_text()
 
 
 def test_removing_leaves_nothing(context: Context) -> None:
-    registry.save(context, HOME)
-    registry.save_token(context, "home", TOKEN)
-    registry.remove(context, "home")
-    assert list(context.home.remotes_folder.iterdir()) == [] and registry.everyone(context) == []
+    remote_registry.save_remote(context, HOME)
+    remote_registry.save_token(context, "home", TOKEN)
+    remote_registry.delete_remote(context, "home")
+    assert list(context.home.remotes_folder.iterdir()) == [] and remote_registry.list_remotes(context) == []
 
 
 @pytest.mark.parametrize(
@@ -84,20 +84,20 @@ def test_removing_leaves_nothing(context: Context) -> None:
     ],
 )
 def test_a_broken_file_is_a_problem_and_not_an_error(context: Context, text: str) -> None:
-    registry.save(context, HOME)
-    registry.file(context, "home").write_text(text)
-    (found,) = registry.everyone(context)
-    assert found.name == "home" and found.problem and registry.usable(context) == []
+    remote_registry.save_remote(context, HOME)
+    remote_registry.locate_remote_file(context, "home").write_text(text)
+    (found,) = remote_registry.list_remotes(context)
+    assert found.name == "home" and found.problem and remote_registry.list_usable_remotes(context) == []
     with pytest.raises(ConfigError):
-        registry.find(context, "home")
+        remote_registry.find_remote(context, "home")
     with pytest.raises(ConfigError):
-        opening.open_remote(context, found)
+        remote_kinds.open_remote(context, found)
 
 
 def test_a_token_in_an_address_is_a_problem_that_does_not_repeat_it(context: Context) -> None:
-    registry.save(context, HOME)
-    registry.file(context, "home").write_text(f"url = 'https://{TOKEN}@boat.example.com'\n")
-    (found,) = registry.everyone(context)
+    remote_registry.save_remote(context, HOME)
+    remote_registry.locate_remote_file(context, "home").write_text(f"url = 'https://{TOKEN}@boat.example.com'\n")
+    (found,) = remote_registry.list_remotes(context)
     assert found.problem and TOKEN not in found.problem and found.url == ""
 
 
@@ -106,26 +106,28 @@ def test_a_token_in_an_address_is_a_problem_that_does_not_repeat_it(context: Con
 )
 def test_a_name_that_is_no_name_of_a_file_everywhere_is_refused(context: Context, name: str) -> None:
     with pytest.raises(RemoteNameRefused):
-        registry.save(context, RemoteConfig(name, "https://boat.example.com"))
+        remote_registry.save_remote(context, RemoteConfig(name, "https://boat.example.com"))
 
 
 def test_names_that_differ_in_capitals_alone_are_the_same(context: Context) -> None:
-    registry.save(context, HOME)
+    remote_registry.save_remote(context, HOME)
     with pytest.raises(RemoteExists):
-        registry.refuse_taken(context, "Home")
+        remote_registry.refuse_taken_name(context, "Home")
 
 
 def test_a_name_that_nobody_has_is_unknown(context: Context) -> None:
     with pytest.raises(UnknownRemote):
-        registry.find(context, "home")
+        remote_registry.find_remote(context, "home")
 
 
 def test_reading_the_registry_loads_neither_the_network_nor_a_vault(context: Context) -> None:
-    registry.save(context, replace(HOME, pin="0a1b2c3d" * 8))  # no row of letters that could be joined words
+    remote_registry.save_remote(
+        context, replace(HOME, pin="0a1b2c3d" * 8)
+    )  # no row of letters that could be joined words
     program = (
         "import sys\n"
         "from lifeboat_core.home.context import Context\n"
-        "from lifeboat_core.remotes import registry\n"
+        "from lifeboat_core.remotes import remote_registry\n"
         "assert registry.everyone(Context.open())[0].name == 'home'\n"
         "heavy = {'httpx', 'nacl', 'cryptography', 'sqlite3', 'tomlkit', 'lifeboat_vault'}\n"
         "keys = {name for name in sys.modules if name.startswith('lifeboat_keys.')}\n"
@@ -150,7 +152,7 @@ def test_reading_the_registry_loads_neither_the_network_nor_a_vault(context: Con
     ],
 )
 def test_an_address_has_a_normal_form(written: str, normal: str) -> None:
-    assert opening.check_url(written) == normal
+    assert remote_kinds.check_url(written) == normal
 
 
 @pytest.mark.parametrize(
@@ -168,27 +170,27 @@ def test_an_address_has_a_normal_form(written: str, normal: str) -> None:
 )
 def test_an_address_that_cannot_be_one_is_refused_without_repeating_it(written: str) -> None:
     with pytest.raises(BadSetting) as caught:
-        opening.check_url(written)
+        remote_kinds.check_url(written)
     assert TOKEN not in str(caught.value)
 
 
 def test_a_join_line_holds_address_token_and_pin() -> None:
-    given = join.read(f"lifeboat+https://{TOKEN}@boat.example.com:8377/?pin={PIN}\n")
+    given = remote_access.parse_remote_access(f"lifeboat+https://{TOKEN}@boat.example.com:8377/?pin={PIN}\n")
     assert (given.url, given.token, given.pin) == ("https://boat.example.com:8377", TOKEN, PIN)
     assert TOKEN not in repr(given)
 
 
 def test_a_join_line_over_plain_http_to_another_machine_is_refused() -> None:
     with pytest.raises(BadSetting):
-        join.read(f"lifeboat+http://{TOKEN}@boat.example.com/")
+        remote_access.parse_remote_access(f"lifeboat+http://{TOKEN}@boat.example.com/")
 
 
 def test_a_join_line_that_was_cut_off_is_refused_without_repeating_it() -> None:
     with pytest.raises(JoinInvalid) as caught:
-        join.read(f"lifeboat+https://{TOKEN}@boat.example.com/?pin=abc")
+        remote_access.parse_remote_access(f"lifeboat+https://{TOKEN}@boat.example.com/?pin=abc")
     assert TOKEN not in str(caught.value)
 
 
 def test_a_pin_is_read_however_it_was_written() -> None:
     written = "SHA256:" + ":".join([PIN[at : at + 2] for at in range(0, 64, 2)]).upper()
-    assert join.read("https://boat.example.com", pin=written).pin == PIN
+    assert remote_access.parse_remote_access("https://boat.example.com", pin=written).pin == PIN

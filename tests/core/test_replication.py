@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 
 from lifeboat_cli import program
-from lifeboat_cli.doctor import Level, copies
-from lifeboat_core.agents import agents, syncing
+from lifeboat_cli.doctor import DoctorLevel, copies
+from lifeboat_core.agents import agent_sync, manage_agents
 from lifeboat_core.errors import BadRequest, Cancelled, UnknownRemote
-from lifeboat_core.health import status
-from lifeboat_core.machine import conditions
-from lifeboat_core.machine.conditions import Conditions
-from lifeboat_core.remotes import acknowledged, registry, sending, verifying
-from lifeboat_core.remotes.sealed.log import SealedLog
-from lifeboat_core.settings import config
+from lifeboat_core.health import status_gathering
+from lifeboat_core.machine import power_and_network
+from lifeboat_core.machine.power_and_network import MachineConditions
+from lifeboat_core.remotes import acknowledged_states, conditional_replication, remote_registry, remote_verification
+from lifeboat_core.remotes.sealed.sealed_log import SealedLog
+from lifeboat_core.settings import config_file
 from lifeboat_daemon.work.operations import push, verify_remote
-from lifeboat_daemon.work.worker import Work
+from lifeboat_daemon.work.worker_loop import RunningJob
 from lifeboat_vault.errors import RemoteRefused
-from lifeboat_vault.remote.contract import RemoteVerification
+from lifeboat_vault.remote.remote_contract import RemoteVerification
 from support.cli.cli_client import run
 from support.core.machines import Machine, there
 from support.daemon.serving import serving
@@ -42,8 +42,8 @@ def ada(tmp_path: Path) -> Iterator[Machine]:
     yield made
 
 
-def work(ada: Machine, **parameters: Any) -> Work:
-    return Work(ada.context, ada.known_agent, {"remote": "home", **parameters})
+def work(ada: Machine, **parameters: Any) -> RunningJob:
+    return RunningJob(ada.context, ada.known_agent, {"remote": "home", **parameters})
 
 
 def synced(ada: Machine, monkeypatch: pytest.MonkeyPatch, *, ends: int = 0) -> Json:
@@ -54,7 +54,7 @@ def synced(ada: Machine, monkeypatch: pytest.MonkeyPatch, *, ends: int = 0) -> J
 
 
 def state(ada: Machine) -> str:
-    return status.of_agent(ada.context, ada.known_agent, ada.context.keys().status()).state
+    return status_gathering.gather_agent_status(ada.context, ada.known_agent, ada.context.keys().status()).state
 
 
 # The work of a worker ---------------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ def test_a_push_brings_everything_there_and_says_how_the_agent_stands(ada: Machi
 
 def test_a_push_tells_how_far_it_is_and_can_be_stopped_there(ada: Machine) -> None:
     told: list[tuple[str, int, int | None]] = []
-    stopped = Work(
+    stopped = RunningJob(
         ada.context, ada.known_agent, {"remote": "home"}, lambda *said: told.append(said), lambda: bool(told)
     )
     with pytest.raises(Cancelled):
@@ -110,7 +110,7 @@ def test_a_remote_is_read_back(ada: Machine) -> None:
 def test_a_file_of_a_remote_that_cannot_be_used_is_an_error_of_the_agent(
     ada: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    registry.file(ada.context, "home").write_text("url = 7\n")
+    remote_registry.locate_remote_file(ada.context, "home").write_text("url = 7\n")
     assert state(ada) == "error"
     (document,) = synced(ada, monkeypatch, ends=1)["agents"]
     assert document["remotes"][0]["state"] == "error"
@@ -122,19 +122,19 @@ def test_a_file_of_a_remote_that_cannot_be_used_is_an_error_of_the_agent(
 @pytest.fixture
 def distant(ada: Machine, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """The folder counts as one behind a network."""
-    monkeypatch.setattr(sending, "needs_network", lambda _: True)
+    monkeypatch.setattr(conditional_replication, "needs_network", lambda _: True)
     return ada
 
 
 def given(monkeypatch: pytest.MonkeyPatch, **found: Any) -> None:
-    monkeypatch.setattr(conditions, "read", lambda _: Conditions(**{"online": True, **found}))
+    monkeypatch.setattr(power_and_network, "read_conditions", lambda _: MachineConditions(**{"online": True, **found}))
 
 
 def test_without_a_network_nobody_is_asked_and_it_is_written_once(
     distant: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given(monkeypatch, online=False)
-    monkeypatch.setattr(sending, "replicate", None)
+    monkeypatch.setattr(conditional_replication, "replicate_agent", None)
     answer = push.run(work(distant))
     assert (answer["remote"]["state"], answer["remote"]["code"]) == ("waiting", "no_network")
     with distant.context.vault(distant.agent.id) as vault:
@@ -149,11 +149,11 @@ def test_much_to_send_waits_for_better_conditions_and_a_little_does_not(
     distant: Machine, monkeypatch: pytest.MonkeyPatch, scarce: Json
 ) -> None:
     given(monkeypatch, **scarce)
-    config.write(distant.context.home, distant.context.files, "defer.above", "1KB")
+    config_file.write_config(distant.context.home, distant.context.files, "defer.above", "1KB")
     answer = push.run(work(distant))["remote"]
     assert (answer["state"], answer["code"], answer["sequence"]) == ("waiting", "deferred", None)
     assert state(distant) == "waiting"
-    monkeypatch.setattr(sending, "replicate", None)
+    monkeypatch.setattr(conditional_replication, "replicate_agent", None)
     assert push.run(work(distant))["remote"]["message"] == answer["message"]  # and nobody is asked
     monkeypatch.undo()
     assert push.run(work(distant))["remote"]["state"] == "ok"
@@ -161,7 +161,7 @@ def test_much_to_send_waits_for_better_conditions_and_a_little_does_not(
 
 def test_what_somebody_asks_for_waits_for_nothing(distant: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     given(monkeypatch, metered=True, online=False)
-    config.write(distant.context.home, distant.context.files, "defer.above", "1KB")
+    config_file.write_config(distant.context.home, distant.context.files, "defer.above", "1KB")
     assert push.run(work(distant, asked=True))["remote"]["state"] == "ok"
 
 
@@ -176,7 +176,9 @@ def test_what_somebody_asks_for_waits_for_nothing(distant: Machine, monkeypatch:
     ],
 )
 def test_a_folder_and_a_service_on_this_machine_need_no_network(url: str, needs: bool) -> None:
-    assert sending.needs_network(registry.parse(f'url = "{url}"'.encode(), "home")) is needs
+    assert (
+        conditional_replication.needs_network(remote_registry.parse_remote(f'url = "{url}"'.encode(), "home")) is needs
+    )
 
 
 # A copy that does not hold ----------------------------------------------------------------------------------------
@@ -189,15 +191,15 @@ class Broken:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked, self.is_broken = [], True
-        opened = verifying.open_remote
+        opened = remote_verification.open_remote
 
         def broken(*given: Any) -> Any:
             remote = opened(*given)
             remote.verify = self._verify
             return remote
 
-        monkeypatch.setattr(verifying, "open_remote", broken)
-        monkeypatch.setattr("lifeboat_core.remotes.replicating.open_remote", broken)
+        monkeypatch.setattr(remote_verification, "open_remote", broken)
+        monkeypatch.setattr("lifeboat_core.remotes.agent_replication.open_remote", broken)
 
     def _verify(self, agent_id: str, state: Any, *, bodies: int, chance: random.Random) -> RemoteVerification:
         self.asked.append(bodies)
@@ -218,7 +220,7 @@ def test_a_copy_that_does_not_hold_stays_an_error_until_all_of_it_held(
     ada.clock.advance(minutes=2)
     assert push.run(work(ada))["remote"]["state"] == "ok"
     assert state(ada) == "ok"
-    assert broken.asked == [verifying.BODIES, verifying.EVERYTHING, verifying.EVERYTHING]
+    assert broken.asked == [remote_verification.BODIES, remote_verification.EVERYTHING, remote_verification.EVERYTHING]
 
 
 def test_a_copy_that_is_written_to_while_it_is_read_back_is_not_damaged(
@@ -250,8 +252,8 @@ def test_a_removal_that_is_held_stays_here_until_it_is_accepted(ada: Machine) ->
     assert (answer["remote"]["state"], answer["remote"]["sequence"]) == ("held", 1)
     (remote,) = answer["facts"]["remotes"]
     assert (remote["state"], remote["pending"], state(ada)) == ("held", 0, "held")
-    agents.accept(ada.context, ada.known_agent)
-    assert status.gather(ada.context, ada.known_agent).remotes[0].pending == 1
+    manage_agents.accept_removals(ada.context, ada.known_agent)
+    assert status_gathering.gather_facts(ada.context, ada.known_agent).remotes[0].pending == 1
     assert push.run(work(ada))["remote"]["sequence"] == 2
 
 
@@ -259,17 +261,17 @@ def test_a_removal_that_is_held_stays_here_until_it_is_accepted(ada: Machine) ->
 
 
 def test_the_doctor_knows_which_copy_survives_this_disk(ada: Machine) -> None:
-    def found() -> tuple[Level, str]:
+    def found() -> tuple[DoctorLevel, str]:
         (one,) = copies.check(ada.context)
         return one.level, one.result
 
-    assert found() == (Level.WARNING, "no other copy was ever read back")
+    assert found() == (DoctorLevel.WARNING, "no other copy was ever read back")
     ada.push()
-    assert found() == (Level.OK, "verified at home")
-    registry.save(ada.context, replace(ada.remote(), optional=True))
-    assert found() == (Level.WARNING, "its only other copy is optional: home")
-    registry.remove(ada.context, "home")
-    assert found() == (Level.WARNING, "its only copy is on this disk")
+    assert found() == (DoctorLevel.OK, "verified at home")
+    remote_registry.save_remote(ada.context, replace(ada.remote(), optional=True))
+    assert found() == (DoctorLevel.WARNING, "its only other copy is optional: home")
+    remote_registry.delete_remote(ada.context, "home")
+    assert found() == (DoctorLevel.WARNING, "its only copy is on this disk")
 
 
 def test_people_see_each_agent_at_each_second_copy(
@@ -277,11 +279,11 @@ def test_people_see_each_agent_at_each_second_copy(
 ) -> None:
     ada.push()
     synced(ada, monkeypatch)
-    program.run(["status"])
+    program.run_command(["status"])
     shown = capsys.readouterr().out
     assert "at home" in shown.splitlines()[0]
     assert any(line.split()[:4] == ["ada", "home", "ok", "0"] for line in shown.splitlines())
-    program.run(["sync"])
+    program.run_command(["sync"])
     assert "ada: home has sequence 0" in capsys.readouterr().out
 
 
@@ -302,7 +304,7 @@ def test_sync_sends_to_every_remote_and_says_so(ada: Machine, tmp_path: Path, mo
 def test_sync_fails_where_a_remote_that_counts_did_not_get_it(
     ada: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, optional: bool, ends: int
 ) -> None:
-    registry.save(ada.context, replace(ada.remote(), optional=optional))
+    remote_registry.save_remote(ada.context, replace(ada.remote(), optional=optional))
     (tmp_path / "stick").rename(tmp_path / "away")
     (document,) = synced(ada, monkeypatch, ends=ends)["agents"]
     assert document["state"] == "ok" and document["remotes"][0]["state"] == "waiting"
@@ -312,7 +314,7 @@ def test_sync_reads_back_what_was_not_for_a_day(ada: Machine) -> None:
     ada.push()
     ada.clock.advance(days=1)
     before = ada.acknowledged().verified_at
-    syncing.sent(ada.context, ada.known_agent)
+    agent_sync.send_to_remotes(ada.context, ada.known_agent)
     assert ada.acknowledged().verified_at != before
 
 
@@ -330,5 +332,5 @@ def test_the_service_sends_what_it_captures(ada: Machine) -> None:
 
 def _number(ada: Machine) -> int | None:
     with ada.context.vault(ada.agent.id) as vault:
-        known = acknowledged.read(vault).get(ada.remote().id)
+        known = acknowledged_states.load_acknowledged(vault).get(ada.remote().id)
     return None if known is None else known.number

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import epochs, replicating
+from lifeboat_core.remotes import agent_replication, writer_epochs
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_vault.remote.contract import Remote
+from lifeboat_vault.remote.remote_contract import Remote
 from support.core.faulty_transport import Fault, Kind, from_then_on, once
 from support.core.replicated import Replicated, in_a_folder, in_this_process, machine_in
 from support.prepared_folders import PreparedFolders
@@ -64,7 +64,7 @@ def test_whoever_takes_an_agent_over_is_not_fenced_by_an_answer_that_was_lost(
 ) -> None:
     """The epoch may be in force there, or come into force a little later, or never arrive."""
     ada.push()
-    monkeypatch.setattr(epochs, "open_remote", replicating.open_remote)
+    monkeypatch.setattr(writer_epochs, "open_remote", agent_replication.open_remote)
     ada.begin(lambda number, method, path: Fault(kind) if method in ("raise_epoch", "set_head") else None)
     adopted = ada.machine.adopt()
     assert list(adopted.missed) == ["home"]
@@ -80,7 +80,7 @@ def test_an_answer_with_another_head_than_what_was_sent_is_not_believed(
     ada: Replicated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada.push()
-    usual = replicating.open_remote
+    usual = agent_replication.open_remote
 
     def lying(context: Context, config: RemoteConfig) -> Remote:
         remote = usual(context, config)
@@ -88,7 +88,7 @@ def test_an_answer_with_another_head_than_what_was_sent_is_not_believed(
         remote.push = lambda *bundle, **machine: before  # type: ignore[method-assign]
         return remote
 
-    monkeypatch.setattr(replicating, "open_remote", lying)
+    monkeypatch.setattr(agent_replication, "open_remote", lying)
     ada.capture(1)
     outcome = ada.push()
     assert (outcome.state, outcome.sequence) == ("waiting", 0)

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.machine import conditions
-from lifeboat_core.remotes import backoff
-from lifeboat_daemon.service import returning
+from lifeboat_core.machine import power_and_network
+from lifeboat_core.remotes import retry_backoff
+from lifeboat_daemon.service import returned_folders
 from support.daemon.inside import HANG, Inside, Remote
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
@@ -248,12 +248,12 @@ def test_after_sleep_nobody_waits_for_the_end_of_a_pause(inside: Inside) -> None
 
 def test_a_network_that_is_back_is_used_within_a_minute(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
     ada, (server,) = protected(inside, "server")
-    monkeypatch.setattr(conditions, "is_online", lambda: False)
+    monkeypatch.setattr(power_and_network, "is_online", lambda: False)
     server.answers = [{"state": "waiting", "message": "there is no network", "code": "no_network"}] * 7
     captured(inside, ada)
     inside.passes(2 * HOUR)
     server.answers = []
-    monkeypatch.setattr(conditions, "is_online", lambda: True)
+    monkeypatch.setattr(power_and_network, "is_online", lambda: True)
     inside.passes(70)
     assert server.has[ada.id] == 1
 
@@ -263,7 +263,9 @@ def test_a_stick_that_is_back_gets_what_it_missed_within_two_minutes(
 ) -> None:
     ada, (stick,) = protected(inside, "stick")
     there = {"stick": False}
-    monkeypatch.setattr(returning, "look", lambda context, names, tell: tell({name: there[name] for name in names}))
+    monkeypatch.setattr(
+        returned_folders, "look_for_folders", lambda context, names, tell: tell({name: there[name] for name in names})
+    )
     stick.answers = [UNREACHABLE] * 9
     captured(inside, ada)
     inside.passes(6 * HOUR)
@@ -277,7 +279,9 @@ def test_a_folder_that_is_there_and_fails_all_the_same_hurries_nobody(
     inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada, (stick,) = protected(inside, "stick")
-    monkeypatch.setattr(returning, "look", lambda context, names, tell: tell(dict.fromkeys(names, True)))
+    monkeypatch.setattr(
+        returned_folders, "look_for_folders", lambda context, names, tell: tell(dict.fromkeys(names, True))
+    )
     stick.answers = [UNREACHABLE] * 20
     captured(inside, ada)
     inside.passes(HOUR)
@@ -309,9 +313,9 @@ def test_an_agent_that_goes_while_it_is_sent_leaves_nothing(inside: Inside) -> N
 
 @given(failures=st.integers(0, 10_000), seed=st.integers())
 def test_a_pause_is_between_a_minute_and_an_hour_and_a_quarter(failures: int, seed: int) -> None:
-    found = backoff.pause(failures, random.Random(seed))
+    found = retry_backoff.compute_pause(failures, random.Random(seed))
     assert MINUTE <= found <= 1.25 * HOUR
-    assert backoff.pause(failures + 1, random.Random(seed)) >= found
+    assert retry_backoff.compute_pause(failures + 1, random.Random(seed)) >= found
 
 
 # What somebody asks for -------------------------------------------------------------------------------------------

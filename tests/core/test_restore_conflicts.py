@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from lifeboat_cli import program
-from lifeboat_core.agents import withheld
+from lifeboat_core.agents import withheld_items
 from lifeboat_core.agents.name_conflicts import find_conflicts
-from lifeboat_core.capture import commit
+from lifeboat_core.capture import sequence_commit
 from lifeboat_core.capture.overlay import Overlay
-from lifeboat_core.restore import RestoreOptions, RestoreReport, restore
-from lifeboat_core.verify import verification
-from lifeboat_keys import signing
+from lifeboat_core.restore import RestoreOptions, RestoreReport, restore_agent
+from lifeboat_core.verify import samples_and_drills
+from lifeboat_keys.signed import sequence_signatures
 from lifeboat_vault.errors import DraftInvalid
 from lifeboat_vault.vault import Draft, EntryPut
 from support.cli import cli_client
@@ -55,14 +55,14 @@ def as_an_earlier_release(ada: Protected, entries: dict[str, EntryPut | None]) -
             kind="capture",
             writer=device.id,
             time=ada.context.now(),
-            sign=lambda sequence: signing.sign(sequence, device),
+            sign=lambda sequence: sequence_signatures.sign_sequence(sequence, device),
         )
     assert row is not None
     return row.number
 
 
 def restored(ada: Protected, to: Path | None = None, at: int | None = None) -> RestoreReport:
-    return restore(ada.context, ada.agent, RestoreOptions(at=at, to=to, yes=True, reindex=False))
+    return restore_agent(ada.context, ada.agent, RestoreOptions(at=at, to=to, yes=True, reindex=False))
 
 
 def tree_of(ada: Protected, folder: Path) -> dict[str, tuple[object, ...]]:
@@ -91,9 +91,11 @@ def test_verify_names_the_conflict_and_the_next_capture_ends_it(
     ada: Protected, tmp_path: Path, entries: dict[str, EntryPut | None], name: str
 ) -> None:
     number = as_an_earlier_release(ada, entries)
-    assert any(each.startswith(f"{name}: ") for each in verification.drill(ada.context, ada.agent).mismatches)
+    assert any(
+        each.startswith(f"{name}: ") for each in samples_and_drills.drill_vault(ada.context, ada.agent).mismatches
+    )
     assert ada.capture().sequence == number + 1
-    assert verification.drill(ada.context, ada.agent, whole=True).mismatches == []
+    assert samples_and_drills.drill_vault(ada.context, ada.agent, whole=True).mismatches == []
     assert restored(ada, tmp_path / "copy").left_out == []
     assert tree_of(ada, tmp_path / "copy") == ada.tree()
     assert not ada.capture().changed
@@ -108,7 +110,7 @@ def test_a_partial_restore_ends_with_exit_status_1(
     name = ada.agent.name
     document = cli_client.run("restore", name, "--to", tmp_path / "copy", "--no-reindex", expect=1)
     assert [(each["name"], each["code"]) for each in document["left_out"]] == [("projects/report", "conflict")]
-    assert program.run(["restore", name, "--to", str(tmp_path / "other"), "--no-reindex"]) == 1
+    assert program.run_command(["restore", name, "--to", str(tmp_path / "other"), "--no-reindex"]) == 1
     assert "without 1 file" in capsys.readouterr().out
     cli_client.run("restore", name, "--to", tmp_path / "one", "--path", "MEMORY.md", "--no-reindex")
 
@@ -119,7 +121,7 @@ def test_a_commit_refuses_what_a_restore_would_leave_out(ada: Protected) -> None
             overlay = Overlay(vault.state())
             overlay.puts.update(entries)
             with pytest.raises(DraftInvalid, match=f"{name} leaves no room"):
-                commit.commit(
+                sequence_commit.commit_sequence(
                     ada.context,
                     vault,
                     overlay,
@@ -145,7 +147,7 @@ def test_a_folder_in_the_place_of_a_withheld_file_is_a_deletion(ada: Protected) 
     ada.write("waiting", "a file that a restore left out")
     ada.capture()
     with ada.context.vault(ada.agent.id) as vault:
-        withheld.add(vault, ["artifacts/waiting"])
+        withheld_items.note_withheld(vault, ["artifacts/waiting"])
     (ada.workspace / "waiting").unlink()
     assert not ada.capture().changed
     ada.write("waiting/inside.txt", "it came back as a folder")

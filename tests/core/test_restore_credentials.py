@@ -11,18 +11,26 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.secrets import payload
-from lifeboat_alf.seams.steps import Step
-from lifeboat_cli.restore.restore import print_report
-from lifeboat_cli.terminal.output import Output
+from lifeboat_adapters.secrets import credential_payload
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_cli.restore.restore_commands import print_restore_report
+from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core import exchange
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.capture.run import capture
+from lifeboat_core.capture.capture_run import capture_agent
 from lifeboat_core.errors import TargetRefused
-from lifeboat_core.processes import programs
-from lifeboat_core.restore import RestoreOptions, RestoreReport, delivering, opened_plan, recover, restore, undo
-from lifeboat_core.restore.diffs import plan_lines
-from lifeboat_core.state.state_documents import credentials_of
+from lifeboat_core.processes import runtime_programs
+from lifeboat_core.restore import (
+    RestoreOptions,
+    RestoreReport,
+    delivery_run,
+    open_plan,
+    recover_restores,
+    restore_agent,
+    undo_restore,
+)
+from lifeboat_core.restore.plan_diffs import describe_plan
+from lifeboat_core.state.state_documents import load_credentials
 from lifeboat_keys.errors import NoKey
 from support.core.credentialed import (
     ACCESS,
@@ -57,13 +65,13 @@ def archive(first: Machine) -> Path:
 def _exported_machine(folder: Path) -> Machine:
     machine = Machine(folder / "first")
     live(machine)
-    exchange.export(machine.context, "openclaw", machine.workspace, folder / "ada.alf")
+    exchange.export_agent(machine.context, "openclaw", machine.workspace, folder / "ada.alf")
     return machine
 
 
 def _imported(machine: Machine, archive: Path, **options: Any) -> Json:
     options.setdefault("state_dir", machine.state)
-    report = exchange.import_(machine.context, archive, machine.workspace, with_credentials=True, **options)
+    report = exchange.import_archive(machine.context, archive, machine.workspace, with_credentials=True, **options)
     return report.to_json()
 
 
@@ -142,7 +150,7 @@ def test_an_import_says_before_it_writes_where_each_credential_goes(
 def test_a_workspace_elsewhere_is_named_in_the_configuration(first: Machine, archive: Path, tmp_path: Path) -> None:
     second = second_machine(tmp_path / "second", first)
     juniper = second.home / "juniper"
-    exchange.import_(second.context, archive, juniper, with_credentials=True, state_dir=second.state)
+    exchange.import_archive(second.context, archive, juniper, with_credentials=True, state_dir=second.state)
     assert second.config()["agents"]["entries"]["main"]["workspace"] == "~/juniper"
     assert b"// written by hand" in (second.state / "openclaw.json").read_bytes()
 
@@ -184,7 +192,7 @@ def test_a_program_of_february_gets_the_file_that_it_reads(first: Machine, archi
 def test_the_key_of_another_user_opens_nothing_and_each_credential_is_named(archive: Path, tmp_path: Path) -> None:
     stranger = Machine(tmp_path / "stranger")
     stranger.context.keys().ensure()
-    report = exchange.import_(stranger.context, archive, stranger.workspace, accept_unsigned=True).to_json()
+    report = exchange.import_archive(stranger.context, archive, stranger.workspace, accept_unsigned=True).to_json()
     assert report["credentials"]["injected"] == 0
     assert any("credentials cannot be opened here" in warning for warning in report["warnings"])
 
@@ -199,13 +207,15 @@ def test_a_copy_under_another_id_is_sealed_again_and_what_is_bound_stays_bound(
     first: Machine, archive: Path, tmp_path: Path
 ) -> None:
     state, copy = first.home / ".openclaw-copy", first.home / "copy"
-    report = exchange.import_(first.context, archive, copy, with_credentials=True, state_dir=state).to_json()
+    report = exchange.import_archive(first.context, archive, copy, with_credentials=True, state_dir=state).to_json()
     assert report["copied_from"] is not None
     assert all(each["outcome"] == "injected" for each in report["credential_details"])
     keys = first.context.keys()
     with first.context.vault(report["agent"]) as vault:
-        sealed = credentials_of(vault.state())
-    opened = {record["service"]: payload.decode(keys.open(record)).value for record in sealed.values()}
+        sealed = load_credentials(vault.state())
+    opened = {
+        record["service"]: credential_payload.decode_payload(keys.open(record)).value for record in sealed.values()
+    }
     assert {record["agent_id"] for record in sealed.values()} == {report["agent"]}
     assert json.loads(opened["zai"]) == {"access": ACCESS, "refresh": REFRESH}
     bound = next(record for record in sealed.values() if record["service"] == "openclaw-gateway")
@@ -217,10 +227,10 @@ def test_a_copy_names_what_it_could_not_seal_again(first: Machine, archive: Path
     _imported(second, archive, state_dir=None)
     os.unlink(next(second.context.home.folder.rglob("user.key")))
     copy = second.home / "copy"
-    report = exchange.import_(second.context, archive, copy).to_json()
+    report = exchange.import_archive(second.context, archive, copy).to_json()
     named = [warning for warning in report["warnings"] if "was not sealed again" in warning]
     with second.context.vault(report["agent"]) as vault:
-        assert len(named) == len(credentials_of(vault.state()))
+        assert len(named) == len(load_credentials(vault.state()))
     assert any("zai" in warning for warning in named)
 
 
@@ -254,8 +264,8 @@ def test_what_the_other_machine_has_stays_and_is_reported_as_kept(
 def test_the_order_of_profiles_is_set_where_there_is_none(first: Machine, tmp_path: Path) -> None:
     set_order = ("models", "auth", "order", "set", "--provider", "openai", "--agent", "main")
     first.openclaw(*set_order, "openai:default", "openai:work")
-    capture(first.context, _agent(first))
-    exchange.export(first.context, "openclaw", first.workspace, tmp_path / "new.alf")
+    capture_agent(first.context, _agent(first))
+    exchange.export_agent(first.context, "openclaw", first.workspace, tmp_path / "new.alf")
     for name, own in (("fresh", ()), ("used", (*set_order, "openai:mine"))):
         second = second_machine(tmp_path / name, first)
         if own:
@@ -273,10 +283,10 @@ def test_a_file_that_stays_out_whole_is_said_once(
     login = first.state / "credentials/whatsapp/home/creds.json"
     login.parent.mkdir(parents=True)
     login.write_text('{"noiseKey": "fake-noise-key-0123456789"}')
-    capture(first.context, _agent(first))
-    exchange.export(first.context, "openclaw", first.workspace, tmp_path / "new.alf")
+    capture_agent(first.context, _agent(first))
+    exchange.export_agent(first.context, "openclaw", first.workspace, tmp_path / "new.alf")
     report = _imported(second_machine(tmp_path / "second", first), tmp_path / "new.alf")
-    print_report(Output(as_json=False), report)
+    print_restore_report(CommandOutput(as_json=False), report)
     said = [line for line in "".join(capsys.readouterr()).splitlines() if "whatsapp/home/creds.json" in line]
     assert len(said) == 1 and "bound" in said[0]
 
@@ -287,8 +297,8 @@ def test_what_stood_in_a_comment_does_not_come_into_a_configuration_that_is_ther
     former = "sk-fake-former-0123456789abcdef"
     text = (first.state / "openclaw.json").read_text()
     (first.state / "openclaw.json").write_text(f"// before: {former}\n{text}")
-    capture(first.context, _agent(first))
-    exchange.export(first.context, "openclaw", first.workspace, tmp_path / "new.alf")
+    capture_agent(first.context, _agent(first))
+    exchange.export_agent(first.context, "openclaw", first.workspace, tmp_path / "new.alf")
     second = second_machine(tmp_path / "second", first)
     _of_another(second, "{ gateway: { port: 1 } }")
     fate = _fates(_imported(second, tmp_path / "new.alf"))["openclaw.json: api_key"]
@@ -304,7 +314,7 @@ def test_an_undo_takes_merged_files_back(first: Machine, archive: Path, tmp_path
     report = _imported(second, archive)
     assert second.files()[".openclaw/openclaw.json"] != before[".openclaw/openclaw.json"]
     assert report["undo"]
-    undo(second.context, _agent(second))
+    undo_restore(second.context, _agent(second))
     after = second.files()
     assert {name: after[name] for name in before} == before
 
@@ -314,8 +324,8 @@ def test_a_plan_tells_what_is_added_to_from_what_is_written(first: Machine) -> N
     folder.mkdir()
     (folder / "openclaw.json").write_text("{ gateway: { port: 1 } }")
     options = RestoreOptions(with_credentials=True, state_dir=folder)
-    with opened_plan(first.context, _agent(first), first.home / "copy", options) as made:
-        lines = list(plan_lines(made))
+    with open_plan(first.context, _agent(first), first.home / "copy", options) as made:
+        lines = list(describe_plan(made))
     assert f"  add to    {folder}/openclaw.json" in lines and f"  create    {folder}/.env" in lines
 
 
@@ -327,7 +337,7 @@ def test_an_undo_takes_back_what_was_merged_for_a_copy_in_another_folder(first: 
     report = _restored(first, to=copy, state_dir=first.home / ".openclaw-copy")
     assert report.undo
     assert KEY in (first.home / ".openclaw-copy/openclaw.json").read_text()
-    undo(first.context, _agent(first))
+    undo_restore(first.context, _agent(first))
     after = first.files()
     assert {name: after.get(name) for name in before} == before
     assert not copy.exists()
@@ -336,7 +346,7 @@ def test_an_undo_takes_back_what_was_merged_for_a_copy_in_another_folder(first: 
 def _agent(machine: Machine) -> Agent:
     from lifeboat_core.agents import agent as registered
 
-    (found,) = registered.everyone(machine.context)
+    (found,) = registered.list_agents(machine.context)
     return found
 
 
@@ -350,12 +360,12 @@ def test_a_restore_in_place_changes_nothing_that_is_there(first: Machine) -> Non
 
 def _restored(machine: Machine, **options: Any) -> RestoreReport:
     chosen = RestoreOptions(with_credentials=True, yes=True, reindex=False, **options)
-    return restore(machine.context, _agent(machine), chosen)
+    return restore_agent(machine.context, _agent(machine), chosen)
 
 
 def test_without_asking_for_credentials_no_store_is_touched(first: Machine) -> None:
     (first.state / ".env").unlink()
-    report = restore(first.context, _agent(first), RestoreOptions(yes=True, reindex=False))
+    report = restore_agent(first.context, _agent(first), RestoreOptions(yes=True, reindex=False))
     assert not (first.state / ".env").exists()
     assert report.credential_details == []
     assert report.credentials["injected"] == 0
@@ -395,10 +405,12 @@ def test_without_the_users_key_nothing_is_written(first: Machine) -> None:
 
 def test_a_plan_holds_no_secret(first: Machine) -> None:
     (first.state / "openclaw.json").write_text("{ channels: { telegram: { botToken: 'mine-0123456789' } } }")
-    with opened_plan(first.context, _agent(first), None, RestoreOptions(with_credentials=True)) as plan:
-        from lifeboat_core.restore import diff_lines, plan_lines
+    with open_plan(first.context, _agent(first), None, RestoreOptions(with_credentials=True)) as plan:
+        from lifeboat_core.restore import describe_diffs, describe_plan
 
-        said = json.dumps(plan.to_json()) + "\n".join([*plan_lines(plan), *diff_lines(plan, lambda path, data: data)])
+        said = json.dumps(plan.to_json()) + "\n".join(
+            [*describe_plan(plan), *describe_diffs(plan, lambda path, data: data)]
+        )
     assert not any(secret in said for secret in (*SECRETS, "mine-0123456789"))
     assert "credential" in said
 
@@ -426,9 +438,9 @@ def test_a_repair_that_does_not_work_leaves_nothing_in_clear(
 
 def _quicker(monkeypatch: pytest.MonkeyPatch, hanging: str) -> None:
     """Wait a second for the command that hangs, and long enough for all others."""
-    real = programs.run
+    real = runtime_programs.run_program
 
-    def run(command: Any, **options: Any) -> programs.Ran:
+    def run(command: Any, **options: Any) -> runtime_programs.ProgramResult:
         return real(
             command,
             **{**options, "timeout_seconds": 1 if any(word.startswith(hanging) for word in command) else patience()},
@@ -495,10 +507,10 @@ def test_a_file_of_an_older_release_that_waits_there_is_taken_over_too_and_stays
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are killed as forks, which this system lacks")
-@pytest.mark.parametrize("step", [Step.RESTORE_DELIVERY_NOTED, Step.RESTORE_DELIVERED])
+@pytest.mark.parametrize("step", [CrashPoint.RESTORE_DELIVERY_NOTED, CrashPoint.RESTORE_DELIVERED])
 @pytest.mark.parametrize("waits", [True, False])
 def test_a_process_that_is_killed_leaves_what_the_next_command_takes_away(
-    first: Machine, archive: Path, tmp_path: Path, step: Step, *, waits: bool
+    first: Machine, archive: Path, tmp_path: Path, step: CrashPoint, *, waits: bool
 ) -> None:
     second = second_machine(tmp_path / "second", first)
     second.fake.behave(doctor="fails")
@@ -512,7 +524,7 @@ def test_a_process_that_is_killed_leaves_what_the_next_command_takes_away(
         if not killed_at(lambda: _imported(second, archive, yes=True), step, nth):
             break
         killed += 1
-        recover(second.context)
+        recover_restores(second.context)
         beside = sorted(path.name for path in waiting.parent.glob("*auth-profiles*")) if waiting.parent.is_dir() else []
         assert beside == (["auth-profiles.json"] if waits else [])
         assert not any(REFRESH.encode() in data for name, data in second.files().items() if "sqlite" not in name)
@@ -521,7 +533,7 @@ def test_a_process_that_is_killed_leaves_what_the_next_command_takes_away(
 
 def test_a_sweep_forgets_a_note_once_no_command_can_still_run(tmp_path: Path) -> None:
     machine = Machine(tmp_path / "one")
-    folder = machine.context.home.restore_folder / delivering.FOLDER
+    folder = machine.context.home.restore_folder / delivery_run.FOLDER
     folder.mkdir(parents=True)
     left = machine.home / "auth-profiles.json"
     left.write_text("{}")
@@ -532,6 +544,6 @@ def test_a_sweep_forgets_a_note_once_no_command_can_still_run(tmp_path: Path) ->
         "leftovers": [],
     }
     (folder / "one.json").write_text(json.dumps(note))
-    assert any("taken away" in sentence for sentence in recover(machine.context))
+    assert any("taken away" in sentence for sentence in recover_restores(machine.context))
     assert not left.exists()
     assert list(folder.iterdir()) == []

@@ -12,17 +12,25 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.contract import Installation, Root
+from lifeboat_adapters.contract import CaptureRoot, Installation
+from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_adapters.memory_stores import DatabaseWrite, RowChoice, WriteOrder
-from lifeboat_adapters.receipts import Fate, Outcome
-from lifeboat_alf.seams.steps import Step
-from lifeboat_alf.testing import AGENT_ID, MemoryState, identity, record
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_alf.testing.sample_states import AGENT_ID, MemoryState, make_identity, make_record
 from lifeboat_core.agents import agent as agents
-from lifeboat_core.agents import withheld
+from lifeboat_core.agents import withheld_items
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.errors import RestoreFailed, RuntimeRunning, TargetChanged
 from lifeboat_core.home.context import Context
-from lifeboat_core.restore import RestoreOptions, RestoreReport, plan, plan_lines, recover, run, undo
+from lifeboat_core.restore import (
+    RestoreOptions,
+    RestoreReport,
+    carry_out_plan,
+    describe_plan,
+    plan_restore,
+    recover_restores,
+    undo_restore,
+)
 from support.core.plain_runtime import RUNTIME, PlainAdapter, plain_context
 from support.killing import killed_at
 
@@ -38,7 +46,7 @@ class Shelves(PlainAdapter):
         self.at_work = ""
         self.problem: Exception | None = None
         self.withheld: tuple[str, ...] = ()
-        self.fates: tuple[Fate, ...] = ()
+        self.fates: tuple[ItemFate, ...] = ()
 
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
         found = super().locate(workspace, environment, user_home)
@@ -48,10 +56,10 @@ class Shelves(PlainAdapter):
     def home_around(self, workspace: Path) -> Path:
         return workspace.parent / ".shelves"
 
-    def roots(self, installation: Installation) -> list[Root]:
-        found = [Root(f"raw/{RUNTIME}/", installation.workspace)]
+    def roots(self, installation: Installation) -> list[CaptureRoot]:
+        found = [CaptureRoot(f"raw/{RUNTIME}/", installation.workspace)]
         if installation.state_dir is not None:
-            found.append(Root(f"raw/{RUNTIME}-home/", installation.state_dir, only=("plain.json",)))
+            found.append(CaptureRoot(f"raw/{RUNTIME}-home/", installation.state_dir, only=("plain.json",)))
         return found
 
     def running(self, installation: Installation) -> str:
@@ -105,7 +113,7 @@ def sample() -> MemoryState:
 
 def restored(context: Context, target: Path, state: MemoryState | None = None, **options: Any) -> RestoreReport:
     chosen = RestoreOptions(accept_unsigned=True, reindex=False, **options)
-    return run(context, plan(context, state or sample(), target, chosen))
+    return carry_out_plan(context, plan_restore(context, state or sample(), target, chosen))
 
 
 @pytest.fixture
@@ -126,7 +134,7 @@ def protect(context: Context, workspace: Path) -> None:
     """The agent of the state lives in a workspace; nothing was captured."""
     context.keys().ensure()
     context.create_vault(AGENT_ID).close()
-    agents.save(context, Agent(AGENT_ID, "ada", RUNTIME, workspace, watched=False))
+    agents.save_agent(context, Agent(AGENT_ID, "ada", RUNTIME, workspace, watched=False))
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -171,23 +179,23 @@ def test_undo_brings_the_database_back_byte_for_byte(context: Context, old: Path
     protect(context, old)
     restored(context, old, yes=True)
     assert files_of(old.parent) != before
-    undo(context)
+    undo_restore(context)
     assert files_of(old.parent) == before
 
 
 def test_an_index_of_the_log_that_changed_meanwhile_stops_nothing(context: Context, old: Path) -> None:
-    made = plan(context, sample(), old, RestoreOptions(accept_unsigned=True, yes=True))
+    made = plan_restore(context, sample(), old, RestoreOptions(accept_unsigned=True, yes=True))
     (old.parent / ".shelves" / "store.db-shm").write_bytes(b"read by somebody")
-    run(context, made)
+    carry_out_plan(context, made)
     assert words(old.parent / ".shelves" / "store.db") == ["from the archive"]
 
 
 def test_a_log_that_grew_meanwhile_stops_the_restore(context: Context, old: Path) -> None:
-    made = plan(context, sample(), old, RestoreOptions(accept_unsigned=True, yes=True))
+    made = plan_restore(context, sample(), old, RestoreOptions(accept_unsigned=True, yes=True))
     (old.parent / ".shelves" / "store.db-wal").write_bytes(b"a longer log")
     before = files_of(old.parent)
     with pytest.raises(TargetChanged):
-        run(context, made)
+        carry_out_plan(context, made)
     assert files_of(old.parent) == before
 
 
@@ -205,10 +213,10 @@ def test_a_runtime_that_starts_while_files_are_staged_stops_the_restore(
     context: Context, shelves: Shelves, old: Path
 ) -> None:
     before = files_of(old.parent)
-    made = plan(context, sample(), old, RestoreOptions(accept_unsigned=True, yes=True))
+    made = plan_restore(context, sample(), old, RestoreOptions(accept_unsigned=True, yes=True))
     shelves.at_work = "shelves daemon, process 17"
     with pytest.raises(RuntimeRunning):
-        run(context, made)
+        carry_out_plan(context, made)
     assert files_of(old.parent) == before
 
 
@@ -224,7 +232,7 @@ def test_undo_waits_until_the_runtime_is_stopped(context: Context, shelves: Shel
     after = files_of(old.parent)
     shelves.at_work = "shelves daemon, process 17"
     with pytest.raises(RuntimeRunning):
-        undo(context)
+        undo_restore(context)
     assert files_of(old.parent) == after
 
 
@@ -252,19 +260,19 @@ def test_a_restore_that_fails_leaves_no_home_behind(context: Context, shelves: S
 @pytest.mark.parametrize(
     "step",
     [
-        Step.RESTORE_STAGED,
-        Step.RESTORE_JOURNAL_WRITTEN,
-        Step.RESTORE_MOVED_ASIDE,
-        Step.RESTORE_MOVED_IN,
-        Step.RESTORE_JOURNAL_REMOVED,
+        CrashPoint.RESTORE_STAGED,
+        CrashPoint.RESTORE_JOURNAL_WRITTEN,
+        CrashPoint.RESTORE_MOVED_ASIDE,
+        CrashPoint.RESTORE_MOVED_IN,
+        CrashPoint.RESTORE_JOURNAL_REMOVED,
     ],
 )
-def test_a_restore_that_is_killed_is_all_old_or_all_new(context: Context, old: Path, step: Step) -> None:
+def test_a_restore_that_is_killed_is_all_old_or_all_new(context: Context, old: Path, step: CrashPoint) -> None:
     before = files_of(old.parent)
     for nth in range(1, 20):
         if not killed_at(lambda: restored(context, old, yes=True), step, nth):
             break
-        recover(context)
+        recover_restores(context)
         after = files_of(old.parent)
         if after != before:
             assert words(old.parent / ".shelves" / "store.db") == ["from the archive"]
@@ -276,22 +284,22 @@ def test_a_restore_that_is_killed_is_all_old_or_all_new(context: Context, old: P
 def test_a_log_of_a_runtime_that_ran_between_crash_and_recovery_is_not_read_into_the_database(
     context: Context, old: Path
 ) -> None:
-    assert killed_at(lambda: restored(context, old, yes=True), Step.RESTORE_MOVED_IN, 2)
+    assert killed_at(lambda: restored(context, old, yes=True), CrashPoint.RESTORE_MOVED_IN, 2)
     home = old.parent / ".shelves"
     (home / "store.db-wal").write_bytes(b"of another database")
-    recover(context)
+    recover_restores(context)
     assert not (home / "store.db-wal").exists()
     assert words(home / "store.db") == ["from the archive"]
 
 
 def test_a_recovery_waits_until_the_runtime_is_stopped(context: Context, shelves: Shelves, old: Path) -> None:
-    assert killed_at(lambda: restored(context, old, yes=True), Step.RESTORE_MOVED_IN, 2)
+    assert killed_at(lambda: restored(context, old, yes=True), CrashPoint.RESTORE_MOVED_IN, 2)
     (old.parent / ".shelves" / "store.db").write_bytes(b"of a runtime that was started")
     shelves.at_work = "shelves daemon, process 17"
-    (said,) = recover(context)
+    (said,) = recover_restores(context)
     assert "process 17" in said
     shelves.at_work = ""
-    recover(context)
+    recover_restores(context)
     assert words(old.parent / ".shelves" / "store.db") == ["from the archive"]
 
 
@@ -314,16 +322,16 @@ def test_rows_that_are_not_written_are_noted(context: Context, shelves: Shelves,
 
 def test_ids_and_paths_that_were_withheld_are_told_apart(context: Context) -> None:
     with context.create_vault(AGENT_ID) as vault:
-        withheld.add(vault, ["raw/openclaw/.env", "0192aaaa-0000-7000-8000-000000000001"])
-        assert withheld.paths(vault) == {"raw/openclaw/.env"}
-        assert withheld.records(vault) == {"0192aaaa-0000-7000-8000-000000000001"}
-        withheld.found(vault, ["0192aaaa-0000-7000-8000-000000000001"])
-        assert withheld.records(vault) == frozenset()
+        withheld_items.note_withheld(vault, ["raw/openclaw/.env", "0192aaaa-0000-7000-8000-000000000001"])
+        assert withheld_items.list_withheld_paths(vault) == {"raw/openclaw/.env"}
+        assert withheld_items.list_withheld_records(vault) == {"0192aaaa-0000-7000-8000-000000000001"}
+        withheld_items.forget_present(vault, ["0192aaaa-0000-7000-8000-000000000001"])
+        assert withheld_items.list_withheld_records(vault) == frozenset()
 
 
 def test_memories_with_cuts_wait_for_their_credentials(context: Context, shelves: Shelves, tmp_path: Path) -> None:
-    state = sample().put_document("identity.json", identity())
-    kept = record("The key is .")
+    state = sample().put_document("identity.json", make_identity())
+    kept = make_record("The key is .")
     state.add(kept)
     line = f'{{"id":"row {kept["id"]}","content":"The key is ."}}\n'.encode()
     cut = {"offset": line.index(b' ."}') + 1, "credential_id": "c1"}
@@ -336,12 +344,12 @@ def test_memories_with_cuts_wait_for_their_credentials(context: Context, shelves
 
 def test_the_plan_counts_rows_by_kind_and_names_no_log(context: Context, shelves: Shelves, old: Path) -> None:
     shelves.fates = (
-        Fate("memory", "1", Outcome.ACCEPTED),
-        Fate("memory", "2", Outcome.DEDUPLICATED),
-        Fate("row", "3", Outcome.OMITTED, "not asked for"),
+        ItemFate("memory", "1", ItemOutcome.ACCEPTED),
+        ItemFate("memory", "2", ItemOutcome.DEDUPLICATED),
+        ItemFate("row", "3", ItemOutcome.OMITTED, "not asked for"),
     )
-    made = plan(context, sample(), old, RestoreOptions(accept_unsigned=True, yes=True))
-    lines = list(plan_lines(made))
+    made = plan_restore(context, sample(), old, RestoreOptions(accept_unsigned=True, yes=True))
+    lines = list(describe_plan(made))
     assert "  store.db, memory: 1 accepted, 1 deduplicated" in lines
     assert "  store.db, row: 1 omitted" in lines
     assert [line for line in lines if "-wal" in line] == []

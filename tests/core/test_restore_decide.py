@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from lifeboat_core.restore.contents import Wanted
-from lifeboat_core.restore.decide import Action, Item, Rules, decide
-from lifeboat_core.restore.journal import Seen
-from lifeboat_core.restore.tree import Found
+from lifeboat_core.restore.file_decisions import DecisionRules, PlanItem, RestoreAction, decide_files
+from lifeboat_core.restore.folder_tree import FoundOnDisk
+from lifeboat_core.restore.restore_journal import SeenPath
+from lifeboat_core.restore.wanted_contents import WantedFile
 
 ROOT = Path("/w/ada")
 
@@ -23,16 +23,16 @@ class FakeTree:
         self.nodes = nodes
         self.mtime_ns = mtime_ns
 
-    def find(self, name: str) -> Found | None:
+    def find(self, name: str) -> FoundOnDisk | None:
         if name not in self.nodes:
             return None
         node = self.nodes[name]
-        seen = Seen(1, 1)
+        seen = SeenPath(1, 1)
         if node is None:
-            return Found("folder", seen)
+            return FoundOnDisk("folder", seen)
         if isinstance(node, str):
-            return Found("link", seen, target=node)
-        return Found("file", seen, len(node), self.mtime_ns, 0o644)
+            return FoundOnDisk("link", seen, target=node)
+        return FoundOnDisk("file", seen, len(node), self.mtime_ns, 0o644)
 
     def read(self, name: str) -> bytes | None:
         node = self.nodes[name]
@@ -42,43 +42,45 @@ class FakeTree:
         return (each for each, node in self.nodes.items() if each.startswith(f"{name}/") and node is not None)
 
 
-def wanted(name: str, data: bytes = b"new", **meta: Any) -> Wanted:
-    return Wanted(name, f"raw/openclaw/{name}", "raw", meta, None, data)
+def wanted(name: str, data: bytes = b"new", **meta: Any) -> WantedFile:
+    return WantedFile(name, f"raw/openclaw/{name}", "raw", meta, None, data)
 
 
-def rules(tree: FakeTree, *, keep: bool = False) -> Rules:
-    return Rules(ROOT, tree, lambda item, data: item.data == data, lambda item: "barred" if item.cuts else "", keep)
+def rules(tree: FakeTree, *, keep: bool = False) -> DecisionRules:
+    return DecisionRules(
+        ROOT, tree, lambda item, data: item.data == data, lambda item: "barred" if item.cuts else "", keep
+    )
 
 
-def decided(want: list[Wanted], nodes: dict[str, Any], removable: list[str] | None = None) -> dict[str, Item]:
-    items = decide({each.name: each for each in want}, removable or [], rules(FakeTree(nodes)))
+def decided(want: list[WantedFile], nodes: dict[str, Any], removable: list[str] | None = None) -> dict[str, PlanItem]:
+    items = decide_files({each.name: each for each in want}, removable or [], rules(FakeTree(nodes)))
     return {item.name: item for item in items}
 
 
 def test_a_missing_file_is_created() -> None:
-    assert decided([wanted("SOUL.md")], {})["SOUL.md"].action == Action.CREATE
+    assert decided([wanted("SOUL.md")], {})["SOUL.md"].action == RestoreAction.CREATE
 
 
 def test_other_bytes_are_overwritten() -> None:
-    assert decided([wanted("SOUL.md")], {"SOUL.md": b"old"})["SOUL.md"].action == Action.OVERWRITE
+    assert decided([wanted("SOUL.md")], {"SOUL.md": b"old"})["SOUL.md"].action == RestoreAction.OVERWRITE
 
 
 def test_equal_bytes_are_the_same() -> None:
-    assert decided([wanted("SOUL.md")], {"SOUL.md": b"new"})["SOUL.md"].action == Action.SAME
+    assert decided([wanted("SOUL.md")], {"SOUL.md": b"new"})["SOUL.md"].action == RestoreAction.SAME
 
 
 def test_another_execute_bit_is_no_same() -> None:
-    assert decided([wanted("run.sh", executable=True)], {"run.sh": b"new"})["run.sh"].action == Action.OVERWRITE
+    assert decided([wanted("run.sh", executable=True)], {"run.sh": b"new"})["run.sh"].action == RestoreAction.OVERWRITE
 
 
 def test_only_another_time_is_the_same_with_its_time_set() -> None:
     item = decided([wanted("SOUL.md", mtime_ns="7")], {"SOUL.md": b"new"})["SOUL.md"]
-    assert (item.action, item.old_time) == (Action.SAME, 5)
+    assert (item.action, item.old_time) == (RestoreAction.SAME, 5)
 
 
 def test_a_captured_file_that_the_state_lacks_is_removed() -> None:
     items = decided([], {"new.md": b"x"}, removable=["new.md", "gone.md"])
-    assert [(item.name, item.action) for item in items.values()] == [("new.md", Action.REMOVE)]
+    assert [(item.name, item.action) for item in items.values()] == [("new.md", RestoreAction.REMOVE)]
 
 
 def test_a_file_that_was_never_captured_is_not_touched() -> None:
@@ -87,33 +89,33 @@ def test_a_file_that_was_never_captured_is_not_touched() -> None:
 
 def test_a_link_that_leads_out_is_reported_and_not_made() -> None:
     item = decided([wanted("keys", b"", type="link", target="/etc")], {})["keys"]
-    assert item.action == Action.SKIP
+    assert item.action == RestoreAction.SKIP
     assert "/etc" in str(item.reason)
 
 
 def test_a_link_that_leads_out_and_is_there_stays() -> None:
     item = decided([wanted("keys", b"", type="link", target="/etc")], {"keys": "/etc"})["keys"]
-    assert item.action == Action.SAME
+    assert item.action == RestoreAction.SAME
 
 
 def test_a_link_in_the_place_of_a_folder_goes_aside() -> None:
     items = decided([wanted("memory/a.md")], {"memory": "/elsewhere"})
-    assert items["memory"].action == Action.REMOVE
+    assert items["memory"].action == RestoreAction.REMOVE
     assert items["memory"].reason
-    assert items["memory/a.md"].action == Action.CREATE
+    assert items["memory/a.md"].action == RestoreAction.CREATE
 
 
 def test_a_folder_with_files_nobody_captured_is_not_replaced_by_a_file() -> None:
     nodes = {"notes": None, "notes/mine.md": b"x"}
     item = decided([wanted("notes")], nodes)["notes"]
-    assert item.action == Action.SKIP
+    assert item.action == RestoreAction.SKIP
 
 
 def test_a_folder_of_captured_files_is_replaced_by_a_file() -> None:
     nodes = {"notes": None, "notes/mine.md": b"x"}
     items = decided([wanted("notes")], nodes, removable=["notes/mine.md"])
-    assert items["notes"].action == Action.OVERWRITE
-    assert items["notes/mine.md"].action == Action.REMOVE
+    assert items["notes"].action == RestoreAction.OVERWRITE
+    assert items["notes/mine.md"].action == RestoreAction.REMOVE
 
 
 CUTS = [{"offset": 0, "credential_id": "c"}]
@@ -121,25 +123,25 @@ CUTS = [{"offset": 0, "credential_id": "c"}]
 
 def test_a_missing_file_is_written_with_a_gap_where_its_credentials_cannot_be_had() -> None:
     item = decided([wanted(".env", cuts=CUTS)], {})[".env"]
-    assert (item.action, item.reason, item.lacks_credentials) == (Action.CREATE, "barred", True)
+    assert (item.action, item.reason, item.lacks_credentials) == (RestoreAction.CREATE, "barred", True)
     assert item.wanted is not None and item.wanted.has_gap
 
 
 def test_a_file_that_stands_there_is_not_replaced_by_one_with_a_gap() -> None:
     item = decided([wanted(".env", cuts=CUTS)], {".env": b"with its credentials"})[".env"]
-    assert (item.action, item.reason, item.lacks_credentials) == (Action.SKIP, "barred", True)
+    assert (item.action, item.reason, item.lacks_credentials) == (RestoreAction.SKIP, "barred", True)
 
 
 def test_a_file_of_the_runtimes_home_is_not_written_with_a_gap() -> None:
-    (item,) = decide({".env": wanted(".env", cuts=CUTS)}, [], rules(FakeTree({}), keep=True))
-    assert (item.action, item.reason, item.lacks_credentials) == (Action.SKIP, "barred", True)
+    (item,) = decide_files({".env": wanted(".env", cuts=CUTS)}, [], rules(FakeTree({}), keep=True))
+    assert (item.action, item.reason, item.lacks_credentials) == (RestoreAction.SKIP, "barred", True)
 
 
 @pytest.mark.parametrize("there", [b"old", "SOUL.md"])
 def test_a_file_of_the_runtimes_home_is_never_replaced(there: bytes | str) -> None:
-    items = decide({"x": wanted("x")}, [], rules(FakeTree({"x": there}), keep=True))
-    assert items[0].action == Action.SKIP
+    items = decide_files({"x": wanted("x")}, [], rules(FakeTree({"x": there}), keep=True))
+    assert items[0].action == RestoreAction.SKIP
 
 
 def test_an_entry_of_an_unknown_kind_is_skipped() -> None:
-    assert decided([wanted("pipe", type="fifo")], {})["pipe"].action == Action.SKIP
+    assert decided([wanted("pipe", type="fifo")], {})["pipe"].action == RestoreAction.SKIP

@@ -13,16 +13,16 @@ from typing import cast
 import pytest
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.seams import beneath
-from lifeboat_alf.seams.files import StrPath, SystemFiles
+from lifeboat_alf.seams import held_folder
+from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
 from lifeboat_alf.seams.files_beneath import FilesBeneath
-from lifeboat_cli.restore.restore import exit_status
+from lifeboat_cli.restore.restore_commands import restore_exit_status
 from lifeboat_core.errors import RestoreFailed
-from lifeboat_core.restore import RestoreOptions, recover, restore
-from lifeboat_core.restore.contents import DATABASE, Wanted
-from lifeboat_core.restore.inventory import Proven
-from lifeboat_core.restore.staging import Stage
-from lifeboat_core.restore.undo import undo
+from lifeboat_core.restore import RestoreOptions, recover_restores, restore_agent
+from lifeboat_core.restore.restore_staging import FileStager
+from lifeboat_core.restore.restore_undo import undo_restore
+from lifeboat_core.restore.state_inventory import ProvenState
+from lifeboat_core.restore.wanted_contents import DATABASE, WantedFile
 from support.core.protected import Protected
 from support.exchanging import CHANGES, ExchangingFiles, everything_in, exchange, needs_exchange
 
@@ -71,13 +71,13 @@ class Jail:
         self.files.heal()
         if self.notes.is_symlink():
             self.exchange()
-        recover(self.ada.context)
+        recover_restores(self.ada.context)
 
     def restore(self) -> None:
-        restore(self.ada.context, self.ada.agent, AT_FIRST)
+        restore_agent(self.ada.context, self.ada.agent, AT_FIRST)
 
     def undo(self) -> None:
-        undo(self.ada.context, self.ada.agent, force=True)
+        undo_restore(self.ada.context, self.ada.agent, force=True)
 
     def texts(self) -> set[str]:
         """All that the agent had, wherever it is now."""
@@ -102,7 +102,7 @@ def test_no_byte_outside_is_written_while_the_agent_exchanges_a_folder_again_and
     jail: Jail, every: int, walk: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if walk == "by components":
-        monkeypatch.setattr(beneath, "openat2", lambda: None)
+        monkeypatch.setattr(held_folder, "load_openat2", lambda: None)
     had = jail.texts()
     for work in (jail.restore, jail.undo, jail.restore):
         attacked(jail, work, lambda number: jail.exchange() if number % every == 0 else None)
@@ -136,7 +136,7 @@ def test_a_restore_that_meets_a_link_names_the_command_that_takes_it_away(jail: 
     assert caught.value.fix == f"mv {jail.notes} {jail.notes}.aside"
     jail.files.heal()
     os.rename(jail.notes, f"{jail.notes}.aside")
-    assert any("finished now" in said for said in recover(jail.ada.context))
+    assert any("finished now" in said for said in recover_restores(jail.ada.context))
     assert everything_in(jail.outside) == jail.before
 
 
@@ -146,10 +146,10 @@ def test_a_restore_says_what_was_moved_away_while_it_was_running(jail: Jail, tmp
             os.rename(jail.notes / "gone.md", tmp_path / "taken.md")
 
     jail.files.before = before
-    report = restore(jail.ada.context, jail.ada.agent, AT_FIRST)
+    report = restore_agent(jail.ada.context, jail.ada.agent, AT_FIRST)
     assert report.moved_away == [str(jail.notes / "gone.md")]
     assert any("running: 1 restored file, " in said and "gone.md" in said for said in report.warnings)
-    assert exit_status(report.to_json()) == 1
+    assert restore_exit_status(report.to_json()) == 1
 
 
 def test_an_undo_says_what_was_moved_away_and_not_what_was_before(jail: Jail, tmp_path: Path) -> None:
@@ -160,9 +160,9 @@ def test_an_undo_says_what_was_moved_away_and_not_what_was_before(jail: Jail, tm
             os.rename(jail.notes / "later.md", tmp_path / "taken.md")
 
     jail.files.before = before
-    assert undo(jail.ada.context, jail.ada.agent).moved_away == [str(jail.notes / "later.md")]
+    assert undo_restore(jail.ada.context, jail.ada.agent).moved_away == [str(jail.notes / "later.md")]
     jail.files.heal()
-    assert restore(jail.ada.context, jail.ada.agent, AT_FIRST).moved_away == []
+    assert restore_agent(jail.ada.context, jail.ada.agent, AT_FIRST).moved_away == []
 
 
 def test_every_restored_file_stands_as_restored_or_is_named(jail: Jail, tmp_path: Path) -> None:
@@ -188,13 +188,13 @@ def test_every_restored_file_stands_as_restored_or_is_named(jail: Jail, tmp_path
 
         jail.files.before = before
         with contextlib.suppress(LifeboatError):
-            away = restore(jail.ada.context, jail.ada.agent, AT_FIRST).moved_away
+            away = restore_agent(jail.ada.context, jail.ada.agent, AT_FIRST).moved_away
             if is_in_time:
                 stands = {name for name, text in first.items() if _text_of(jail.notes / name) == text}
                 assert {str(jail.notes / name) for name in first.keys() - stands} <= set(away), number
                 named, ended = named + bool(away), ended + 1
         jail.files.heal()
-        recover(jail.ada.context)
+        recover_restores(jail.ada.context)
         assert everything_in(jail.outside) == jail.before
     assert 0 < named <= ended
 
@@ -233,7 +233,7 @@ def test_working_folders_in_the_workspace_are_no_way_out(tmp_path: Path, kind: s
     assert met > after
     assert everything_in(jail.outside) == jail.before
     jail.files.heal()
-    recover(jail.ada.context)
+    recover_restores(jail.ada.context)
     assert everything_in(jail.outside) == jail.before
     assert jail.texts() >= had
 
@@ -252,7 +252,7 @@ def test_a_database_is_not_made_in_a_folder_that_the_agent_can_exchange(tmp_path
         exchange(folder, workspace / "swap")
 
     files = FilesBeneath(SystemFiles(), [workspace])
-    stage = Stage(files, cast(Proven, None), None, aside=lambda: contextlib.nullcontext(aside))
-    stage.write(folder / "0", Wanted("brain.db", "raw/plain/brain.db", DATABASE, {"private": True}, make=make))
+    stage = FileStager(files, cast(ProvenState, None), None, aside=lambda: contextlib.nullcontext(aside))
+    stage.write(folder / "0", WantedFile("brain.db", "raw/plain/brain.db", DATABASE, {"private": True}, make=make))
     assert (folder / "0").read_bytes() == b"rows"
     assert list(outside.iterdir()) == []

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.contract import NextStep, Rendered
+from lifeboat_adapters.contract import NextStep, RenderedFile
 from lifeboat_alf.errors import SignatureError
-from lifeboat_alf.seams.files import StrPath, SystemFiles
-from lifeboat_alf.testing import MemoryState, identity, record
+from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
+from lifeboat_alf.testing.sample_states import MemoryState, make_identity, make_record
 from lifeboat_core.errors import (
     NamesDoNotFit,
     NothingToRestore,
@@ -22,7 +22,15 @@ from lifeboat_core.errors import (
     UnsignedState,
 )
 from lifeboat_core.home.context import Context
-from lifeboat_core.restore import Action, RestoreOptions, RestoreReport, origin_of, plan, recover, run
+from lifeboat_core.restore import (
+    RestoreAction,
+    RestoreOptions,
+    RestoreReport,
+    carry_out_plan,
+    plan_restore,
+    read_restore_origin,
+    recover_restores,
+)
 from support.core.plain_runtime import PlainAdapter, plain_context
 
 RAW = "raw/openclaw/"
@@ -48,7 +56,9 @@ def sample() -> MemoryState:
 
 
 def restored(context: Context, state: MemoryState, target: Path, **options: Any) -> RestoreReport:
-    return run(context, plan(context, state, target, RestoreOptions(accept_unsigned=True, **options)))
+    return carry_out_plan(
+        context, plan_restore(context, state, target, RestoreOptions(accept_unsigned=True, **options))
+    )
 
 
 def test_a_restored_tree_is_the_captured_one(context: Context, tmp_path: Path) -> None:
@@ -94,9 +104,9 @@ def test_an_empty_folder_is_filled_and_keeps_its_rights(context: Context, tmp_pa
 def test_the_receipt_is_the_report(context: Context, tmp_path: Path) -> None:
     report = restored(context, sample(), tmp_path / "ada")
     stored = context.home.restore_folder / "receipts" / f"{report.receipt}.json"
-    from lifeboat_alf import codec
+    from lifeboat_alf.common import json_codec
 
-    assert codec.decode(stored.read_bytes()) == report.to_json()
+    assert json_codec.decode_json(stored.read_bytes()) == report.to_json()
     assert {"agent", "sequence", "to", "runtime", "files", "records", "credentials", "receipt", "warnings"} <= set(
         report.to_json()
     )
@@ -105,24 +115,24 @@ def test_the_receipt_is_the_report(context: Context, tmp_path: Path) -> None:
 def test_where_a_copy_came_from_is_remembered_outside_of_it(context: Context, tmp_path: Path) -> None:
     state = sample()
     restored(context, state, tmp_path / "ada")
-    origin = origin_of(context, tmp_path / "ada")
+    origin = read_restore_origin(context, tmp_path / "ada")
     assert origin is not None
     assert (origin["agent"], origin["sequence"]) == (state.sequence.agent_id, state.sequence.number)
-    assert origin_of(context, tmp_path / "elsewhere") is None
+    assert read_restore_origin(context, tmp_path / "elsewhere") is None
 
 
 def test_an_unsigned_state_needs_to_be_accepted_and_says_what_could_run(context: Context, tmp_path: Path) -> None:
-    made = plan(context, sample(), tmp_path / "ada", RestoreOptions())
+    made = plan_restore(context, sample(), tmp_path / "ada", RestoreOptions())
     assert any(line.startswith("run.sh") for line in made.executable)
     with pytest.raises(UnsignedState, match=r"run\.sh") as refused:
-        run(context, made)
+        carry_out_plan(context, made)
     assert refused.value.exit_status == 3
     assert not (tmp_path / "ada").exists()
 
 
 def test_a_script_hidden_under_another_name_is_listed(context: Context, tmp_path: Path) -> None:
     state = sample().put(f"{RAW}notes.txt", b"#!/usr/bin/env python3\n")
-    made = plan(context, state, tmp_path / "ada", RestoreOptions())
+    made = plan_restore(context, state, tmp_path / "ada", RestoreOptions())
     assert "notes.txt: begins like a script" in made.executable
 
 
@@ -139,7 +149,7 @@ def test_an_edited_file_is_refused_and_nothing_is_visible(context: Context, tmp_
     with pytest.raises(SignatureError, match=r"SOUL\.md"):
         restored(context, state, tmp_path / "in" / "ada")
     assert not (tmp_path / "in").exists()
-    assert recover(context) == []
+    assert recover_restores(context) == []
 
 
 def test_an_edit_in_what_is_not_written_is_refused_too(context: Context, tmp_path: Path) -> None:
@@ -149,7 +159,7 @@ def test_an_edit_in_what_is_not_written_is_refused_too(context: Context, tmp_pat
 
     state = Edited()
     state.ready = False
-    state.put_document("identity.json", identity()).put(f"{RAW}SOUL.md", b"x")
+    state.put_document("identity.json", make_identity()).put(f"{RAW}SOUL.md", b"x")
     state.ready = True
     with pytest.raises(SignatureError, match="identity"):
         restored(context, state, tmp_path / "ada")
@@ -185,25 +195,25 @@ def test_a_large_artifact_that_is_held_comes_back(context: Context, tmp_path: Pa
 
 def test_memories_that_changed_since_are_merged_into_the_raw_file(context: Context, tmp_path: Path) -> None:
     state = MemoryState().put(f"{RAW}MEMORY.md", b"One.\nTwo.\nThree.\n", mtime_ns="1")
-    lines = [state.add(record(text)) for text in ("One.\n", "Two.\n", "Three.\n")]
+    lines = [state.add(make_record(text)) for text in ("One.\n", "Two.\n", "Three.\n")]
     state.set_records_of(f"{RAW}MEMORY.md", [line.id for line in lines])
     assert _basis(context, state, tmp_path) == "raw"
-    state.update({**record("Two, edited.\n"), "id": lines[1].id})
-    state.add(record("Three, later.\n", supersedes=lines[2].id))
-    state.update({**record("One.\n"), "id": lines[0].id, "status": "deleted"})
+    state.update({**make_record("Two, edited.\n"), "id": lines[1].id})
+    state.add(make_record("Three, later.\n", supersedes=lines[2].id))
+    state.update({**make_record("One.\n"), "id": lines[0].id, "status": "deleted"})
     assert _basis(context, state, tmp_path) == "merged"
     restored(context, state, tmp_path / "ada")
     assert (tmp_path / "ada" / "MEMORY.md").read_bytes() == b"Two, edited.\nThree, later.\n"
 
 
 def _basis(context: Context, state: MemoryState, tmp_path: Path) -> str:
-    made = plan(context, state, tmp_path / "ada", RestoreOptions())
+    made = plan_restore(context, state, tmp_path / "ada", RestoreOptions())
     return next(item.wanted.basis for item in made.items if item.wanted is not None and item.name == "MEMORY.md")
 
 
 def test_without_raw_of_the_runtime_files_are_rendered(tmp_path: Path) -> None:
     adapter = PlainAdapter()
-    adapter.rendered = [Rendered(f"{RAW}SOUL.md", b"# Made\n", "structured")]
+    adapter.rendered = [RenderedFile(f"{RAW}SOUL.md", b"# Made\n", "structured")]
     context = plain_context(tmp_path, adapter)
     restored(context, MemoryState().put("raw/zeroclaw/soul.md", b"z"), tmp_path / "ada")
     assert (tmp_path / "ada" / "SOUL.md").read_bytes() == b"# Made\n"
@@ -227,7 +237,7 @@ def test_text_that_looks_like_a_placeholder_is_ordinary_text(context: Context, t
 
 def test_capabilities_that_this_machine_lacks_are_reported(context: Context, tmp_path: Path) -> None:
     docker = {"name": "docker_management", "portability": "host_dependent", "host_requirements": "Docker CLI"}
-    state = sample().put_document("identity.json", identity(capabilities=[docker, {"name": "talk"}]))
+    state = sample().put_document("identity.json", make_identity(capabilities=[docker, {"name": "talk"}]))
     report = restored(context, state, tmp_path / "ada")
     assert [each["name"] for each in report.capabilities_missing] == ["docker_management"]
 
@@ -239,7 +249,7 @@ def test_only_the_named_files_are_restored(context: Context, tmp_path: Path) -> 
 
 def test_a_glob_that_fits_nothing_is_an_error(context: Context, tmp_path: Path) -> None:
     with pytest.raises(NothingToRestore, match=r"\*\.xyz"):
-        plan(context, sample(), tmp_path / "ada", RestoreOptions(path_globs=("*.xyz",)))
+        plan_restore(context, sample(), tmp_path / "ada", RestoreOptions(path_globs=("*.xyz",)))
 
 
 def test_names_that_do_not_fit_are_refused_before_anything_is_written(context: Context, tmp_path: Path) -> None:
@@ -278,20 +288,20 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
         restored(context, sample(), tmp_path / "in" / "ada")
     assert files.fired
     assert os.listdir(tmp_path / "in") == []
-    assert recover(context) == []
+    assert recover_restores(context) == []
 
 
 @pytest.mark.parametrize("place", ["/", "/etc/ada", "/usr/local/ada", "/tmp", "/home/robin", "user", ".", "home/vault"])
 def test_dangerous_folders_are_refused(context: Context, tmp_path: Path, place: str) -> None:
     (tmp_path / "user").mkdir(exist_ok=True)
     with pytest.raises(TargetRefused):
-        plan(context, sample(), tmp_path / place, RestoreOptions())
+        plan_restore(context, sample(), tmp_path / place, RestoreOptions())
 
 
 def test_a_link_to_a_dangerous_folder_is_refused(context: Context, tmp_path: Path) -> None:
     (tmp_path / "harmless").symlink_to("/etc")
     with pytest.raises(TargetRefused):
-        plan(context, sample(), tmp_path / "harmless" / "ada", RestoreOptions())
+        plan_restore(context, sample(), tmp_path / "harmless" / "ada", RestoreOptions())
 
 
 def test_automatic_steps_run_and_the_others_are_listed(tmp_path: Path) -> None:
@@ -347,5 +357,5 @@ def test_files_of_the_runtimes_home_are_left_out_elsewhere(context: Context, tmp
     state = sample().put("raw/openclaw-home/plain.json", b"{}")
     report = restored(context, state, tmp_path / "ada")
     assert [each["name"] for each in report.skipped] == ["plain.json"]
-    made = plan(context, state, tmp_path / "other", RestoreOptions())
-    assert made.count(Action.SKIP) == 1
+    made = plan_restore(context, state, tmp_path / "other", RestoreOptions())
+    assert made.count(RestoreAction.SKIP) == 1

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.metas import CUTS
-from lifeboat_core.agents import withheld
-from lifeboat_core.health import status
-from lifeboat_core.purge import doing
-from lifeboat_core.restore import RestoreOptions, opened_plan, restore
-from lifeboat_core.restore import run as run_plan
-from lifeboat_core.restore.report import RestoreReport
+from lifeboat_alf.states.entry_metas import CUTS
+from lifeboat_core.agents import withheld_items
+from lifeboat_core.health import status_gathering
+from lifeboat_core.purge import purge_run
+from lifeboat_core.restore import RestoreOptions, open_plan, restore_agent
+from lifeboat_core.restore import carry_out_plan as run_plan
+from lifeboat_core.restore.restore_report import RestoreReport
 from lifeboat_keys.errors import NoKey
-from lifeboat_keys.home_keys import HomeKeys
+from lifeboat_keys.home.home_keys import HomeKeys
 from support.cli.cli_client import run
 from support.core.protected import Protected
 from support.core.purged import request
@@ -52,7 +52,7 @@ def locked(ada: Protected) -> Iterator[pytest.MonkeyPatch]:
 
 
 def restored(ada: Protected, **options: bool) -> RestoreReport:
-    return restore(ada.context, ada.agent, RestoreOptions(yes=True, reindex=False, **options))
+    return restore_agent(ada.context, ada.agent, RestoreOptions(yes=True, reindex=False, **options))
 
 
 def lost_and_restored(ada: Protected) -> RestoreReport:
@@ -73,7 +73,7 @@ def head_cuts(ada: Protected, path: str) -> int:
 
 def gaps(ada: Protected) -> set[str]:
     with ada.context.vault(ada.agent.id) as vault:
-        return set(withheld.gaps(vault))
+        return set(withheld_items.load_gap_paths(vault))
 
 
 def test_in_its_own_place_a_file_has_its_credentials_again_without_asking(ada: Protected) -> None:
@@ -97,7 +97,7 @@ def test_the_command_ends_with_1_and_status_says_which_files_lack_what(
     shutil.rmtree(ada.workspace)
     assert run("restore", "ada", "--yes", "--no-reindex", expect=1)["lacking"] == [".env", "MEMORY.md"]
     agent = run("status")["agents"][0]
-    assert agent["state"] == status.NEEDS_KEY
+    assert agent["state"] == status_gathering.NEEDS_KEY
     words = ".env, MEMORY.md lack credentials since a restore: lifeboat restore ada --with-credentials"
     assert words in agent["reasons"]
     run("status", "--check", expect=1)
@@ -113,7 +113,7 @@ def test_a_capture_takes_no_gap_for_an_edit(ada: Protected, locked: pytest.Monke
     assert (text(ada, "MEMORY.md"), text(ada, ".env")) == (MEMORY, DOTENV)
     ada.capture()
     assert gaps(ada) == set()
-    assert status.of_agent(ada.context, ada.agent, ada.context.keys().status()).state == "ok"
+    assert status_gathering.gather_agent_status(ada.context, ada.agent, ada.context.keys().status()).state == "ok"
 
 
 def test_what_is_edited_around_a_gap_is_captured_and_gets_the_credentials_back(
@@ -169,7 +169,7 @@ def test_a_file_with_its_credentials_is_not_replaced_by_one_with_a_gap(
 ) -> None:
     ada.write(".env", DOTENV + "B=1\n", mode=0o600)
     ada.capture()
-    report = restore(ada.context, ada.agent, RestoreOptions(at=0, yes=True, reindex=False))
+    report = restore_agent(ada.context, ada.agent, RestoreOptions(at=0, yes=True, reindex=False))
     assert ".env" in report.lacking and text(ada, ".env") == DOTENV + "B=1\n"
 
 
@@ -183,15 +183,15 @@ def test_a_copy_elsewhere_has_gaps_unless_credentials_are_asked_for(ada: Protect
 
 
 def restored_to(ada: Protected, folder: Path, **options: bool) -> RestoreReport:
-    with opened_plan(ada.context, ada.agent, folder, RestoreOptions(reindex=False, **options)) as plan:
+    with open_plan(ada.context, ada.agent, folder, RestoreOptions(reindex=False, **options)) as plan:
         return run_plan(ada.context, plan)
 
 
 def test_a_purge_of_what_stands_beside_a_gap_leaves_the_gap(ada: Protected, locked: pytest.MonkeyPatch) -> None:
     lost_and_restored(ada)
     chosen = request(text="Ben likes tulips.")
-    found, _ = doing.look(ada.context, ada.agent, chosen)
-    doing.purge(ada.context, ada.agent, chosen, found, {})
+    found, _ = purge_run.preview_purge(ada.context, ada.agent, chosen)
+    purge_run.purge_content(ada.context, ada.agent, chosen, found, {})
     ada.write("MEMORY.md", f"{text(ada, 'MEMORY.md')}\nLater.\n")
     ada.capture()
     assert head_cuts(ada, "MEMORY.md") == 2
@@ -202,10 +202,12 @@ def test_a_purge_of_what_stands_beside_a_gap_leaves_the_gap(ada: Protected, lock
 
 def test_status_names_a_file_that_was_not_written_for_want_of_its_credentials(ada: Protected) -> None:
     with ada.context.vault(ada.agent.id) as vault:
-        withheld.add(vault, ["raw/openclaw-home/openclaw.json", "raw/openclaw-home/db/auth/order.jsonl#1"])
-    found = status.of_agent(ada.context, ada.agent, ada.context.keys().status())
+        withheld_items.note_withheld(
+            vault, ["raw/openclaw-home/openclaw.json", "raw/openclaw-home/db/auth/order.jsonl#1"]
+        )
+    found = status_gathering.gather_agent_status(ada.context, ada.agent, ada.context.keys().status())
     words = "openclaw.json lacks credentials since a restore: lifeboat restore ada --with-credentials"
-    assert (found.state, words in found.reasons) == (status.NEEDS_KEY, True)
+    assert (found.state, words in found.reasons) == (status_gathering.NEEDS_KEY, True)
     assert not any("order.jsonl" in reason for reason in found.reasons)
 
 
@@ -216,7 +218,7 @@ def test_a_database_that_sqlite_reads_in_spite_of_its_gap_is_not_called_damaged(
         connection.execute("create table orders(what text)")
         connection.execute("insert into orders values(?)", (f"I used {as_long_as_its_placeholder} today",))
     ada.capture()
-    elsewhere = restore(ada.context, ada.agent, RestoreOptions(to=tmp_path / "elsewhere", reindex=False))
+    elsewhere = restore_agent(ada.context, ada.agent, RestoreOptions(to=tmp_path / "elsewhere", reindex=False))
     (said,) = [each for each in elsewhere.warnings if each.startswith("orders.db")]
     assert said.endswith("--with-credentials puts them back") and "orders.db" in elsewhere.lacking
     with closing(sqlite3.connect(tmp_path / "elsewhere" / "orders.db")) as connection:
@@ -233,7 +235,7 @@ def test_a_database_with_a_gap_is_named_as_one_that_cannot_be_read(ada: Protecte
         )
     ada.capture()
     before = database.read_bytes()
-    elsewhere = restore(ada.context, ada.agent, RestoreOptions(to=tmp_path / "elsewhere", reindex=False))
+    elsewhere = restore_agent(ada.context, ada.agent, RestoreOptions(to=tmp_path / "elsewhere", reindex=False))
     (said,) = [each for each in elsewhere.warnings if each.startswith("orders.db")]
     assert said.endswith("--with-credentials puts them back; until then SQLite finds this database damaged")
     assert "orders.db" in elsewhere.lacking

@@ -8,18 +8,29 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.files import StrPath, SystemFiles
+from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
 from lifeboat_core.errors import TargetChanged
-from lifeboat_core.restore import journal as journals
-from lifeboat_core.restore import moves
-from lifeboat_core.restore.journal import MOVING, Folder, Journal, Move, Time, look, to_path, to_text
+from lifeboat_core.restore import journal_moves
+from lifeboat_core.restore import restore_journal as journals
+from lifeboat_core.restore.restore_journal import (
+    MOVING,
+    JournalFolder,
+    JournalMove,
+    RestoreJournal,
+    TimeChange,
+    path_to_text,
+    stat_path,
+    text_to_path,
+)
 from support.deep_folders import DEEPER_THAN_A_PATH, DEEPER_THAN_THE_STACK, nest, removed_afterwards
 
 FILES = SystemFiles()
 
 
-def journal(tmp_path: Path, *listed: Move, **fields: object) -> Journal:
-    base = Journal("20260101T000000-00", "agent", "restore", MOVING, 3, str(tmp_path / "ada"), "2026-01-01T00:00:00Z")
+def journal(tmp_path: Path, *listed: JournalMove, **fields: object) -> RestoreJournal:
+    base = RestoreJournal(
+        "20260101T000000-00", "agent", "restore", MOVING, 3, str(tmp_path / "ada"), "2026-01-01T00:00:00Z"
+    )
     return replace(base, moves=listed, **fields)  # type: ignore[arg-type]
 
 
@@ -32,23 +43,23 @@ def workspace(tmp_path: Path) -> Path:
     return tmp_path / "ada"
 
 
-def soul(tmp_path: Path) -> Move:
+def soul(tmp_path: Path) -> JournalMove:
     target = tmp_path / "ada" / "SOUL.md"
     aside = tmp_path / "undo" / "SOUL.md"
-    return Move(str(target), str(tmp_path / "stage" / "0"), str(aside), look(FILES, target))
+    return JournalMove(str(target), str(tmp_path / "stage" / "0"), str(aside), stat_path(FILES, target))
 
 
 def test_a_target_is_moved_aside_and_the_staged_file_takes_its_name(tmp_path: Path, workspace: Path) -> None:
-    moves.roll_forward(FILES, journal(tmp_path, soul(tmp_path)))
+    journal_moves.roll_forward(FILES, journal(tmp_path, soul(tmp_path)))
     assert (workspace / "SOUL.md").read_bytes() == b"new"
     assert (tmp_path / "undo" / "SOUL.md").read_bytes() == b"old"
 
 
 def test_rolling_forward_twice_changes_nothing_more(tmp_path: Path, workspace: Path) -> None:
     written = journal(tmp_path, soul(tmp_path))
-    moves.roll_forward(FILES, written)
+    journal_moves.roll_forward(FILES, written)
     before = sorted((path, path.stat().st_ino) for path in tmp_path.rglob("*"))
-    moves.roll_forward(FILES, written)
+    journal_moves.roll_forward(FILES, written)
     assert sorted((path, path.stat().st_ino) for path in tmp_path.rglob("*")) == before
 
 
@@ -57,7 +68,7 @@ def test_what_the_agent_wrote_between_the_two_moves_is_kept(tmp_path: Path, work
     (tmp_path / "undo").mkdir()
     (workspace / "SOUL.md").rename(tmp_path / "undo" / "SOUL.md")
     (workspace / "SOUL.md").write_bytes(b"written meanwhile")
-    moves.roll_forward(FILES, written)
+    journal_moves.roll_forward(FILES, written)
     assert (workspace / "SOUL.md").read_bytes() == b"new"
     assert (tmp_path / "undo" / "SOUL.md").read_bytes() == b"old"
     assert (tmp_path / "undo" / "SOUL.md.2").read_bytes() == b"written meanwhile"
@@ -65,20 +76,20 @@ def test_what_the_agent_wrote_between_the_two_moves_is_kept(tmp_path: Path, work
 
 def test_a_removal_moves_aside_once(tmp_path: Path, workspace: Path) -> None:
     written = journal(tmp_path, replace(soul(tmp_path), staged=None))
-    moves.roll_forward(FILES, written)
+    journal_moves.roll_forward(FILES, written)
     (workspace / "SOUL.md").write_bytes(b"made again since")
-    moves.roll_forward(FILES, written)
+    journal_moves.roll_forward(FILES, written)
     assert (workspace / "SOUL.md").read_bytes() == b"made again since"
 
 
 def test_moving_back_restores_what_was_there(tmp_path: Path, workspace: Path) -> None:
-    created = Move(
+    created = JournalMove(
         str(workspace / "deep" / "new.md"), str(tmp_path / "stage" / "1"), str(tmp_path / "undo" / "n"), None
     )
     (tmp_path / "stage" / "1").write_bytes(b"created")
     written = journal(tmp_path, soul(tmp_path), created)
-    moves.roll_forward(FILES, written)
-    moves.roll_back(FILES, written)
+    journal_moves.roll_forward(FILES, written)
+    journal_moves.roll_back(FILES, written)
     assert (workspace / "SOUL.md").read_bytes() == b"old"
     assert not (workspace / "deep" / "new.md").exists()
     assert (tmp_path / "stage" / "1").read_bytes() == b"created"
@@ -88,22 +99,22 @@ def test_a_target_that_changed_since_the_plan_stops_it(tmp_path: Path, workspace
     planned = soul(tmp_path)
     (workspace / "SOUL.md").write_bytes(b"changed")
     with pytest.raises(TargetChanged, match=r"SOUL\.md"):
-        moves.check_unchanged(FILES, [planned])
+        journal_moves.check_unchanged(FILES, [planned])
 
 
 def test_a_target_that_appeared_since_the_plan_stops_it(tmp_path: Path, workspace: Path) -> None:
     planned = replace(soul(tmp_path), seen=None)
     with pytest.raises(TargetChanged):
-        moves.check_unchanged(FILES, [planned])
+        journal_moves.check_unchanged(FILES, [planned])
 
 
 def test_folders_come_and_go_and_full_ones_stay(tmp_path: Path, workspace: Path) -> None:
     for name in ("empty", "full"):
         (workspace / name).mkdir()
     (workspace / "full" / "mine.md").write_bytes(b"x")
-    drop = tuple(Folder(str(workspace / name)) for name in ("empty", "full", "gone"))
-    made = Folder(str(workspace / "fresh"), 0o700, 1_000_000_000)
-    moves.roll_forward(FILES, journal(tmp_path, drop=drop, make=(made,)))
+    drop = tuple(JournalFolder(str(workspace / name)) for name in ("empty", "full", "gone"))
+    made = JournalFolder(str(workspace / "fresh"), 0o700, 1_000_000_000)
+    journal_moves.roll_forward(FILES, journal(tmp_path, drop=drop, make=(made,)))
     assert sorted(os.listdir(workspace)) == ["SOUL.md", "fresh", "full"]
     status = (workspace / "fresh").stat()
     assert (status.st_mode & 0o777, status.st_mtime_ns) == (0o700, 1_000_000_000)
@@ -112,23 +123,23 @@ def test_folders_come_and_go_and_full_ones_stay(tmp_path: Path, workspace: Path)
 def test_a_time_is_set_unless_the_file_was_written_since(tmp_path: Path, workspace: Path) -> None:
     target = workspace / "SOUL.md"
     old = target.stat().st_mtime_ns
-    moves.roll_forward(FILES, journal(tmp_path, times=(Time(str(target), 77, old),)))
+    journal_moves.roll_forward(FILES, journal(tmp_path, times=(TimeChange(str(target), 77, old),)))
     assert target.stat().st_mtime_ns == 77
-    moves.roll_forward(FILES, journal(tmp_path, times=(Time(str(target), 99, old),)))
+    journal_moves.roll_forward(FILES, journal(tmp_path, times=(TimeChange(str(target), 99, old),)))
     assert target.stat().st_mtime_ns == 77
 
 
 def test_a_journal_keeps_names_that_are_no_text(tmp_path: Path) -> None:
     odd = Path(os.fsdecode(b"/w/caf\xe9.md"))
-    move = Move(to_text(odd), None, to_text(odd), None)
+    move = JournalMove(path_to_text(odd), None, path_to_text(odd), None)
     path = tmp_path / "restore" / "j.json"
-    journals.write(FILES, path, journal(tmp_path, move))
-    assert to_path(journals.read(FILES, path).moves[0].target) == odd
+    journals.write_document(FILES, path, journal(tmp_path, move))
+    assert text_to_path(journals.read_journal(FILES, path).moves[0].target) == odd
 
 
 def test_removing_a_tree_follows_no_link(tmp_path: Path, workspace: Path) -> None:
     (tmp_path / "stage" / "link").symlink_to(workspace)
-    moves.remove_tree(FILES, tmp_path / "stage")
+    journal_moves.remove_tree(FILES, tmp_path / "stage")
     assert not (tmp_path / "stage").exists()
     assert (workspace / "SOUL.md").exists()
 
@@ -138,7 +149,7 @@ def test_a_tree_is_removed_however_deep_it_is(tmp_path: Path, workspace: Path, d
     nest(tmp_path / "stage" / "deep", depth)
     (tmp_path / "stage" / "deep" / "a" / "note").write_bytes(b"new")
     (tmp_path / "stage" / "deep" / "a" / "a").chmod(0o500)
-    moves.remove_tree(FILES, tmp_path / "stage")
+    journal_moves.remove_tree(FILES, tmp_path / "stage")
     assert not (tmp_path / "stage").exists()
 
 
@@ -146,7 +157,7 @@ def test_a_tree_is_removed_however_deep_it_is(tmp_path: Path, workspace: Path, d
 def test_an_empty_tree_is_removed_as_far_as_a_path_reaches(tmp_path: Path, depth: int, stays: bool) -> None:
     with removed_afterwards(tmp_path / "fresh"):
         nest(tmp_path / "fresh", depth)
-        moves.remove_empty_tree(FILES, tmp_path / "fresh")
+        journal_moves.remove_empty_tree(FILES, tmp_path / "fresh")
         assert (tmp_path / "fresh").exists() is stays
 
 
@@ -164,13 +175,13 @@ class FlushedFileSystems(SystemFiles):
 
 def test_what_was_moved_is_on_the_disk_before_the_journal_may_go(tmp_path: Path, workspace: Path) -> None:
     files = FlushedFileSystems(workspace / "SOUL.md")
-    moves.roll_forward(files, journal(tmp_path, soul(tmp_path)))
+    journal_moves.roll_forward(files, journal(tmp_path, soul(tmp_path)))
     assert files.seen == [b"new"]
 
 
 def test_what_was_moved_back_is_on_the_disk_before_the_journal_may_go(tmp_path: Path, workspace: Path) -> None:
     written = journal(tmp_path, soul(tmp_path))
-    moves.roll_forward(FILES, written)
+    journal_moves.roll_forward(FILES, written)
     files = FlushedFileSystems(workspace / "SOUL.md")
-    moves.roll_back(files, written)
+    journal_moves.roll_back(files, written)
     assert files.seen == [b"old"]

@@ -7,27 +7,27 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_core.errors import UnsafeName
-from lifeboat_core.restore import names
-from lifeboat_core.restore.options import RestoreOptions
+from lifeboat_core.restore import disk_names
+from lifeboat_core.restore.restore_options import RestoreOptions
 
 
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/passwd", "a//b", "", ".", "a/.", "a\0b"])
 def test_a_name_that_climbs_out_is_refused(name: str) -> None:
     with pytest.raises(UnsafeName):
-        names.name_of(f"raw/openclaw/{name}", {}, "raw/openclaw/")
+        disk_names.name_of(f"raw/openclaw/{name}", {}, "raw/openclaw/")
 
 
 def test_a_name_that_climbs_out_in_its_raw_bytes_is_refused() -> None:
     meta = {"name_hex": b"../../.bashrc".hex()}
     with pytest.raises(UnsafeName):
-        names.name_of("raw/openclaw/harmless", meta, "raw/openclaw/")
+        disk_names.name_of("raw/openclaw/harmless", meta, "raw/openclaw/")
 
 
 def test_the_raw_bytes_of_a_name_win() -> None:
     meta = {"name_hex": b"caf\xe9.md".hex()}
-    assert os.fsencode(names.name_of("raw/openclaw/caf%E9.md", meta, "raw/openclaw/")) == b"caf\xe9.md"
+    assert os.fsencode(disk_names.name_of("raw/openclaw/caf%E9.md", meta, "raw/openclaw/")) == b"caf\xe9.md"
 
 
 @pytest.mark.parametrize(
@@ -43,12 +43,12 @@ def test_the_raw_bytes_of_a_name_win() -> None:
     ],
 )
 def test_a_link_leaves_the_folder_by_where_it_leads(name: str, target: str, leaves: bool) -> None:
-    assert names.leaves_folder(name, target, Path("/w/ada")) is leaves
+    assert disk_names.leaves_folder(name, target, Path("/w/ada")) is leaves
 
 
 def test_names_that_are_too_long_are_listed(tmp_path: Path) -> None:
     long = "x" * 256
-    found = names.unholdable(SystemFiles(), tmp_path, ["short.md", long, f"{long}/in.md"])
+    found = disk_names.find_unholdable_names(SystemFiles(), tmp_path, ["short.md", long, f"{long}/in.md"])
     assert {each.name for each in found} == {long, f"{long}/in.md"}
 
 
@@ -56,14 +56,14 @@ def test_the_longest_name_that_a_file_system_takes_is_taken(tmp_path: Path) -> N
     longest = ["x" * 255, f"{'é' * 127}a"]
     for name in longest:
         (tmp_path / name).touch()
-    assert not names.unholdable(SystemFiles(), tmp_path / "new", longest)
+    assert not disk_names.find_unholdable_names(SystemFiles(), tmp_path / "new", longest)
 
 
 def test_case_twins_are_decided_by_the_file_system(tmp_path: Path) -> None:
     (tmp_path / "Probe").mkdir()
     is_insensitive = (tmp_path / "probe").exists()
     (tmp_path / "Probe").rmdir()
-    found = names.unholdable(SystemFiles(), tmp_path / "new", ["README.md", "Readme.md"])
+    found = disk_names.find_unholdable_names(SystemFiles(), tmp_path / "new", ["README.md", "Readme.md"])
     assert bool(found) is is_insensitive
     assert list(tmp_path.iterdir()) == []
 
@@ -85,7 +85,7 @@ class OneCase(SystemFiles):
 
 
 def test_case_twins_are_named_where_there_is_one_case(tmp_path: Path) -> None:
-    found = names.unholdable(OneCase(), tmp_path, ["a/README.md", "a/readme.md"])
+    found = disk_names.find_unholdable_names(OneCase(), tmp_path, ["a/README.md", "a/readme.md"])
     assert [(each.name, "README.md" in each.reason) for each in found] == [("a/readme.md", True)]
     assert list(tmp_path.iterdir()) == []
 

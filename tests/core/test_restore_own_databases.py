@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.restore import RestoreOptions, restore, undo
-from lifeboat_core.verify import verification
+from lifeboat_core.restore import RestoreOptions, restore_agent, undo_restore
+from lifeboat_core.verify import samples_and_drills
 from support.core.database_writers import TABLE, many, rows_in, writer_of
 from support.core.protected import Protected, protected_agent
 from support.prepared_folders import PreparedFolders
@@ -44,11 +44,11 @@ def test_rows_that_only_the_log_has_go_with_it_and_an_undo_brings_them_back(ada:
         writer.run(many(5))
         writer.crash()
     assert database.read_bytes() == captured
-    report = restore(ada.context, ada.agent, RestoreOptions(at=head, yes=True, reindex=False))
+    report = restore_agent(ada.context, ada.agent, RestoreOptions(at=head, yes=True, reindex=False))
     assert report.files["overwritten"] == 1
     assert not log_of(database).exists()
     assert rows_in(database) == 40
-    undo(ada.context, ada.agent)
+    undo_restore(ada.context, ada.agent)
     assert rows_in(database) == 45
 
 
@@ -58,7 +58,7 @@ def test_a_database_that_is_right_together_with_its_log_stays(ada: Protected, da
         ada.capture()
         before = log_of(database).read_bytes()
         ada.write("SOUL.md", "# Soul\n\nAnother one.\n")
-        report = restore(ada.context, ada.agent, RestoreOptions(yes=True, reindex=False))
+        report = restore_agent(ada.context, ada.agent, RestoreOptions(yes=True, reindex=False))
         assert (report.files["overwritten"], report.files["removed"]) == (1, 0)
         assert log_of(database).read_bytes() == before
     assert rows_in(database) == 45
@@ -69,20 +69,20 @@ def test_a_log_that_was_left_behind_alone_is_not_read_into_what_comes_back(ada: 
         writer.run(many(5))
         writer.crash()
     database.unlink()
-    restore(ada.context, ada.agent, RestoreOptions(path_globs=("orders.db",), yes=True, reindex=False))
+    restore_agent(ada.context, ada.agent, RestoreOptions(path_globs=("orders.db",), yes=True, reindex=False))
     assert rows_in(database) == 40
 
 
 def test_a_verification_opens_the_databases_that_it_restored(ada: Protected, database: Path) -> None:
-    assert verification.drill(ada.context, ada.agent).ok
+    assert samples_and_drills.drill_vault(ada.context, ada.agent).ok
     data = bytearray(database.read_bytes())
     data[4096:5096] = bytes(1000)
     ada.write("orders.db", bytes(data))
     ada.capture()
-    found = verification.drill(ada.context, ada.agent)
+    found = samples_and_drills.drill_vault(ada.context, ada.agent)
     assert (found.mismatches, len(found.damaged)) == ([], 1)
     shutil.rmtree(ada.workspace)
-    (said,) = verification.drill(ada.context, ada.agent).mismatches
+    (said,) = samples_and_drills.drill_vault(ada.context, ada.agent).mismatches
     assert said.startswith("orders.db: SQLite finds it damaged: ")
 
 
@@ -100,5 +100,5 @@ def test_a_verification_compares_a_database_in_use_by_what_is_committed(
             writer.run("pragma cache_size=5", "begin", "delete from orders where id % 3 = 0")
         ada.capture()
         assert ada.kept()["orders.db"][1] != database.read_bytes()
-        size, compared = len(ada.kept()["orders.db"][1]), verification.drill(ada.context, ada.agent)
+        size, compared = len(ada.kept()["orders.db"][1]), samples_and_drills.drill_vault(ada.context, ada.agent)
         assert (compared.mismatches, size) == ([], database.stat().st_size)

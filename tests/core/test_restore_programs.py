@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.agents import agents
+from lifeboat_core.agents import manage_agents
 from lifeboat_core.home.context import Context
-from lifeboat_core.restore import RestoreOptions, restore
+from lifeboat_core.restore import RestoreOptions, restore_agent
 from support.adapters.fake_openclaw import FakeOpenClaw
 from support.adapters.openclaw_stores import api_key, put_shared, store
 from support.adapters.openclaw_workspaces import NEW, OLD, make_state_dir
@@ -42,13 +42,13 @@ class Lost:
         self.fake = folder / "bin"
         around = {"LIFEBOAT_HOME": str(folder / "home"), "HOME": str(folder / "user")}
         self.context = Context.open({**around, "PATH": f"{self.fake}:/usr/bin:/bin"}, clock=SteadyClock())
-        self.agent, _ = agents.add(self.context, self.state.workspace, name="juniper")
+        self.agent, _ = manage_agents.protect_workspace(self.context, self.state.workspace, name="juniper")
         shutil.rmtree(self.state.folder)
 
     def restored(self, version: str) -> dict[str, object]:
         """The configuration after a restore in place, with a program of this release on PATH."""
         fake = FakeOpenClaw.install(self.fake, version=version)
-        report = restore(self.context, self.agent, RestoreOptions(yes=True, finish=True, with_credentials=True))
+        report = restore_agent(self.context, self.agent, RestoreOptions(yes=True, finish=True, with_credentials=True))
         assert "not on PATH" not in str(report.to_json())
         assert [step["title"] for step in report.steps if step["ok"]] == [step["title"] for step in report.steps]
         self.skipped = report.credentials["skipped"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lifeboat_core.restore import RestoreOptions, restore
+from lifeboat_core.restore import RestoreOptions, restore_agent
 from support.core.zeroclaw_protected import ProtectedClaw
 from support.prepared_folders import PreparedFolders
 
@@ -41,7 +41,7 @@ def texts(database: Path) -> dict[str, str]:
 
 
 def restored(ada: ProtectedClaw, **options: Any) -> Any:
-    return restore(ada.context, ada.agent, RestoreOptions(yes=True, reindex=False, **options))
+    return restore_agent(ada.context, ada.agent, RestoreOptions(yes=True, reindex=False, **options))
 
 
 def has_cut_rows(ada: ProtectedClaw) -> bool:

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_alf import times
-from lifeboat_core.history import retention
-from lifeboat_core.remotes import acknowledged, keeping, registry
-from lifeboat_core.remotes.acknowledged import Acknowledged
+from lifeboat_alf.common import times
+from lifeboat_core.history import thin_history
+from lifeboat_core.remotes import acknowledged_states, needed_sequences, remote_registry
+from lifeboat_core.remotes.acknowledged_states import AcknowledgedState
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.settings import config
+from lifeboat_core.settings import config_file
 from support.core.protected import Protected
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -26,8 +26,8 @@ def ago(**parts: float) -> str:
     return times.to_text(NOW - timedelta(**parts))
 
 
-def kept(*remotes: tuple[RemoteConfig, Acknowledged]) -> set[int]:
-    keep = keeping.needed(list(remotes), NOW)
+def kept(*remotes: tuple[RemoteConfig, AcknowledgedState]) -> set[int]:
+    keep = needed_sequences.compute_needed(list(remotes), NOW)
     return {number for number in NUMBERS if keep(number)}
 
 
@@ -36,35 +36,35 @@ def test_without_a_remote_nothing_is_needed() -> None:
 
 
 def test_what_a_remote_holds_and_what_it_has_not_yet_is_needed() -> None:
-    assert kept((SERVER, Acknowledged(number=15, at=ago(days=1)))) == {15, 16, 17, 18, 19}
+    assert kept((SERVER, AcknowledgedState(number=15, at=ago(days=1)))) == {15, 16, 17, 18, 19}
 
 
 def test_what_one_of_several_remotes_has_is_no_longer_on_its_way() -> None:
-    behind = (SERVER, Acknowledged(number=4, at=ago(days=9)))
-    assert kept(behind, (SERVER, Acknowledged(number=17, at=ago(days=1)))) == {4, 17, 18, 19}
+    behind = (SERVER, AcknowledgedState(number=4, at=ago(days=9)))
+    assert kept(behind, (SERVER, AcknowledgedState(number=17, at=ago(days=1)))) == {4, 17, 18, 19}
 
 
 def test_what_is_on_its_way_to_one_of_several_remotes_is_needed_until_it_arrived() -> None:
-    behind = (SERVER, Acknowledged(number=4, at=ago(days=9), sent={"number": 9, "digest": ""}))
-    assert kept(behind, (SERVER, Acknowledged(number=17, at=ago(days=1)))) == {4, 9, 17, 18, 19}
+    behind = (SERVER, AcknowledgedState(number=4, at=ago(days=9), sent={"number": 9, "digest": ""}))
+    assert kept(behind, (SERVER, AcknowledgedState(number=17, at=ago(days=1)))) == {4, 9, 17, 18, 19}
 
 
 def test_before_a_remote_has_anything_all_is_needed() -> None:
-    assert kept((SERVER, Acknowledged())) == set(NUMBERS)
+    assert kept((SERVER, AcknowledgedState())) == set(NUMBERS)
 
 
 @pytest.mark.parametrize(("days", "is_needed"), [(89, True), (91, False)])
 def test_a_remote_that_was_not_seen_for_90_days_needs_nothing(days: int, is_needed: bool) -> None:
-    assert bool(kept((SERVER, Acknowledged(number=4, at=ago(days=days))))) is is_needed
+    assert bool(kept((SERVER, AcknowledgedState(number=4, at=ago(days=days))))) is is_needed
 
 
 def test_a_remote_that_is_read_back_was_seen() -> None:
-    assert kept((SERVER, Acknowledged(number=19, at=ago(days=200), verified_at=ago(days=1)))) == {19}
+    assert kept((SERVER, AcknowledgedState(number=19, at=ago(days=200), verified_at=ago(days=1)))) == {19}
 
 
 @given(numbers=st.lists(st.none() | st.sampled_from(NUMBERS), min_size=1))
 def test_the_next_delta_of_every_remote_can_always_be_made(numbers: list[int | None]) -> None:
-    remotes = [(SERVER, Acknowledged(number=number, at=ago(days=1))) for number in numbers]
+    remotes = [(SERVER, AcknowledgedState(number=number, at=ago(days=1))) for number in numbers]
     assert {number for number in numbers if number is not None} <= kept(*remotes)
 
 
@@ -76,7 +76,7 @@ def ada(tmp_path: Path) -> Protected:
     """A sequence every two minutes, ten of them, and two days later."""
     made = Protected(tmp_path)
     made.add(name="ada")
-    registry.save(made.context, SERVER)
+    remote_registry.save_remote(made.context, SERVER)
     for number in range(10):
         made.clock.advance(minutes=2)
         made.write("MEMORY.md", f"# Memory\n\nBoat {number}.\n")
@@ -92,11 +92,11 @@ def numbers(ada: Protected) -> list[int]:
 
 def acknowledge(ada: Protected, number: int) -> None:
     with ada.context.vault(ada.agent.id) as vault:
-        acknowledged.note(vault, SERVER.id, number=number, at=ada.context.now())
+        acknowledged_states.note_acknowledged(vault, SERVER.id, number=number, at=ada.context.now())
 
 
 def thinned(ada: Protected) -> list[int]:
-    while retention.thin_if_due(ada.context, ada.agent) is not None:
+    while thin_history.thin_if_due(ada.context, ada.agent) is not None:
         pass
     return numbers(ada)
 
@@ -113,11 +113,11 @@ def test_what_a_remote_has_is_thinned_but_for_where_it_stands(ada: Protected) ->
 
 
 def test_without_the_remote_all_is_thinned_as_before(ada: Protected) -> None:
-    registry.remove(ada.context, SERVER.name)
+    remote_registry.delete_remote(ada.context, SERVER.name)
     assert len(thinned(ada)) < 5
 
 
 def test_where_there_is_no_room_what_was_not_sent_goes_last_and_that_is_said(ada: Protected) -> None:
-    config.write(ada.context.home, ada.context.files, "vault.max_size", "1KB")
-    said = retention.look_after(ada.context, ada.agent)
+    config_file.write_config(ada.context.home, ada.context.files, "vault.max_size", "1KB")
+    said = thin_history.apply_retention(ada.context, ada.agent)
     assert any("second copies still need" in each for each in said), said

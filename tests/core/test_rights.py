@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import metas
-from lifeboat_core.restore import RestoreOptions, restore, undo
+from lifeboat_alf.states import entry_metas
+from lifeboat_core.restore import RestoreOptions, restore_agent, undo_restore
 from lifeboat_core.state import state_documents
-from lifeboat_core.verify import verification
+from lifeboat_core.verify import samples_and_drills
 from support.core.protected import Protected, protected_agent
 from support.prepared_folders import PreparedFolders
 
@@ -52,10 +52,10 @@ def rights(folder: Path) -> dict[str, int]:
 def test_all_nine_bits_come_back_in_a_new_folder(ada: Protected, tmp_path: Path) -> None:
     fill(ada)
     ada.capture()
-    restore(ada.context, ada.agent, RestoreOptions(to=tmp_path / "new", reindex=False))
+    restore_agent(ada.context, ada.agent, RestoreOptions(to=tmp_path / "new", reindex=False))
     assert rights(tmp_path / "new") == rights(ada.workspace)
     assert (FILES | FOLDERS).items() <= rights(ada.workspace).items()
-    assert verification.drill(ada.context, ada.agent).mismatches == []
+    assert samples_and_drills.drill_vault(ada.context, ada.agent).mismatches == []
 
 
 def test_they_come_back_in_place_and_an_undo_takes_them_back(ada: Protected) -> None:
@@ -68,9 +68,9 @@ def test_they_come_back_in_place_and_an_undo_takes_them_back(ada: Protected) -> 
     wide = rights(ada.workspace)
     with ada.context.vault(ada.agent.id) as vault:
         head = vault.state().sequence.number
-    restore(ada.context, ada.agent, RestoreOptions(at=head, yes=True, reindex=False))
+    restore_agent(ada.context, ada.agent, RestoreOptions(at=head, yes=True, reindex=False))
     assert rights(ada.workspace) == before
-    undo(ada.context, ada.agent)
+    undo_restore(ada.context, ada.agent)
     assert rights(ada.workspace) == wide
 
 
@@ -79,7 +79,7 @@ def test_a_workspace_that_went_comes_back_as_private_as_it_was(ada: Protected, t
     ada.capture()
     before = rights(ada.workspace)
     ada.workspace.rename(tmp_path / "gone")
-    restore(ada.context, ada.agent, RestoreOptions(reindex=False))
+    restore_agent(ada.context, ada.agent, RestoreOptions(reindex=False))
     assert rights(ada.workspace) == before
 
 
@@ -100,7 +100,7 @@ def test_folders_of_the_runtime_come_back_as_private_as_they_were(ada: Protected
     before = fill_runtime_folder(ada)
     ada.capture()
     ada.state_dir.rename(tmp_path / "gone")
-    restore(ada.context, ada.agent, RestoreOptions(reindex=False))
+    restore_agent(ada.context, ada.agent, RestoreOptions(reindex=False))
     assert rights(ada.state_dir) == before
     assert before["."] == own
     assert not ada.capture().changed
@@ -124,9 +124,9 @@ def test_rights_of_the_runtimes_folders_that_are_there_stay(ada: Protected) -> N
     before = rights(ada.state_dir)
     with ada.context.vault(ada.agent.id) as vault:
         head = vault.state().sequence.number
-    restore(ada.context, ada.agent, RestoreOptions(at=head, yes=True, reindex=False))
+    restore_agent(ada.context, ada.agent, RestoreOptions(at=head, yes=True, reindex=False))
     assert {name: mode for name, mode in rights(ada.state_dir).items() if name in before} == before
-    undo(ada.context, ada.agent)
+    undo_restore(ada.context, ada.agent)
     assert rights(ada.state_dir) == before
 
 
@@ -157,7 +157,7 @@ def test_a_change_of_rights_alone_is_captured_and_not_again(ada: Protected) -> N
         ada.write("SOUL.md", f"# Soul\n\n{path}\n")  # the rights of the workspace itself are noted with any change
         assert ada.capture().changed
         assert not ada.capture().changed
-        drill = verification.drill(ada.context, ada.agent)
+        drill = samples_and_drills.drill_vault(ada.context, ada.agent)
         assert drill.mismatches == []
 
 
@@ -171,7 +171,7 @@ def test_a_restore_in_place_gives_the_usual_rights_back(ada: Protected, mode: in
     (ada.workspace / "empty").chmod(0o750)
     ada.write("SOUL.md", "# Soul\n\nAnother one.\n")
     ada.capture()
-    restore(ada.context, ada.agent, RestoreOptions(at=head, yes=True, reindex=False))
+    restore_agent(ada.context, ada.agent, RestoreOptions(at=head, yes=True, reindex=False))
     assert rights(ada.workspace)["MEMORY.md"] == 0o644
     assert rights(ada.workspace)["empty"] == 0o755
 
@@ -185,7 +185,7 @@ def test_what_is_narrower_than_an_earlier_release_knew_is_not_made_wider(
     (ada.workspace / "MEMORY.md").chmod(0o640)
     ada.write("SOUL.md", "# Soul\n\nAnother one.\n")
     ada.capture()
-    restore(ada.context, ada.agent, RestoreOptions(at=head, yes=True, reindex=False))
+    restore_agent(ada.context, ada.agent, RestoreOptions(at=head, yes=True, reindex=False))
     assert rights(ada.workspace)["MEMORY.md"] == 0o640
 
 
@@ -199,12 +199,12 @@ def test_a_change_of_time_alone_is_captured_and_makes_no_memory(ada: Protected, 
         report = ada.capture()
         assert report.changed and not report.records.total()
         assert not ada.capture().changed
-    restore(ada.context, ada.agent, RestoreOptions(to=tmp_path / "new", reindex=False))
+    restore_agent(ada.context, ada.agent, RestoreOptions(to=tmp_path / "new", reindex=False))
     assert [(tmp_path / "new" / name).stat().st_mtime for name in ("MEMORY.md", "large.bin")] == [5, 5]
     assert ada.memories() == before
 
 
 def test_rights_that_follow_from_the_older_fields_need_no_field_of_their_own() -> None:
     for mode, meta in ((0o644, {}), (0o755, {"executable": True}), (0o600, {"private": True})):
-        assert metas.with_mode(meta, stat.S_IFREG | mode) == meta
-    assert metas.mode_of({"mode": "664", "private": True}) == 0o600
+        assert entry_metas.with_mode(meta, stat.S_IFREG | mode) == meta
+    assert entry_metas.mode_of({"mode": "664", "private": True}) == 0o600

@@ -7,19 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import layout, merkle
-from lifeboat_alf.seams.files import StrPath, SystemFiles
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_alf.state import BodyAbsent
-from lifeboat_cli.doctor import Level, disk
-from lifeboat_core.agents import agents
-from lifeboat_core.health import status
-from lifeboat_core.history import retention
-from lifeboat_core.history.room import Room
+from lifeboat_alf.states import merkle
+from lifeboat_alf.states.agent_state import BodyAbsent
+from lifeboat_cli.doctor import DoctorLevel, disk
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.health import status_gathering
+from lifeboat_core.history import thin_history
+from lifeboat_core.history.vault_quota import VaultQuota
 from lifeboat_core.machine import clock_trust
-from lifeboat_core.restore import RestoreOptions, plan
-from lifeboat_core.settings import config
-from lifeboat_core.verify import verification
+from lifeboat_core.restore import RestoreOptions, plan_restore
+from lifeboat_core.settings import config_file
+from lifeboat_core.verify import samples_and_drills
 from support.cli.cli_client import run
 from support.core.protected import Protected
 
@@ -49,7 +50,7 @@ def ada(tmp_path: Path, disk_files: SmallDisk) -> Protected:
 
 
 def set_up(ada: Protected, name: str, value: str) -> None:
-    config.write(ada.context.home, ada.context.files, name, value)
+    config_file.write_config(ada.context.home, ada.context.files, name, value)
 
 
 def grow(ada: Protected, count: int) -> None:
@@ -62,13 +63,15 @@ def grow(ada: Protected, count: int) -> None:
 
 def held(ada: Protected) -> list[int]:
     with ada.context.vault(ada.agent.id) as vault:
-        rows = [row.number for row in vault.sequences() if vault.state(row.number).entry(layout.ARTIFACTS + LARGE)]
+        rows = [
+            row.number for row in vault.sequences() if vault.state(row.number).entry(archive_layout.ARTIFACTS + LARGE)
+        ]
     return [number for number in rows if is_held(ada, number)]
 
 
 def is_held(ada: Protected, number: int) -> bool:
     try:
-        ada.body(layout.ARTIFACTS + LARGE, number)
+        ada.body(archive_layout.ARTIFACTS + LARGE, number)
     except BodyAbsent:
         return False
     return True
@@ -79,39 +82,39 @@ def is_held(ada: Protected, number: int) -> bool:
 
 def test_three_versions_of_a_large_file_keep_their_bytes(ada: Protected) -> None:
     grow(ada, 5)
-    assert retention.look_after(ada.context, ada.agent) == []
+    assert thin_history.apply_retention(ada.context, ada.agent) == []
     assert held(ada) == [3, 4, 5]
 
 
 def test_how_many_is_a_setting(ada: Protected) -> None:
     set_up(ada, "artifacts.versions", "2")
     grow(ada, 5)
-    retention.look_after(ada.context, ada.agent)
+    thin_history.apply_retention(ada.context, ada.agent)
     assert held(ada) == [4, 5]
 
 
 def test_a_restore_of_an_old_sequence_names_the_file_as_not_held(ada: Protected, tmp_path: Path) -> None:
     grow(ada, 5)
-    retention.look_after(ada.context, ada.agent)
+    thin_history.apply_retention(ada.context, ada.agent)
     with ada.context.vault(ada.agent.id) as vault:
-        planned = plan(ada.context, vault.state(1), tmp_path / "again", RestoreOptions())
+        planned = plan_restore(ada.context, vault.state(1), tmp_path / "again", RestoreOptions())
     assert [one.filename for one in planned.contents.absent] == [LARGE]
     assert "SOUL.md" in planned.contents.workspace
 
 
 def test_verifying_an_old_sequence_says_that_the_file_is_absent(ada: Protected) -> None:
     grow(ada, 5)
-    retention.look_after(ada.context, ada.agent)
-    old = verification.drill(ada.context, ada.agent, 1, whole=True)
+    thin_history.apply_retention(ada.context, ada.agent)
+    old = samples_and_drills.drill_vault(ada.context, ada.agent, 1, whole=True)
     assert old.ok and old.absent == [LARGE]
-    assert verification.drill(ada.context, ada.agent).absent == []
+    assert samples_and_drills.drill_vault(ada.context, ada.agent).absent == []
 
 
 def test_the_last_verified_sequence_keeps_its_large_files(ada: Protected) -> None:
     grow(ada, 1)
-    verification.drill(ada.context, ada.agent)
+    samples_and_drills.drill_vault(ada.context, ada.agent)
     grow(ada, 4)
-    retention.look_after(ada.context, ada.agent)
+    thin_history.apply_retention(ada.context, ada.agent)
     assert held(ada) == [1, 3, 4, 5]
 
 
@@ -119,12 +122,12 @@ def test_the_last_verified_sequence_keeps_its_large_files(ada: Protected) -> Non
 
 
 def test_shortage_says_which_limit_it_is() -> None:
-    plenty = Room(used=GB, max_size=10 * GB, free=100 * GB, min_free=GB)
+    plenty = VaultQuota(used=GB, max_size=10 * GB, free=100 * GB, min_free=GB)
     assert plenty.shortage() is None and plenty.shortage(9 * GB) is None
     assert "vault.max_size" in (plenty.shortage(9 * GB + 1) or "")
-    full = Room(used=11 * GB, max_size=10 * GB, free=100 * GB, min_free=GB)
+    full = VaultQuota(used=11 * GB, max_size=10 * GB, free=100 * GB, min_free=GB)
     assert "the vault takes 11" in (full.shortage() or "")
-    tight = Room(used=0, max_size=10 * GB, free=2 * GB, min_free=GB)
+    tight = VaultQuota(used=0, max_size=10 * GB, free=2 * GB, min_free=GB)
     assert tight.shortage(GB) is None and "vault.min_free" in (tight.shortage(GB + 1) or "")
 
 
@@ -151,13 +154,13 @@ def test_a_disk_with_little_room_takes_no_large_file(ada: Protected, disk_files:
 
 def test_the_version_that_is_held_stays_while_there_is_no_room(ada: Protected, disk_files: SmallDisk) -> None:
     grow(ada, 1)
-    before = ada.body(layout.ARTIFACTS + LARGE)
+    before = ada.body(archive_layout.ARTIFACTS + LARGE)
     disk_files.free = 0
     ada.clock.advance(hours=2)
     ada.write(LARGE, os.urandom(300_000))
     report = ada.capture()
     assert not report.changed and "artifacts/chart.bin" in report.left_out
-    assert ada.body(layout.ARTIFACTS + LARGE) == before
+    assert ada.body(archive_layout.ARTIFACTS + LARGE) == before
 
 
 def test_room_is_not_looked_for_without_a_large_file(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,17 +174,17 @@ def test_room_is_not_looked_for_without_a_large_file(ada: Protected, monkeypatch
 
 def test_status_waits_and_says_why(ada: Protected, disk_files: SmallDisk) -> None:
     disk_files.free = 100
-    (found,) = status.status(ada.context).agents
+    (found,) = status_gathering.gather_status(ada.context).agents
     assert found.state == "waiting" and "vault.min_free" in found.reasons[0]
     disk_files.free = 100 * GB
-    assert status.status(ada.context).agents[0].state == "ok"
+    assert status_gathering.gather_status(ada.context).agents[0].state == "ok"
 
 
 def test_status_also_says_that_one_file_alone_was_too_much(ada: Protected, disk_files: SmallDisk) -> None:
     disk_files.free = GB + 1000
     ada.write(LARGE, os.urandom(300_000))
     ada.capture()
-    (found,) = status.status(ada.context).agents
+    (found,) = status_gathering.gather_status(ada.context).agents
     assert found.state == "waiting" and found.no_room and found.to_json()["no_room"] == found.no_room
 
 
@@ -203,7 +206,7 @@ def test_old_versions_of_large_files_go_before_history(ada: Protected) -> None:
     with ada.context.vault(ada.agent.id) as vault:
         set_up(ada, "vault.max_size", str(vault.size() - 100_000))
     before = count(ada)
-    said = retention.look_after(ada.context, ada.agent)
+    said = thin_history.apply_retention(ada.context, ada.agent)
     assert held(ada) == [3] and count(ada) == before
     assert "large files are not taken" in said[0] and "2 older versions" in said[1] and len(said) == 2
 
@@ -211,9 +214,9 @@ def test_old_versions_of_large_files_go_before_history(ada: Protected) -> None:
 def test_then_history_is_thinned_harder_a_tenth_at_a_time(ada: Protected) -> None:
     with_history(ada, 3)
     before = count(ada)
-    assert retention.look_after(ada.context, ada.agent) == [] and count(ada) == before
+    assert thin_history.apply_retention(ada.context, ada.agent) == [] and count(ada) == before
     set_up(ada, "vault.max_size", "1KB")
-    said = retention.look_after(ada.context, ada.agent)
+    said = thin_history.apply_retention(ada.context, ada.agent)
     assert count(ada) == before - max(1, before // 10) and "old sequences went" in said[-1]
     with ada.context.vault(ada.agent.id) as vault:
         assert vault.verify(trusted=ada.context.keys().trusted).ok
@@ -224,25 +227,25 @@ def test_history_is_not_thinned_on_a_clock_that_is_not_trusted(ada: Protected) -
     set_up(ada, "vault.max_size", "1KB")
     before = count(ada)
     ada.clock.jump(days=3650)
-    assert not clock_trust.is_trusted(ada.context)
-    assert "clock is not trusted" in retention.look_after(ada.context, ada.agent)[-1]
+    assert not clock_trust.is_clock_trusted(ada.context)
+    assert "clock is not trusted" in thin_history.apply_retention(ada.context, ada.agent)[-1]
     assert count(ada) == before
 
 
 def test_a_user_who_keeps_less_than_that_goes_on_keeping_less() -> None:
     from lifeboat_vault.vault import Retention
 
-    assert retention.shorter(Retention(24, 7, 90)) == Retention(1, 1, 30)
-    assert retention.shorter(Retention(0, 0, 10)) == Retention(0, 0, 10)
+    assert thin_history.shorten_retention(Retention(24, 7, 90)) == Retention(1, 1, 30)
+    assert thin_history.shorten_retention(Retention(0, 0, 10)) == Retention(0, 0, 10)
 
 
 def test_the_doctor_goes_by_the_same_settings(ada: Protected, disk_files: SmallDisk) -> None:
-    assert {one.level for one in disk.check(ada.context)} == {Level.OK}
+    assert {one.level for one in disk.check(ada.context)} == {DoctorLevel.OK}
     set_up(ada, "vault.min_free", "200GB")
     set_up(ada, "vault.max_size", "1KB")
     of_disk, of_vault = disk.check(ada.context)
-    assert of_disk.level is Level.ERROR and "vault.min_free" in of_disk.result
-    assert of_vault.level is Level.WARNING and of_vault.subject == "ada" and of_vault.fix
+    assert of_disk.level is DoctorLevel.ERROR and "vault.min_free" in of_disk.result
+    assert of_vault.level is DoctorLevel.WARNING and of_vault.subject == "ada" and of_vault.fix
 
 
 def test_sync_says_each_step(isolated_home: Path, tmp_path: Path) -> None:
@@ -261,16 +264,16 @@ def test_the_least_free_space_is_for_all_agents(ada: Protected) -> None:
     from lifeboat_core.errors import BadSetting
 
     with pytest.raises(BadSetting):
-        agents.write_setting(ada.context, ada.agent, "vault.min_free", "2GB")
+        manage_agents.write_setting(ada.context, ada.agent, "vault.min_free", "2GB")
 
 
 def test_an_archive_of_an_old_sequence_describes_what_is_not_held(ada: Protected, tmp_path: Path) -> None:
     grow(ada, 5)
-    retention.look_after(ada.context, ada.agent)
+    thin_history.apply_retention(ada.context, ada.agent)
     with ada.context.vault(ada.agent.id) as vault, (tmp_path / "old.alf").open("wb") as out:
         write_snapshot(vault.state(1), out)
         expected = vault.sequence(1).digest
     with SnapshotReader(tmp_path / "old.alf") as state:
         assert merkle.state_digest(state) == expected
         with pytest.raises(BodyAbsent):
-            state.body(layout.ARTIFACTS + LARGE)
+            state.body(archive_layout.ARTIFACTS + LARGE)

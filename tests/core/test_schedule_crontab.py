@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_core.settings.crontab import Crontab
-from lifeboat_daemon.schedule.zone import local_zone
+from lifeboat_daemon.schedule.local_time_zone import find_local_zone
 
 BERLIN = ZoneInfo("Europe/Berlin")
 BEFORE_SUMMER = datetime(2026, 3, 28, 23, 30, tzinfo=UTC)
@@ -153,26 +153,26 @@ def test_the_zone_is_that_of_the_file_of_the_system(tmp_path: Path) -> None:
     system.write_bytes(_berlin())
     link = tmp_path / "localtime"
     link.symlink_to(system)
-    zone = local_zone({}, link)
+    zone = find_local_zone({}, link)
     assert str(zone) == "Area/City"
     assert datetime(2026, 7, 1, tzinfo=zone).utcoffset() == timedelta(hours=2)
 
 
 @pytest.mark.parametrize("name", ["Europe/Berlin", ":Europe/Berlin"])
 def test_the_environment_may_name_another(name: str, tmp_path: Path) -> None:
-    assert str(local_zone({"TZ": name}, tmp_path / "none")) == "Europe/Berlin"
+    assert str(find_local_zone({"TZ": name}, tmp_path / "none")) == "Europe/Berlin"
 
 
 def test_the_environment_may_name_a_file(tmp_path: Path) -> None:
     (tmp_path / "zone").write_bytes(_berlin())
-    zone = local_zone({"TZ": str(tmp_path / "zone")}, tmp_path / "none")
+    zone = find_local_zone({"TZ": str(tmp_path / "zone")}, tmp_path / "none")
     assert datetime(2026, 7, 1, tzinfo=zone).utcoffset() == timedelta(hours=2)
 
 
 @pytest.mark.parametrize("named", ["", "Nowhere/At All", "/no/such/file", "../../etc/passwd"])
 def test_a_zone_that_cannot_be_read_is_one_that_can(named: str, tmp_path: Path) -> None:
     (tmp_path / "localtime").write_text("no zone")
-    zone = local_zone({"TZ": named}, tmp_path / "localtime")
+    zone = find_local_zone({"TZ": named}, tmp_path / "localtime")
     assert datetime(2026, 7, 1, tzinfo=zone).utcoffset() is not None
 
 

@@ -10,20 +10,20 @@ from typing import BinaryIO
 
 import pytest
 
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.testing import AGENT_ID
-from lifeboat_core.remotes.bundling import Material
-from lifeboat_core.remotes.sealed import compacting, index
-from lifeboat_core.remotes.sealed.compacting import Make, is_due, plan
-from lifeboat_core.remotes.sealed.head import FileReference, Grown, Row
-from lifeboat_vault.errors import UnknownThere
-from lifeboat_vault.vault import Retention, take_over
+from lifeboat_alf.testing.sample_states import AGENT_ID
+from lifeboat_core.remotes.sealed import log_compaction, row_index
+from lifeboat_core.remotes.sealed.log_compaction import PlannedBundle, is_snapshot_due, plan_compaction
+from lifeboat_core.remotes.sealed.log_head import FileReference, LogGrowth, LogRow
+from lifeboat_core.remotes.vault_bundles import VaultBundleSource
+from lifeboat_vault.errors import UnknownAtRemote
+from lifeboat_vault.vault import Retention, draft_of_state
 from support.core.sealed_logs import Machine, content_there
 from support.killing import killed_at
 
 
-class Thinned(Material):
+class Thinned(VaultBundleSource):
     """The vault's states, but for those that count as thinned."""
 
     numbers_here: frozenset[int]
@@ -42,8 +42,8 @@ class Thinned(Material):
 
 @pytest.fixture
 def laptop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    monkeypatch.setattr(compacting, "MANY", 4)
-    monkeypatch.setattr(compacting, "_SHARE", 1000)
+    monkeypatch.setattr(log_compaction, "MANY", 4)
+    monkeypatch.setattr(log_compaction, "_SHARE", 1000)
     return Machine(tmp_path / "laptop", tmp_path / "stick")
 
 
@@ -59,7 +59,7 @@ def test_what_the_settings_let_go_here_goes_there_and_nothing_else(laptop: Machi
     laptop.write(6)
     with laptop.vault() as vault:
         report = vault.thin(Retention(0, 0, 0), laptop.context.clock.now() + timedelta(days=40))
-        assert laptop.log().compact(AGENT_ID, Material(vault, None))
+        assert laptop.log().compact(AGENT_ID, VaultBundleSource(vault, None))
         numbers = [row.number for row in vault.sequences()]
     assert report.dropped
     assert [each.number for each in laptop.log().sequences(AGENT_ID)] == numbers
@@ -72,8 +72,8 @@ def test_what_this_machine_never_had_stays(laptop: Machine, tmp_path: Path) -> N
     newcomer = Machine(tmp_path / "newcomer", laptop.stick, key=laptop.key)
     newcomer.vault().close()
     with newcomer.vault() as vault, SnapshotReader(laptop.log().snapshot(AGENT_ID).file) as state:
-        vault.accept(state.sequence, take_over(state), kind="pull", writer="", raw_time=state.sequence.time)
-        assert newcomer.log().compact(AGENT_ID, Material(vault, None))
+        vault.accept(state.sequence, draft_of_state(state), kind="pull", writer="", raw_time=state.sequence.time)
+        assert newcomer.log().compact(AGENT_ID, VaultBundleSource(vault, None))
     assert [each.number for each in laptop.log().sequences(AGENT_ID)] == [0, 1, 2, 3, 4]
 
 
@@ -91,7 +91,7 @@ def test_what_was_thinned_goes_and_what_is_kept_restores(laptop: Machine) -> Non
 def test_a_state_that_became_part_of_a_merged_delta_is_not_there(laptop: Machine) -> None:
     laptop.write(6)
     compacted(laptop, {2, 5})
-    with pytest.raises(UnknownThere):
+    with pytest.raises(UnknownAtRemote):
         list(laptop.log().deltas(AGENT_ID, 3))
 
 
@@ -131,9 +131,10 @@ def test_files_that_nothing_names_any_more_go_after_a_day(laptop: Machine) -> No
 
 
 @pytest.mark.parametrize(
-    ("step", "nth"), [(Step.SEALED_FILE_WRITTEN, 2), (Step.SEALED_HEAD_REPLACED, 1), (Step.SEALED_SWEPT, 1)]
+    ("step", "nth"),
+    [(CrashPoint.SEALED_FILE_WRITTEN, 2), (CrashPoint.SEALED_HEAD_REPLACED, 1), (CrashPoint.SEALED_SWEPT, 1)],
 )
-def test_a_compaction_that_was_killed_loses_nothing(laptop: Machine, step: Step, nth: int) -> None:
+def test_a_compaction_that_was_killed_loses_nothing(laptop: Machine, step: CrashPoint, nth: int) -> None:
     laptop.write(6)
     assert killed_at(lambda: compacted(laptop, {1, 3, 5}), step, nth)
     for number in (1, 3, 5):
@@ -145,7 +146,7 @@ def test_a_compaction_that_was_killed_loses_nothing(laptop: Machine, step: Step,
 def test_a_compaction_meets_another_machine_that_wrote(laptop: Machine) -> None:
     laptop.write(5)
 
-    class Interrupting(Material):
+    class Interrupting(VaultBundleSource):
         def gone(self) -> Collection[int]:
             return {1, 2, 3}
 
@@ -160,7 +161,7 @@ def test_a_compaction_meets_another_machine_that_wrote(laptop: Machine) -> None:
 
 
 def test_rows_that_were_moved_out_of_the_head_are_thinned_too(laptop: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "SEGMENT", 2)
+    monkeypatch.setattr(row_index, "SEGMENT", 2)
     laptop.write(10)
     keep = {0, 1, 2, 3, 6, 9}
     compacted(laptop, keep)
@@ -172,43 +173,43 @@ def test_rows_that_were_moved_out_of_the_head_are_thinned_too(laptop: Machine, m
 # Plans ----------------------------------------------------------------------------------------------------------
 
 
-def row(number: int, on: int | None, size: int = 10) -> Row:
+def row(number: int, on: int | None, size: int = 10) -> LogRow:
     stored = FileReference(f"{number}-{on}", size, "0" * 64)
-    return Row(number, on, on, 1, "2026-11-20T12:00:00.000Z", "00" * 32, stored)
+    return LogRow(number, on, on, 1, "2026-11-20T12:00:00.000Z", "00" * 32, stored)
 
 
 LOG = [row(0, None, 100), *(row(number, number - 1) for number in range(1, 10))]
 
 
 def test_nothing_is_made_where_everything_is_kept() -> None:
-    assert plan(LOG, [], range(10), with_snapshot=False) == LOG
+    assert plan_compaction(LOG, [], range(10), with_snapshot=False) == LOG
 
 
 def test_a_new_snapshot_stands_behind_the_newest_delta() -> None:
-    assert plan(LOG, [], range(10), with_snapshot=True) == [*LOG, Make(9, None)]
+    assert plan_compaction(LOG, [], range(10), with_snapshot=True) == [*LOG, PlannedBundle(9, None)]
 
 
 def test_the_newest_state_stays_whatever_goes() -> None:
-    assert plan(LOG, range(10), range(10), with_snapshot=False) == [Make(9, None)]
+    assert plan_compaction(LOG, range(10), range(10), with_snapshot=False) == [PlannedBundle(9, None)]
 
 
 def test_a_snapshot_between_stays_while_it_spares_more_than_it_takes() -> None:
     light, heavy = row(4, None, 20), row(4, None, 100)
     for between, stays in ((light, True), (heavy, False)):
         log = [*LOG[:5], between, *LOG[5:], row(9, None, 50)]
-        assert (between in plan(log, [], range(10), with_snapshot=False)) is stays
+        assert (between in plan_compaction(log, [], range(10), with_snapshot=False)) is stays
 
 
 @pytest.mark.parametrize(
     ("grown", "due"),
     [
-        (Grown(3, 3000, 100_000), False),
-        (Grown(64, 3000, 100_000), False),
-        (Grown(64, 13_000, 100_000), True),
-        (Grown(2, 100_000, 100_000), False),
-        (Grown(2, 2 << 20, 2 << 20), True),
-        (Grown(1024, 3000, 100_000_000), True),
+        (LogGrowth(3, 3000, 100_000), False),
+        (LogGrowth(64, 3000, 100_000), False),
+        (LogGrowth(64, 13_000, 100_000), True),
+        (LogGrowth(2, 100_000, 100_000), False),
+        (LogGrowth(2, 2 << 20, 2 << 20), True),
+        (LogGrowth(1024, 3000, 100_000_000), True),
     ],
 )
-def test_a_snapshot_pays_by_what_came_since_the_last(grown: Grown, due: bool) -> None:
-    assert is_due(grown) is due
+def test_a_snapshot_pays_by_what_came_since_the_last(grown: LogGrowth, due: bool) -> None:
+    assert is_snapshot_due(grown) is due

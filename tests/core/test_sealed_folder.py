@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.files import StrPath, SystemFiles
-from lifeboat_alf.seams.steps import Step
-from lifeboat_alf.testing import AGENT_ID
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
+from lifeboat_alf.testing.sample_states import AGENT_ID
 from lifeboat_core.errors import BadSetting
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.remotes.sealed import folder_files, folder_lock
-from lifeboat_core.remotes.sealed.folder import REMOTE_KIND
 from lifeboat_core.remotes.sealed.folder_files import FolderFiles
+from lifeboat_core.remotes.sealed.folder_kind import REMOTE_KIND
 from lifeboat_core.remotes.sealed.folder_lock import FolderLock
 from lifeboat_vault.errors import (
     RemoteBusy,
@@ -43,8 +43,8 @@ def laptop(tmp_path: Path) -> Machine:
 # Kills ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step", [Step.SEALED_FILE_WRITTEN, Step.SEALED_HEAD_REPLACED])
-def test_a_push_that_was_killed_is_pushed_again_and_everything_restores(laptop: Machine, step: Step) -> None:
+@pytest.mark.parametrize("step", [CrashPoint.SEALED_FILE_WRITTEN, CrashPoint.SEALED_HEAD_REPLACED])
+def test_a_push_that_was_killed_is_pushed_again_and_everything_restores(laptop: Machine, step: CrashPoint) -> None:
     laptop.write(2)
     laptop.put(b"later")
     assert killed_at(laptop.push, step)
@@ -57,7 +57,7 @@ def test_a_push_that_was_killed_is_pushed_again_and_everything_restores(laptop: 
 def test_an_orphan_is_swept_after_a_day(laptop: Machine) -> None:
     laptop.write(2)
     laptop.put(b"later")
-    assert killed_at(laptop.push, Step.SEALED_HEAD_REPLACED)
+    assert killed_at(laptop.push, CrashPoint.SEALED_HEAD_REPLACED)
     orphan = next(path for path in laptop.agent_folder.iterdir() if path.name.startswith("000000000002"))
     assert laptop.log().sweep(AGENT_ID) == 0
     _age(orphan, 90000)

@@ -9,29 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.delta_reader import DeltaReader
+from lifeboat_alf.deltas.delta_reader import DeltaReader
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.testing import AGENT_ID
-from lifeboat_alf.validate import validate
+from lifeboat_alf.testing.sample_states import AGENT_ID
+from lifeboat_alf.validation.validate_file import validate_archive
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.remotes.sealed import head as document
-from lifeboat_core.remotes.sealed import index, states
-from lifeboat_core.remotes.sealed.folder import REMOTE_KIND
-from lifeboat_keys import signing
+from lifeboat_core.remotes.sealed import log_head as document
+from lifeboat_core.remotes.sealed import log_states, row_index
+from lifeboat_core.remotes.sealed.folder_kind import REMOTE_KIND
 from lifeboat_keys.errors import KeyLocked, NoKey
-from lifeboat_keys.home_keys import HomeKeys
-from lifeboat_keys.rotation import Reason
-from lifeboat_keys.user_key import UserKey
-from lifeboat_vault.errors import (
-    EpochBehind,
-    EpochMoved,
-    RemoteDamaged,
-    RemoteRefused,
-    StaleBase,
-    UnknownThere,
-)
-from lifeboat_vault.remote.contract import RemoteVerification
+from lifeboat_keys.home.home_keys import HomeKeys
+from lifeboat_keys.home.key_rotation import RotationReason
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.signed import sequence_signatures
+from lifeboat_vault.errors import EpochBehind, EpochMoved, RemoteDamaged, RemoteRefused, StaleBase, UnknownAtRemote
+from lifeboat_vault.remote.remote_contract import RemoteVerification
 from support.core.sealed_logs import MACHINE, NAME, RUNTIME, Machine, content_there
 from support.vault.vaults import file_key
 
@@ -67,7 +60,7 @@ def test_deltas_come_back_as_they_were_pushed(laptop: Machine) -> None:
 
 
 def test_a_state_behind_many_deltas_comes_back(laptop: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(states, "DEPTH", 2)
+    monkeypatch.setattr(log_states, "DEPTH", 2)
     newest = laptop.write(6)[-1]
     assert content_there(laptop.log(), newest) == laptop.content(newest)
 
@@ -170,7 +163,7 @@ def test_what_was_signed_anew_comes_back_with_its_new_signature(laptop: Machine,
     other = Machine(tmp_path / "other", laptop.stick, key=laptop.key)
     with laptop.vault() as vault:
         rows = [row.as_sequence(AGENT_ID) for row in vault.sequences()]
-    again = [(row.number, signing.sign(row, other.context.keys().device)) for row in rows]
+    again = [(row.number, sequence_signatures.sign_sequence(row, other.context.keys().device)) for row in rows]
     assert laptop.log().put_signatures(AGENT_ID, [*again, (99, {})]) == 3
     assert [each.signature for each in laptop.log().sequences(AGENT_ID)] == [document for _, document in again]
     with laptop.log().snapshot(AGENT_ID, 0).file as file, SnapshotReader(file) as reader:
@@ -193,7 +186,7 @@ def test_the_words_of_the_new_key_open_what_was_sent_before_it_was_replaced(lapt
     laptop.push()
     laptop.log().put_object(AGENT_ID, file_key(b"canary" * 1000), b"canary" * 1000)
     old, new = laptop.key, UserKey.generate()
-    laptop.context.keys().rotate(old, new, Reason())
+    laptop.context.keys().rotate(old, new, RotationReason())
     laptop.log().put_signatures(AGENT_ID, [])
     clean = Machine(tmp_path / "clean", laptop.stick, key=new)
     assert clean.log().agent(AGENT_ID).name == NAME
@@ -208,7 +201,7 @@ def test_the_words_of_the_new_key_open_what_was_sent_before_it_was_replaced(lapt
 def test_a_large_artifact_that_no_state_names_is_not_taken(laptop: Machine) -> None:
     laptop.large(b"canary" * 1000)
     laptop.push()
-    with pytest.raises(UnknownThere):
+    with pytest.raises(UnknownAtRemote):
         laptop.log().put_object(AGENT_ID, file_key(b"other"), b"other")
     assert laptop.log().missing(AGENT_ID, [file_key(b"other")]) == []
 
@@ -283,7 +276,7 @@ def test_a_log_whose_head_is_of_a_lost_machine_is_read_and_doubted(laptop: Machi
     trusted = laptop.context.keys().trusted
     head, _ = laptop.log()._files.head(AGENT_ID) or (b"", "")  # type: ignore[misc]
     without = replace(trusted, revoked=frozenset([device.public]))
-    found, doubt = document.decode(head, laptop.log().about().id, AGENT_ID, without)
+    found, doubt = document.decode_head(head, laptop.log().about().id, AGENT_ID, without)
     assert (found.epoch, bool(doubt)) == (2, True)
 
 
@@ -294,7 +287,7 @@ def test_a_plain_folder_holds_archives_that_any_tool_reads(tmp_path: Path) -> No
     plain = Machine(tmp_path / "laptop", tmp_path / "stick", sealed=False)
     plain.write(2)
     archives = sorted(plain.agent_folder.glob("*.alf")) + sorted(plain.agent_folder.glob("*.alf-delta"))
-    assert [validate(path).ok for path in archives] == [True, True]
+    assert [validate_archive(path).ok for path in archives] == [True, True]
     assert content_there(plain.log(), 1) == plain.content(1)
 
 
@@ -316,7 +309,7 @@ def test_a_folder_is_kept_one_way_only(laptop: Machine, tmp_path: Path) -> None:
 
 
 def test_the_head_stays_small_and_nothing_is_lost(laptop: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "SEGMENT", 3)
+    monkeypatch.setattr(row_index, "SEGMENT", 3)
     numbers = laptop.write(10)
     log = laptop.log()
     assert len(log._heads.load(AGENT_ID).head.rows) < 6

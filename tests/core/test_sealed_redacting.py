@@ -9,16 +9,16 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from lifeboat_alf import codec
-from lifeboat_alf.redactions import WHOLE_AGENT, Edit, replacement_of
-from lifeboat_alf.seams.steps import Step
-from lifeboat_alf.testing import AGENT_ID
-from lifeboat_core.remotes.bundling import Material
-from lifeboat_core.remotes.sealed import compacting, index, looking
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.redaction.redactions import WHOLE_AGENT, ByteEdit, replacement_of
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_alf.testing.sample_states import AGENT_ID
+from lifeboat_core.remotes.sealed import log_compaction, log_search, row_index
 from lifeboat_core.remotes.sealed.folder_files import FolderFiles
-from lifeboat_core.remotes.sealed.rewriting import Rewriting
-from lifeboat_keys import receipts
-from lifeboat_vault.errors import AgentErased, RemoteBusy, RemoteRefused, UnknownThere
+from lifeboat_core.remotes.sealed.log_rewriter import LogRewriter
+from lifeboat_core.remotes.vault_bundles import VaultBundleSource
+from lifeboat_keys.signed import vault_receipts
+from lifeboat_vault.errors import AgentErased, RemoteBusy, RemoteRefused, UnknownAtRemote
 from support.core.sealed_logs import SOUL, Machine, content_there
 from support.core.sealed_purges import (
     CUT,
@@ -76,8 +76,11 @@ def test_the_receipt_is_signed_by_the_device_and_says_what_was_read_back(laptop:
     purge_here(laptop, redaction)
     state = laptop.log().redact(AGENT_ID, redaction.to_json())
     assert state.applies_at is None and state.receipt is not None
-    receipt = receipts.from_json(state.receipt)
-    assert receipts.verify(receipt, trusted=laptop.context.keys().trusted, endpoints={}) is receipts.Verdict.SIGNED
+    receipt = vault_receipts.from_json(state.receipt)
+    assert (
+        vault_receipts.verify_vault_receipt(receipt, trusted=laptop.context.keys().trusted, endpoints={})
+        is vault_receipts.ReceiptVerdict.SIGNED
+    )
     assert (receipt.remaining, receipt.found["hits"], receipt.found["read"]) == (0, 0, 6)
     assert (receipt.leaves, receipt.objects, receipt.applied) == (len(redaction.leaves), len(redaction.leaves), 1)
     assert receipt.vault_id == laptop.log().about().id
@@ -87,7 +90,7 @@ def test_a_receipt_does_not_claim_what_is_not_so(laptop: Machine, monkeypatch: p
     remember(laptop)
     redaction = cut(laptop)
     purge_here(laptop, redaction)
-    monkeypatch.setattr(looking.Placed, "concerns", lambda _, row: row.number != 1)  # one file is forgotten
+    monkeypatch.setattr(log_search.PlacedLeaves, "concerns", lambda _, row: row.number != 1)  # one file is forgotten
     receipt = laptop.log().redact(AGENT_ID, redaction.to_json()).receipt
     assert receipt is not None
     assert receipt["remaining"] == receipt["found"]["hits"] > 0
@@ -97,16 +100,16 @@ def test_another_machine_that_writes_meanwhile_loses_nothing(laptop: Machine, mo
     numbers = remember(laptop)
     redaction = cut(laptop)
     purge_here(laptop, redaction)
-    made_row, pushed = Rewriting.made_row, list[int]()
+    made_row, pushed = LogRewriter.made_row, list[int]()
 
-    def made_row_then_push(rewriting: Rewriting, *given: Any) -> Any:
+    def made_row_then_push(rewriting: LogRewriter, *given: Any) -> Any:
         made = made_row(rewriting, *given)
         if not pushed:
             capture(laptop, {NOTE: b"meanwhile"})
             pushed.append(laptop.push())
         return made
 
-    monkeypatch.setattr(Rewriting, "made_row", made_row_then_push)
+    monkeypatch.setattr(LogRewriter, "made_row", made_row_then_push)
     laptop.log().redact(AGENT_ID, redaction.to_json())
     assert leaks(laptop) == []
     expect_whole(laptop, [*numbers, *pushed])
@@ -193,17 +196,17 @@ def test_what_only_the_log_has_waits_for_the_key_and_is_done_at_the_next_contact
 STEPS = [
     (step, nth)
     for step, most in (
-        (Step.SEALED_HEAD_REPLACED, 3),
-        (Step.SEALED_FILE_WRITTEN, 2),
-        (Step.SEALED_REWRITTEN, 1),
-        (Step.SEALED_SWEPT, 1),
+        (CrashPoint.SEALED_HEAD_REPLACED, 3),
+        (CrashPoint.SEALED_FILE_WRITTEN, 2),
+        (CrashPoint.SEALED_REWRITTEN, 1),
+        (CrashPoint.SEALED_SWEPT, 1),
     )
     for nth in range(1, most + 1)
 ]
 
 
 @pytest.mark.parametrize(("step", "nth"), STEPS, ids=[f"{step.value}-{nth}" for step, nth in STEPS])
-def test_killed_anywhere_the_next_contact_does_the_rest(laptop: Machine, step: Step, nth: int) -> None:
+def test_killed_anywhere_the_next_contact_does_the_rest(laptop: Machine, step: CrashPoint, nth: int) -> None:
     numbers = remember(laptop)
     redaction = cut(laptop)
     purge_here(laptop, redaction)
@@ -217,7 +220,7 @@ def test_killed_anywhere_the_next_contact_does_the_rest(laptop: Machine, step: S
 def test_a_push_that_was_cut_off_before_leaves_nothing(either: Machine) -> None:
     remember(either)
     capture(either, {NOTE: CUT})
-    assert killed_at(lambda: either.push(), Step.SEALED_HEAD_REPLACED)
+    assert killed_at(lambda: either.push(), CrashPoint.SEALED_HEAD_REPLACED)
     purge(either)
     assert leaks(either) == []
 
@@ -314,12 +317,12 @@ def test_a_second_purge_leaves_what_the_first_did(laptop: Machine) -> None:
 
 
 def test_what_is_made_for_staying_small_holds_nothing_of_it(laptop: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compacting, "MANY", 4)
-    monkeypatch.setattr(compacting, "_SHARE", 1000)
+    monkeypatch.setattr(log_compaction, "MANY", 4)
+    monkeypatch.setattr(log_compaction, "_SHARE", 1000)
     numbers = remember(laptop)
     purge(laptop)
     with laptop.vault() as vault:
-        assert laptop.log().compact(AGENT_ID, Material(vault, None))
+        assert laptop.log().compact(AGENT_ID, VaultBundleSource(vault, None))
     assert leaks(laptop) == []
     expect_whole(laptop, numbers)
 
@@ -327,15 +330,15 @@ def test_what_is_made_for_staying_small_holds_nothing_of_it(laptop: Machine, mon
 def test_states_of_a_machine_that_has_not_applied_it_are_not_taken_for_staying_small(
     laptop: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compacting, "is_due", lambda _: True)
+    monkeypatch.setattr(log_compaction, "is_snapshot_due", lambda _: True)
     remember(laptop)
     laptop.log().redact(AGENT_ID, cut(laptop).to_json())
     with laptop.vault() as vault, pytest.raises(RemoteBusy):
-        laptop.log().compact(AGENT_ID, Material(vault, None))
+        laptop.log().compact(AGENT_ID, VaultBundleSource(vault, None))
 
 
 def test_a_large_artifact_goes_with_its_name(either: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "SEGMENT", 2)
+    monkeypatch.setattr(row_index, "SEGMENT", 2)
     remember(either)
     body = SECRET.encode() * 9
     number = either.large(body).number
@@ -349,14 +352,14 @@ def test_a_large_artifact_goes_with_its_name(either: Machine, monkeypatch: pytes
     either.write(3)  # the row that names it moves out of the head
     assert either.sealed or any(sha256.encode() in data for name, data in files(either) if name.startswith("rows-"))
     before = cut(either)
-    replaced = {**before.leaves, found.leaf.digest: replacement_of(body, [Edit(0, len(body))])}
+    replaced = {**before.leaves, found.leaf.digest: replacement_of(body, [ByteEdit(0, len(body))])}
     redaction = made(either, replaced, "record_purge")
     purge_here(either, redaction)
     either.log().redact(AGENT_ID, redaction.to_json())
     assert leaks(either) == []
     assert not [path for path in either.agent_folder.iterdir() if path.name.startswith("large-")]
     assert not any(sha256.encode() in data for _, data in files(either))
-    with pytest.raises(UnknownThere):
+    with pytest.raises(UnknownAtRemote):
         either.log().put_object(AGENT_ID, file_key(body), body)
 
 
@@ -388,9 +391,9 @@ def test_a_purge_that_nobody_of_this_user_signed_is_refused(laptop: Machine, tmp
 
 def test_releases_that_know_of_no_purges_do_not_write_there(laptop: Machine) -> None:
     remember(laptop)
-    assert codec.decode((laptop.agent_folder / "head.json").read_bytes())["version"] == 1
+    assert json_codec.decode_json((laptop.agent_folder / "head.json").read_bytes())["version"] == 1
     purge(laptop)
-    assert codec.decode((laptop.agent_folder / "head.json").read_bytes())["version"] == 2
+    assert json_codec.decode_json((laptop.agent_folder / "head.json").read_bytes())["version"] == 2
 
 
 # The whole agent ------------------------------------------------------------------------------------------------
@@ -425,8 +428,8 @@ def test_an_agent_that_was_purged_whole_is_taken_no_more(laptop: Machine) -> Non
     assert log.agents() == []
 
 
-@pytest.mark.parametrize("step", [Step.SEALED_HEAD_REPLACED, Step.SEALED_SWEPT])
-def test_the_end_of_an_agent_that_was_cut_off_is_gone_on_with(laptop: Machine, step: Step) -> None:
+@pytest.mark.parametrize("step", [CrashPoint.SEALED_HEAD_REPLACED, CrashPoint.SEALED_SWEPT])
+def test_the_end_of_an_agent_that_was_cut_off_is_gone_on_with(laptop: Machine, step: CrashPoint) -> None:
     remember(laptop)
     redaction = made(laptop, {}, WHOLE_AGENT)
     assert killed_at(lambda: laptop.log().redact(AGENT_ID, redaction.to_json()), step)

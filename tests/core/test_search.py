@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.memories import search
-from lifeboat_core.memories.search import Filters
-from lifeboat_core.state.state_db import WORDS, StateDb, throw_away
+from lifeboat_core.memories import memory_search
+from lifeboat_core.memories.memory_search import MemoryFilters
+from lifeboat_core.state.state_db import WORDS, StateDb, delete_cache
 from support.core.protected import MEMORY, Protected
 
 
@@ -22,12 +22,12 @@ def ada(tmp_path: Path) -> Protected:
 
 
 def found(ada: Protected, words: str, **filters: object) -> list[str]:
-    hits = search.search(ada.context, ada.agent, words, Filters(**filters))  # type: ignore[arg-type]
+    hits = memory_search.search_memories(ada.context, ada.agent, words, MemoryFilters(**filters))  # type: ignore[arg-type]
     return [hit.origin_file for hit in hits]
 
 
 def test_a_hit_says_id_sequence_snippet_and_file(ada: Protected) -> None:
-    (hit,) = search.search(ada.context, ada.agent, "harbour")
+    (hit,) = memory_search.search_memories(ada.context, ada.agent, "harbour")
     assert hit.to_json() == {
         "id": next(one["id"] for text, one in ada.memories().items() if "harbour" in text),
         "sequence": 0,
@@ -55,7 +55,7 @@ def test_filters_narrow(ada: Protected) -> None:
 
 @pytest.mark.parametrize("words", ['"', "fog)", "fog OR", "NEAR(", "content:fog", "-fog*", "'; drop table", "^", ""])
 def test_no_input_is_a_query_of_its_own(ada: Protected, words: str) -> None:
-    search.search(ada.context, ada.agent, words)
+    memory_search.search_memories(ada.context, ada.agent, words)
 
 
 def test_an_edit_replaces_and_a_deletion_removes(ada: Protected) -> None:
@@ -74,28 +74,28 @@ def test_of_a_chain_only_the_last_is_found(tmp_path: Path) -> None:
     for word in ("Ice", "Slush"):
         ada.write("memory/2026-02-03.md", f"# Day\n\n{word} on the deck.\n")
         ada.capture()
-    assert len(search.search(ada.context, ada.agent, "deck")) == 1
-    throw_away(ada.context.home.state_file(ada.agent.id))
-    assert len(search.search(ada.context, ada.agent, "deck")) == 1
+    assert len(memory_search.search_memories(ada.context, ada.agent, "deck")) == 1
+    delete_cache(ada.context.home.state_file(ada.agent.id))
+    assert len(memory_search.search_memories(ada.context, ada.agent, "deck")) == 1
     assert found(ada, "slush") == ["memory/2026-02-03.md"] and found(ada, "snow") == []
 
 
 def test_a_deleted_index_is_made_again(ada: Protected) -> None:
-    before = search.search(ada.context, ada.agent, "fog")
-    throw_away(ada.context.home.state_file(ada.agent.id))
-    assert search.search(ada.context, ada.agent, "fog") == before
+    before = memory_search.search_memories(ada.context, ada.agent, "fog")
+    delete_cache(ada.context.home.state_file(ada.agent.id))
+    assert memory_search.search_memories(ada.context, ada.agent, "fog") == before
 
 
 def test_an_index_that_stayed_behind_catches_up(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
     ada.write("MEMORY.md", MEMORY + "\n## New\n\nA walrus.\n")
     with monkeypatch.context() as patch:
-        patch.setattr("lifeboat_core.capture.run.search.catch_up", lambda db, vault: None)
+        patch.setattr("lifeboat_core.capture.capture_run.memory_search.catch_up", lambda db, vault: None)
         ada.capture()
     assert found(ada, "walrus") == ["MEMORY.md"]
 
 
 def sequence_of(ada: Protected, words: str) -> int:
-    (hit,) = search.search(ada.context, ada.agent, words)
+    (hit,) = memory_search.search_memories(ada.context, ada.agent, words)
     return hit.sequence
 
 
@@ -114,7 +114,7 @@ def test_a_memory_that_only_moved_was_not_written_again(ada: Protected) -> None:
     ada.write("memory/safety.md", "# Rules\n\nNever sail alone in fog #safety\n")
     ada.capture()
     with ada.context.vault(ada.agent.id) as vault:
-        (hit,) = search.search(ada.context, ada.agent, "fog")
+        (hit,) = memory_search.search_memories(ada.context, ada.agent, "fog")
         record = vault.state(hit.sequence).record(hit.id)
     assert record is not None and b"fog" in record.line
 
@@ -122,13 +122,13 @@ def test_a_memory_that_only_moved_was_not_written_again(ada: Protected) -> None:
 def test_a_cache_that_is_made_again_says_the_same(ada: Protected) -> None:
     ada.write("SOUL.md", "# Soul\n\nBe brave.\n")
     ada.capture()
-    throw_away(ada.context.home.state_file(ada.agent.id))
+    delete_cache(ada.context.home.state_file(ada.agent.id))
     assert sequence_of(ada, "harbour") == 0
 
 
 def test_no_capture_waits_for_the_full_text(ada: Protected) -> None:
     """It is filled by the first question, and goes along with every capture from then on."""
-    throw_away(ada.context.home.state_file(ada.agent.id))
+    delete_cache(ada.context.home.state_file(ada.agent.id))
     ada.capture()
     assert not is_filled(ada)
     assert found(ada, "harbour") == ["MEMORY.md"]

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from lifeboat_core.agents import offers
-from lifeboat_core.health import awake
+from lifeboat_core.health import sleep_ledger
 from lifeboat_core.home.context import Context
 from lifeboat_core.machine import clock_trust
 from lifeboat_core.state import state_cache
-from lifeboat_daemon.service import notes
+from lifeboat_daemon.service import daemon_notes
 from support.core.protected import START, SteadyClock
 
 DEEP = b'{"unknown":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
@@ -47,25 +47,25 @@ def context(tmp_path: Path) -> Context:
 
 
 def _awake(context: Context) -> None:
-    assert awake.awake_seconds(context, START - timedelta(hours=1)) == 3600
-    assert awake.woke_at(context) is None
-    awake.note_sleep(context, START - timedelta(hours=1), START)
-    awake.note_start(context)
-    awake.note_stop(context)
+    assert sleep_ledger.count_awake_seconds(context, START - timedelta(hours=1)) == 3600
+    assert sleep_ledger.find_wake_time(context) is None
+    sleep_ledger.note_sleep(context, START - timedelta(hours=1), START)
+    sleep_ledger.note_start(context)
+    sleep_ledger.note_stop(context)
 
 
 def _clock(context: Context) -> None:
-    assert clock_trust.is_trusted(context)
-    clock_trust.note(context)
+    assert clock_trust.is_clock_trusted(context)
+    clock_trust.note_clock(context)
 
 
 def _notes(context: Context) -> None:
-    assert notes.read(context) == notes.Notes()
-    notes.write(context, notes.Notes(pinged=context.now()))
+    assert daemon_notes.load_notes(context) == daemon_notes.DaemonNotes()
+    daemon_notes.save_notes(context, daemon_notes.DaemonNotes(pinged=context.now()))
 
 
 def _offers(context: Context) -> None:
-    assert offers.last(context) == offers.Found() and offers.pending(context) == []
+    assert offers.load_last_discovery(context) == offers.DiscoveryResult() and offers.list_pending_offers(context) == []
 
 
 USES: dict[str, Callable[[Context], None]] = {
@@ -101,6 +101,6 @@ def test_what_is_no_file_counts_as_nothing_and_is_not_waited_for(context: Contex
 def test_a_file_that_is_too_large_is_not_read_to_its_end(context: Context) -> None:
     path = context.home.state_folder / "service.json"
     path.write_bytes(b"{}")
-    assert state_cache.read(context.files, path, dict) == {}
+    assert state_cache.read_cache(context.files, path, dict) == {}
     os.truncate(path, 10 * 1024**4)
-    assert state_cache.read(context.files, path, dict) is None
+    assert state_cache.read_cache(context.files, path, dict) is None

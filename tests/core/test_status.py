@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lifeboat_core.agents import agents
-from lifeboat_core.health import status
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.health import status_gathering
 from support.core.protected import Protected
 
 
@@ -16,19 +16,19 @@ def verify(ada: Protected) -> None:
         vault.mark_verified(head.number)
 
 
-def of(ada: Protected) -> status.AgentStatus:
-    (found,) = status.status(ada.context).agents
+def of(ada: Protected) -> status_gathering.AgentStatus:
+    (found,) = status_gathering.gather_status(ada.context).agents
     return found
 
 
 def test_without_agents_there_is_nothing_to_worry_about(tmp_path: Path) -> None:
-    found = status.status(Protected(tmp_path).context)
+    found = status_gathering.gather_status(Protected(tmp_path).context)
     assert found.agents == [] and found.state == "ok" and not found.needs_the_user
 
 
 def test_the_document_has_the_shape_scripts_rely_on(ada: Protected) -> None:
     verify(ada)
-    document = status.status(ada.context).to_json()
+    document = status_gathering.gather_status(ada.context).to_json()
     (agent,) = document["agents"]
     expected = {"id", "name", "runtime", "workspace", "state", "sequence", "last_captured_at", "last_verified_at"}
     assert expected | {"pending"} <= agent.keys()
@@ -37,10 +37,12 @@ def test_the_document_has_the_shape_scripts_rely_on(ada: Protected) -> None:
 
 
 def test_the_age_of_the_last_verified_copy_comes_first_and_where_it_lies(ada: Protected) -> None:
-    assert status.status(ada.context).verdict.startswith("never verified, on this disk only")
+    assert status_gathering.gather_status(ada.context).verdict.startswith("never verified, on this disk only")
     verify(ada)
     ada.clock.advance(hours=3)
-    assert status.status(ada.context).verdict.startswith("last verified 3 hours ago, on this disk only")
+    assert status_gathering.gather_status(ada.context).verdict.startswith(
+        "last verified 3 hours ago, on this disk only"
+    )
 
 
 def test_no_verified_copy_for_a_day_is_overdue(ada: Protected) -> None:
@@ -53,7 +55,7 @@ def test_no_verified_copy_for_a_day_is_overdue(ada: Protected) -> None:
 
 
 def test_a_pause_is_shown_until_it_ends(ada: Protected) -> None:
-    agents.pause(ada.context, ada.agent, hours=1)
+    manage_agents.pause_agent(ada.context, ada.agent, hours=1)
     assert of(ada).state == "paused"
     ada.clock.advance(hours=2)
     assert of(ada).state == "ok"
@@ -67,7 +69,7 @@ def test_what_is_held_needs_the_user(ada: Protected) -> None:
         (ada.workspace / f"memory/{number}.md").unlink()
     (ada.workspace / "MEMORY.md").unlink()
     ada.capture()
-    found = status.status(ada.context)
+    found = status_gathering.gather_status(ada.context)
     assert found.state == "held" and found.needs_the_user
     assert "memories were removed" in found.agents[0].reasons[0]
 
@@ -100,7 +102,7 @@ def test_a_workspace_that_was_emptied_is_an_error_although_its_folder_is_there(a
 
 def test_a_missing_key_is_needed_for_credentials_only(ada: Protected) -> None:
     (ada.context.home.keys_folder / "user.key").unlink()
-    found = status.status(ada.context)
+    found = status_gathering.gather_status(ada.context)
     assert found.state == "needs_key" and found.key.state == "needs_key"
     ada.write("SOUL.md", "# Soul\n\nBe brave.\n")
     assert ada.capture().changed
@@ -110,23 +112,23 @@ def test_a_vault_that_cannot_be_opened_is_an_error_of_its_agent_alone(ada: Prote
     other = tmp_path / "other"
     other.mkdir()
     (other / "SOUL.md").write_text("# Soul\n")
-    agents.add(ada.context, other, runtime="openclaw", name="bea")
+    manage_agents.protect_workspace(ada.context, other, runtime="openclaw", name="bea")
     (ada.context.home.vault_folder(ada.agent.id) / "vault.db").rename(tmp_path / "lost")
-    states = {agent.name: agent.state for agent in status.status(ada.context).agents}
+    states = {agent.name: agent.state for agent in status_gathering.gather_status(ada.context).agents}
     assert states["ada"] == "error" and states["bea"] == "ok"
 
 
 def test_a_broken_configuration_is_an_error_until_it_is_repaired(ada: Protected) -> None:
     ada.context.home.config_file.write_text("cadence = [")
-    found = status.status(ada.context)
+    found = status_gathering.gather_status(ada.context)
     assert found.state == "error" and found.problems
     ada.context.home.config_file.unlink()
-    assert status.status(ada.context).state == "ok"
+    assert status_gathering.gather_status(ada.context).state == "ok"
 
 
 def test_asking_writes_nothing(ada: Protected) -> None:
-    status.status(ada.context)
+    status_gathering.gather_status(ada.context)
     folder = ada.context.home.folder
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
-    status.status(ada.context)
+    status_gathering.gather_status(ada.context)
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()} == before

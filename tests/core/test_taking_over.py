@@ -9,17 +9,23 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.errors import SignatureError
-from lifeboat_core.agents import agents
+from lifeboat_core.agents import manage_agents
 from lifeboat_core.errors import NothingToRestore
-from lifeboat_core.history import retention
-from lifeboat_core.home import key_rotation
+from lifeboat_core.history import thin_history
+from lifeboat_core.home import user_key_rotation
 from lifeboat_core.home.context import Context
-from lifeboat_core.processes.progress import quietly
-from lifeboat_core.remotes import acknowledged, adopting, aside, epochs, replacing
+from lifeboat_core.processes.progress import tell_nobody
+from lifeboat_core.remotes import (
+    acknowledged_states,
+    agent_adoption,
+    displaced_histories,
+    replace_remote_history,
+    writer_epochs,
+)
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.remotes.opening import open_remote
-from lifeboat_core.remotes.sealed.opening import FolderLog
-from lifeboat_keys.user_key import UserKey
+from lifeboat_core.remotes.remote_kinds import open_remote
+from lifeboat_core.remotes.sealed.sealed_log_setup import FolderLog
+from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_vault.errors import EpochMoved, RemoteDenied, VaultMissing
 from lifeboat_vault.vault import Retention
 from support.cli.cli_client import run
@@ -82,7 +88,7 @@ def test_what_was_captured_before_an_agent_came_back_gives_way_and_the_workspace
     take(desktop, laptop, tmp_path)
     change(laptop, "Written while the desktop had it.")
     done = laptop.adopt(take_over=name_of(desktop))
-    assert done.aside is not None and len(aside.histories(laptop.context, laptop.agent.id)) == 1
+    assert done.aside is not None and len(displaced_histories.list_displaced(laptop.context, laptop.agent.id)) == 1
     for name in DISKS:
         assert laptop.push(name).state == "ok"
         assert there(laptop.context, laptop.remote(name), laptop.agent.id) == laptop.entries_at()
@@ -143,7 +149,7 @@ def test_a_second_copy_that_lets_this_machine_in_no_more_keeps_nobody_from_adopt
             raise RemoteDenied("the token was revoked")
         return open_remote(context, config)
 
-    monkeypatch.setattr(epochs, "open_remote", opened)
+    monkeypatch.setattr(writer_epochs, "open_remote", opened)
     done = laptop.adopt("one", take_over=name_of(desktop))
     assert done.missed == {"two": "the token was revoked"}
     assert laptop.push("one").state == "ok" and desktop.push("one").code == "moved"
@@ -168,8 +174,8 @@ def test_a_second_copy_that_another_machine_wrote_to_meanwhile_is_named_and_keep
     assert (desktop.push("one").state, desktop.push("two").state) == ("ok", "fenced")
     assert there(laptop.context, laptop.remote("two"), laptop.agent.id) == laptop.entries_at()
 
-    kept = replacing.replace(
-        desktop.context, desktop.known_agent, desktop.remote("two"), accept_unsigned=False, tell=quietly
+    kept = replace_remote_history.replace_history(
+        desktop.context, desktop.known_agent, desktop.remote("two"), accept_unsigned=False, tell=tell_nobody
     )
     assert kept is not None and desktop.push("two").state == "ok"
     assert there(desktop.context, desktop.remote("two"), desktop.agent.id) == desktop.entries_at()
@@ -182,11 +188,13 @@ def test_what_was_written_while_somebody_thought_about_adopting_is_not_passed_ov
     laptop: Machine, desktop: Machine, tmp_path: Path
 ) -> None:
     take(desktop, laptop, tmp_path)
-    with adopting.prepared(laptop.context, laptop.known_agent, "one", accept_unsigned=False, tell=quietly) as adoption:
+    with agent_adoption.prepare_adoption(
+        laptop.context, laptop.known_agent, "one", accept_unsigned=False, tell=tell_nobody
+    ) as adoption:
         change(desktop, "Written meanwhile.")
         desktop.push("one")
         with pytest.raises(EpochMoved, match="another state"):
-            adopting.adopt(laptop.context, adoption, take_over=name_of(desktop))
+            agent_adoption.adopt_agent(laptop.context, adoption, take_over=name_of(desktop))
     assert desktop.push("one").state == "ok"
     assert laptop.push("one").code == "moved"
 
@@ -198,10 +206,12 @@ def test_where_this_machine_may_remove_nothing_no_history_gives_way(
         raise RemoteDenied("only whoever looks after the endpoint may remove an agent")
 
     monkeypatch.setattr(FolderLog, "remove_agent", denied)
-    monkeypatch.setattr(epochs, "has", lambda vault, head: False)
+    monkeypatch.setattr(writer_epochs, "has_remote_state", lambda vault, head: False)
     with pytest.raises(RemoteDenied):
-        replacing.replace(laptop.context, laptop.known_agent, laptop.remote("two"), accept_unsigned=False, tell=quietly)
-    assert aside.histories(laptop.context, laptop.agent.id) == []
+        replace_remote_history.replace_history(
+            laptop.context, laptop.known_agent, laptop.remote("two"), accept_unsigned=False, tell=tell_nobody
+        )
+    assert displaced_histories.list_displaced(laptop.context, laptop.agent.id) == []
     assert laptop.push("two").state == "ok"
 
 
@@ -210,7 +220,7 @@ def test_a_key_that_was_replaced_before_the_first_push_of_a_machine_leaves_no_st
 ) -> None:
     take(desktop, laptop, tmp_path)
     old, new = desktop.context.keys().user_key(), UserKey.generate()
-    key_rotation.rotate(desktop.context, old, new, compromised=True, lost=None)
+    user_key_rotation.rotate_user_key(desktop.context, old, new, compromised=True, lost=None)
     desktop.push("one")
     clean = Machine(tmp_path / "clean")
     clean.learn_words_of(desktop)
@@ -227,9 +237,9 @@ def test_older_states_whose_key_counts_no_more_and_that_were_thinned_here_keep_n
     laptop.clock.advance(days=300)
     change(laptop, "The newest.")
     laptop.push("one")
-    retention.thin(laptop.context, laptop.known_agent, Retention(0, 0, 0))
+    thin_history.thin_agent(laptop.context, laptop.known_agent, Retention(0, 0, 0))
     old, new = laptop.context.keys().user_key(), UserKey.generate()
-    key_rotation.rotate(laptop.context, old, new, compromised=True, lost=None)
+    user_key_rotation.rotate_user_key(laptop.context, old, new, compromised=True, lost=None)
     laptop.push("one")
     clean = Machine(tmp_path / "clean")
     clean.learn_words_of(laptop)
@@ -243,10 +253,10 @@ def test_older_states_whose_key_counts_no_more_and_that_were_thinned_here_keep_n
 
 def test_a_history_that_did_not_part_gives_way_to_nothing(laptop: Machine) -> None:
     change(laptop, "It is only behind.")
-    replaced = replacing.replace(
-        laptop.context, laptop.known_agent, laptop.remote("two"), accept_unsigned=False, tell=quietly
+    replaced = replace_remote_history.replace_history(
+        laptop.context, laptop.known_agent, laptop.remote("two"), accept_unsigned=False, tell=tell_nobody
     )
-    assert replaced is None and aside.histories(laptop.context, laptop.agent.id) == []
+    assert replaced is None and displaced_histories.list_displaced(laptop.context, laptop.agent.id) == []
     assert laptop.push("two").state == "ok"
 
 
@@ -256,13 +266,13 @@ def test_between_the_two_renames_of_an_adoption_everybody_is_told_to_adopt_again
     take(desktop, laptop, tmp_path)
     (tmp_path / "new" / "MEMORY.md").write_text("# Memory\n\nWritten on the desktop.\n")
     desktop.capture_and_push("one")
-    kept = aside.set_aside(laptop.context, laptop.agent.id)  # here it was cut off
+    kept = displaced_histories.set_vault_aside(laptop.context, laptop.agent.id)  # here it was cut off
     with pytest.raises(VaultMissing) as missing:
         laptop.capture()
     assert missing.value.fix == f"lifeboat agents adopt {laptop.agent.id}"
     laptop.adopt(take_over=name_of(desktop))
     assert laptop.push("one").state == "ok"
-    assert [one.folder for one in aside.histories(laptop.context, laptop.agent.id)] == [kept]
+    assert [one.folder for one in displaced_histories.list_displaced(laptop.context, laptop.agent.id)] == [kept]
 
 
 def test_what_is_noted_of_two_second_copies_at_once_is_all_kept(laptop: Machine) -> None:
@@ -272,12 +282,12 @@ def test_what_is_noted_of_two_second_copies_at_once_is_all_kept(laptop: Machine)
 
         def noted_meanwhile() -> Any:
             vault._metadata.transaction = begun  # type: ignore[method-assign]
-            acknowledged.note(other, two, message="two")
+            acknowledged_states.note_acknowledged(other, two, message="two")
             return begun()
 
         vault._metadata.transaction = noted_meanwhile  # type: ignore[method-assign]
-        acknowledged.note(vault, one, message="one")
-        known = acknowledged.read(vault)
+        acknowledged_states.note_acknowledged(vault, one, message="one")
+        known = acknowledged_states.load_acknowledged(vault)
     assert [known[one].message, known[two].message] == ["one", "two"]
 
 
@@ -285,7 +295,7 @@ def copied_aside(machine: Machine) -> None:
     """The history as it is now, as if it had given way."""
     copy = machine.context.home.vaults_folder / "copy"
     shutil.copytree(machine.context.home.vault_folder(machine.agent.id), copy)
-    aside.keep(machine.context, machine.agent.id, copy)
+    displaced_histories.keep_displaced(machine.context, machine.agent.id, copy)
 
 
 def test_every_history_that_gave_way_is_named_and_can_be_restored_for_90_days(
@@ -304,8 +314,8 @@ def test_every_history_that_gave_way_is_named_and_can_be_restored_for_90_days(
         monkeypatch.setenv(variable, laptop.context.environment[variable])
     assert [one["from"] for one in run("timeline", "ada")["set_aside"]] == ["aside", "aside-2"]
     laptop.clock.advance(hours=24 * 87)
-    agents.sweep_removed(laptop.context, trusted=True)
-    assert len(aside.histories(laptop.context, laptop.agent.id)) == 2
+    manage_agents.sweep_removed(laptop.context, trusted=True)
+    assert len(displaced_histories.list_displaced(laptop.context, laptop.agent.id)) == 2
     laptop.clock.advance(hours=24 + 1)
-    agents.sweep_removed(laptop.context, trusted=True)
-    assert list(aside.named(laptop.context, laptop.agent.id)) == ["aside"]
+    manage_agents.sweep_removed(laptop.context, trusted=True)
+    assert list(displaced_histories.name_displaced(laptop.context, laptop.agent.id)) == ["aside"]

@@ -1,4 +1,5 @@
-"""`timeline` and `label`: what is kept, where it was read back, how much happened when, and what is called how."""
+"""`sequence_timeline` and `label`: what is kept, where it was read back, how much happened when, and what is called
+how."""
 
 from __future__ import annotations
 
@@ -8,17 +9,18 @@ from typing import Any
 
 import pytest
 
-from lifeboat_core.agents.syncing import sent
+from lifeboat_core.agents.agent_sync import send_to_remotes
 from lifeboat_core.errors import BadLabel, NothingToRestore
-from lifeboat_core.health.status import DAMAGED
-from lifeboat_core.history import labels, timeline
-from lifeboat_core.history.timeline import Wanted
-from lifeboat_core.memories import records
-from lifeboat_core.remotes import acknowledged, adding, verifying
-from lifeboat_core.remotes.join import Given
-from lifeboat_core.verify import verification
+from lifeboat_core.health.status_gathering import DAMAGED
+from lifeboat_core.history import sequence_labels, sequence_timeline
+from lifeboat_core.history.sequence_timeline import TimelineRequest
+from lifeboat_core.memories import edit_records
+from lifeboat_core.remotes import acknowledged_states, manage_remotes, remote_verification
+from lifeboat_core.remotes.remote_access import RemoteAccess
+from lifeboat_core.verify import samples_and_drills
 from lifeboat_vault.errors import UnknownSequence
-from lifeboat_vault.vault import Retention, SequenceRow, runs
+from lifeboat_vault.rows import number_runs
+from lifeboat_vault.vault import Retention, SequenceRow
 from support.core.protected import START, Protected
 
 Json = dict[str, Any]
@@ -30,7 +32,7 @@ def note(ada: Protected, text: str = "x") -> None:
 
 
 def entries(ada: Protected, **wanted: Any) -> list[Json]:
-    found: list[Json] = timeline.document(ada.context, ada.agent, Wanted(**wanted))["entries"]
+    found: list[Json] = sequence_timeline.make_timeline(ada.context, ada.agent, TimelineRequest(**wanted))["entries"]
     return found
 
 
@@ -48,7 +50,7 @@ def row(number: int, base: int | None, time: datetime) -> SequenceRow:
 
 def test_an_entry_counts_files_and_memories_and_says_who_asked(ada: Protected) -> None:
     note(ada)
-    records.forget(ada.context, ada.agent, [next(iter(ada.memories().values()))["id"]])
+    edit_records.forget_records(ada.context, ada.agent, [next(iter(ada.memories().values()))["id"]])
     by_hand, capture, first = entries(ada)
     assert (capture["files"], capture["trigger"]) == (1, None)
     assert (by_hand["records_changed"], by_hand["files"], by_hand["trigger"]) == (1, 0, "user")
@@ -62,7 +64,7 @@ def test_only_what_lies_between_two_times_is_told_and_everything_is_counted(ada:
     assert [one["sequence"] for one in entries(ada, since="2026-11-12T13:00Z", until="2026-11-12T14:30Z")] == [2, 1]
     assert [one["sequence"] for one in entries(ada, since="2026-11-12T13:30Z", limit=1)] == [3]
     assert entries(ada, until="2026-11-12T11:00Z") == []
-    assert timeline.document(ada.context, ada.agent, Wanted(limit=1))["total"] == 4
+    assert sequence_timeline.make_timeline(ada.context, ada.agent, TimelineRequest(limit=1))["total"] == 4
     with pytest.raises(NothingToRestore, match="neither a sequence nor a time"):
         entries(ada, since="yesterday-ish")
 
@@ -71,18 +73,18 @@ def test_only_what_lies_between_two_times_is_told_and_everything_is_counted(ada:
 
 
 def test_each_sequence_that_was_read_back_here_says_so(ada: Protected) -> None:
-    verification.sample(ada.context, ada.agent)
+    samples_and_drills.sample_vault(ada.context, ada.agent)
     note(ada)
     note(ada)
-    verification.sample(ada.context, ada.agent)
+    samples_and_drills.sample_vault(ada.context, ada.agent)
     assert verified(ada) == {2: ["local"], 1: [], 0: ["local"]}
-    verification.drill(ada.context, ada.agent, whole=True)
+    samples_and_drills.drill_vault(ada.context, ada.agent, whole=True)
     note(ada)
     assert verified(ada) == {3: [], 2: ["local"], 1: ["local"], 0: ["local"]}
 
 
 def test_of_a_vault_that_is_damaged_nothing_counts_as_verified(ada: Protected) -> None:
-    verification.sample(ada.context, ada.agent)
+    samples_and_drills.sample_vault(ada.context, ada.agent)
     with ada.context.vault(ada.agent.id) as vault:
         vault.set(DAMAGED, {"sequence": 0, "whole": False, "first": "something"}, kind="damaged")
     assert verified(ada) == {0: []}
@@ -90,21 +92,21 @@ def test_of_a_vault_that_is_damaged_nothing_counts_as_verified(ada: Protected) -
 
 def test_a_second_copy_is_named_where_it_was_read_back_and_where_its_head_is(ada: Protected, tmp_path: Path) -> None:
     (tmp_path / "stick").mkdir()
-    config, _ = adding.add(ada.context, "stick", Given(f"file://{tmp_path}/stick/copies"))
+    config, _ = manage_remotes.add_remote(ada.context, "stick", RemoteAccess(f"file://{tmp_path}/stick/copies"))
     for _ in range(2):
         note(ada)
-        sent(ada.context, ada.agent)
-        verifying.verify(ada.context, ada.agent, config)
+        send_to_remotes(ada.context, ada.agent)
+        remote_verification.verify_remote(ada.context, ada.agent, config)
     assert [(one["sequence"], "stick" in one["verified"], one["on"]) for one in entries(ada)] == [
         (2, True, ["stick"]),
         (1, True, []),
         (0, False, []),
     ]
     with ada.context.vault(ada.agent.id) as vault:
-        acknowledged.note(vault, config.id, damaged="a file is torn")
+        acknowledged_states.note_acknowledged(vault, config.id, damaged="a file is torn")
     assert not any("stick" in one["verified"] for one in entries(ada))
     with ada.context.vault(ada.agent.id) as vault:
-        acknowledged.note(vault, config.id, verified_number=2, damaged="")
+        acknowledged_states.note_acknowledged(vault, config.id, verified_number=2, damaged="")
     assert [one["sequence"] for one in entries(ada) if "stick" in one["verified"]] == [2]
 
 
@@ -112,19 +114,23 @@ def test_a_second_copy_is_named_where_it_was_read_back_and_where_its_head_is(ada
     ("given", "expected"),
     [([], []), ([5], [[5, 5]]), ([1, 2, 3, 7, 8], [[1, 3], [7, 8]]), ([3, 1, 2, 2], [[1, 3]])],
 )
-def test_runs_hold_each_number_once(given: list[int], expected: runs.Runs) -> None:
-    found: runs.Runs = []
+def test_runs_hold_each_number_once(given: list[int], expected: number_runs.Runs) -> None:
+    found: number_runs.Runs = []
     for number in given:
-        found = runs.added(found, number)
+        found = number_runs.add_number(found, number)
     assert found == expected
-    assert all(runs.holds(found, number) == (number in given) for number in range(10))
+    assert all(number_runs.holds_number(found, number) == (number in given) for number in range(10))
 
 
 def test_of_very_many_runs_the_newest_are_kept() -> None:
-    found: runs.Runs = []
+    found: number_runs.Runs = []
     for number in range(0, 1000, 2):
-        found = runs.added(found, number)
-    assert len(found) == runs.MOST and runs.holds(found, 998) and not runs.holds(found, 0)
+        found = number_runs.add_number(found, number)
+    assert (
+        len(found) == number_runs.MOST
+        and number_runs.holds_number(found, 998)
+        and not number_runs.holds_number(found, 0)
+    )
 
 
 # How much happened when ---------------------------------------------------------------------------------------------
@@ -133,7 +139,7 @@ def test_of_very_many_runs_the_newest_are_kept() -> None:
 def test_each_hour_of_the_last_two_days_has_a_bar() -> None:
     now = START.replace(minute=30)
     made = [row(n, n - 1 if n else None, START - timedelta(hours=n * 47)) for n in (1, 0)]
-    found = timeline.activity([made[0], row(2, 1, START + timedelta(minutes=29)), row(3, 2, now)], now)
+    found = sequence_timeline.count_activity([made[0], row(2, 1, START + timedelta(minutes=29)), row(3, 2, now)], now)
     assert (found["unit"], len(found["counts"]), sum(found["counts"])) == ("hour", 48, 3)
     assert (found["counts"][0], found["counts"][-1]) == (1, 2)
     assert found["from"] == "2026-11-10T13:00:00.000Z"
@@ -142,7 +148,7 @@ def test_each_hour_of_the_last_two_days_has_a_bar() -> None:
 def test_what_was_thinned_is_counted_and_a_number_that_was_left_out_is_not() -> None:
     """Sequence 9 stood on 8, of which nothing but this is left; 1253 was written on 9."""
     rows = [row(0, None, START), row(9, 8, START), row(1253, 9, START)]
-    assert timeline.activity(rows, START)["counts"][-1] == 1 + 9 + 1
+    assert sequence_timeline.count_activity(rows, START)["counts"][-1] == 1 + 9 + 1
 
 
 def test_days_are_those_of_the_calendar(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +159,7 @@ def test_days_are_those_of_the_calendar(monkeypatch: pytest.MonkeyPatch) -> None
     try:
         now = datetime(2026, 10, 26, 12, tzinfo=UTC)
         rows = [row(n, n - 1 if n else None, now - timedelta(hours=36 - n)) for n in range(3)]
-        found = timeline.activity(rows, now, days=3)
+        found = sequence_timeline.count_activity(rows, now, days=3)
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -162,7 +168,7 @@ def test_days_are_those_of_the_calendar(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_life_without_changes_has_empty_bars() -> None:
-    assert sum(timeline.activity([], START, days=7)["counts"]) == 0
+    assert sum(sequence_timeline.count_activity([], START, days=7)["counts"]) == 0
 
 
 # Names --------------------------------------------------------------------------------------------------------------
@@ -171,22 +177,26 @@ def test_a_life_without_changes_has_empty_bars() -> None:
 def test_a_named_sequence_is_never_thinned_until_its_name_is_taken_away(ada: Protected) -> None:
     for _ in range(12):
         note(ada)
-    assert labels.put(ada.context, ada.agent, "1", "  before\nthe move ")["label"] == "before the move"
+    assert sequence_labels.set_label(ada.context, ada.agent, "1", "  before\nthe move ")["label"] == "before the move"
     now = ada.clock.now() + timedelta(days=3650)
     with ada.context.vault(ada.agent.id) as vault:
         for _ in range(40):
             vault.thin(Retention(), now)
         assert [one.number for one in vault.sequences()] == [1, 12]
-    assert labels.put(ada.context, ada.agent, "1", None)["label"] is None
+    assert sequence_labels.set_label(ada.context, ada.agent, "1", None)["label"] is None
     with ada.context.vault(ada.agent.id) as vault:
         vault.thin(Retention(), now)
         assert [one.number for one in vault.sequences()] == [12]
 
 
 def test_a_name_is_told_and_stands_in_the_audit_without_its_words(ada: Protected) -> None:
-    labels.put(ada.context, ada.agent, "0", "the blue one")
-    labels.put(ada.context, ada.agent, "0", "the blue one")
-    assert labels.get(ada.context, ada.agent, "0")["label"] == entries(ada)[0]["label"] == "the blue one"
+    sequence_labels.set_label(ada.context, ada.agent, "0", "the blue one")
+    sequence_labels.set_label(ada.context, ada.agent, "0", "the blue one")
+    assert (
+        sequence_labels.load_labelled_sequence(ada.context, ada.agent, "0")["label"]
+        == entries(ada)[0]["label"]
+        == "the blue one"
+    )
     with ada.context.vault(ada.agent.id) as vault:
         (named,) = [one for one in vault.audit_rows() if one.kind == "label"]
     assert named.subject == "0" and "blue" not in str(named.details)
@@ -195,9 +205,9 @@ def test_a_name_is_told_and_stands_in_the_audit_without_its_words(ada: Protected
 @pytest.mark.parametrize("text", ["", "  \n", "x" * 201, "a\x1b[31m"])
 def test_what_cannot_be_a_name_is_refused(ada: Protected, text: str) -> None:
     with pytest.raises(BadLabel):
-        labels.put(ada.context, ada.agent, "0", text)
+        sequence_labels.set_label(ada.context, ada.agent, "0", text)
 
 
 def test_only_a_sequence_that_is_kept_can_be_named(ada: Protected) -> None:
     with pytest.raises(UnknownSequence):
-        labels.put(ada.context, ada.agent, "7", "later")
+        sequence_labels.set_label(ada.context, ada.agent, "7", "later")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_core.agents import agents
+from lifeboat_core.agents import manage_agents
 from lifeboat_core.home.context import Context
 from support.adapters import openclaw_workspaces
 from support.adapters.openclaw_workspaces import StateFolder
@@ -31,7 +31,7 @@ def both(state: StateFolder) -> StateFolder:
 
 def held(name: str) -> dict[str, bytes]:
     context = Context.open()
-    with context.vault(agents.find(context, name).id) as vault:
+    with context.vault(manage_agents.find_agent(context, name).id) as vault:
         state = vault.state()
         return {entry.path: state.body(entry.path) for entry in state.entries()}
 

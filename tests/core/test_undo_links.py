@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_core.errors import RestoreFailed
-from lifeboat_core.restore import RestoreOptions, recover, restore
-from lifeboat_core.restore import journal as journals
-from lifeboat_core.restore.report import RestoreReport
-from lifeboat_core.restore.undo import undo
+from lifeboat_core.restore import RestoreOptions, recover_restores, restore_agent
+from lifeboat_core.restore import restore_journal as journals
+from lifeboat_core.restore.restore_report import RestoreReport
+from lifeboat_core.restore.restore_undo import undo_restore
 from support.core.protected import MEMORY, Protected
 
 AT_FIRST = RestoreOptions(at=0, yes=True, reindex=False)
@@ -42,7 +42,7 @@ def replaced_by_link(ada: Protected, target: str | Path) -> None:
 
 
 def back_to_the_first(ada: Protected) -> RestoreReport:
-    report = restore(ada.context, ada.agent, AT_FIRST)
+    report = restore_agent(ada.context, ada.agent, AT_FIRST)
     assert (ada.workspace / "notes" / "kept.md").read_text() == "kept\n"
     assert (ada.workspace / "notes" / "sub").is_dir() and not (ada.workspace / "notes").is_symlink()
     assert (ada.workspace / "MEMORY.md").read_text() == MEMORY
@@ -52,10 +52,10 @@ def back_to_the_first(ada: Protected) -> RestoreReport:
 def test_a_link_to_itself_stops_no_restore_and_no_undo(ada: Protected) -> None:
     replaced_by_link(ada, "notes")
     back_to_the_first(ada)
-    undo(ada.context, ada.agent)
+    undo_restore(ada.context, ada.agent)
     assert os.readlink(ada.workspace / "notes") == "notes"
     assert (ada.workspace / "MEMORY.md").read_text() == f"{MEMORY}\nlater\n"
-    undo(ada.context, ada.agent)
+    undo_restore(ada.context, ada.agent)
     assert (ada.workspace / "notes" / "kept.md").read_text() == "kept\n"
 
 
@@ -64,7 +64,7 @@ def test_what_lies_behind_a_link_to_another_disk_stays_as_it_is(ada: Protected, 
     replaced_by_link(ada, other)
     before = sorted(other.rglob("*")), (other / "kept.md").stat()
     back_to_the_first(ada)
-    undo(ada.context, ada.agent)
+    undo_restore(ada.context, ada.agent)
     assert os.readlink(ada.workspace / "notes") == str(other)
     assert (sorted(other.rglob("*")), (other / "kept.md").stat()) == before
 
@@ -74,8 +74,8 @@ def test_an_empty_folder_behind_a_link_is_not_removed(ada: Protected, tmp_path: 
     (ada.workspace / "notes" / "kept.md").unlink()
     ada.capture()
     replaced_by_link(ada, other)
-    restore(ada.context, ada.agent, RestoreOptions(at=1, yes=True, reindex=False))
-    undo(ada.context, ada.agent)
+    restore_agent(ada.context, ada.agent, RestoreOptions(at=1, yes=True, reindex=False))
+    undo_restore(ada.context, ada.agent)
     assert (other / "sub").is_dir()
 
 
@@ -86,8 +86,8 @@ def test_each_undo_of_an_undo_lists_as_many_folders_as_the_first(ada: Protected)
     counts = set()
     for _ in range(5):
         ada.clock.advance(minutes=1)
-        undo(ada.context, ada.agent)
-        counts.add(len(journals.finished(ada.context.home, ada.context.files)[0].undo))
+        undo_restore(ada.context, ada.agent)
+        counts.add(len(journals.list_finished_journals(ada.context.home, ada.context.files)[0].undo))
     assert len(counts) == 1
     assert (ada.workspace / "MEMORY.md").read_text() == f"{MEMORY}\nlater\n"
 
@@ -112,14 +112,14 @@ def test_an_undo_that_stops_half_way_says_so_and_nothing_is_undone_before_it_is_
     ada.write("MEMORY.md", f"{MEMORY}\nlater\n")
     ada.write("SOUL.md", "# Soul\n\nOther.\n")
     ada.capture()
-    restore(ada.context, ada.agent, AT_FIRST)
+    restore_agent(ada.context, ada.agent, AT_FIRST)
     files.left = 2
     with pytest.raises(RestoreFailed, match="putting everything back failed too"):
-        undo(ada.context, ada.agent)
+        undo_restore(ada.context, ada.agent)
     with pytest.raises(RestoreFailed, match="cannot be finished yet"):
-        undo(ada.context, ada.agent, force=True)
+        undo_restore(ada.context, ada.agent, force=True)
     with pytest.raises(RestoreFailed):
-        restore(ada.context, ada.agent, AT_FIRST)
+        restore_agent(ada.context, ada.agent, AT_FIRST)
     files.left = None
-    assert any("it is finished now" in said for said in recover(ada.context))
+    assert any("it is finished now" in said for said in recover_restores(ada.context))
     assert (ada.workspace / "MEMORY.md").read_text() == f"{MEMORY}\nlater\n"

@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING, cast
 import click
 import pytest
 
-from lifeboat_adapters import litter, registry
+from lifeboat_adapters import adapter_registry, exclusion_rules
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.testing import MemoryState
-from lifeboat_cli.program import run
-from lifeboat_cli.terminal.command_again import command_again, remember
+from lifeboat_alf.testing.sample_states import MemoryState
+from lifeboat_cli.program import run_command
+from lifeboat_cli.terminal.command_again import remember_command, write_command_again
 from lifeboat_core.home.context import Context
-from lifeboat_core.restore import never_written
-from lifeboat_core.restore.contents import Contents, Wanted
+from lifeboat_core.restore import refused_names
 from lifeboat_core.restore.hazards import find_hazards
-from lifeboat_core.restore.seen_code import seen_code
-from lifeboat_keys.signing import Verdict
+from lifeboat_core.restore.seen_code import make_seen_code
+from lifeboat_core.restore.wanted_contents import WantedContents, WantedFile
+from lifeboat_keys.signed.sequence_signatures import SignatureVerdict
 from lifeboat_vault.errors import VaultDamaged
 from support.cli.cli_client import run_accepting
 from support.patience import patience
 
 if TYPE_CHECKING:
-    from lifeboat_core.restore.plan import Plan
+    from lifeboat_core.restore.restore_plan import RestorePlan
 
 RAW = "raw/openclaw/"
 NEVER = (".git/config", ".GIT/config", "sub/.git/hooks/post-checkout", ".g\u200cit/config", "git~1/config", ".git ./x")
@@ -101,7 +101,7 @@ def test_a_restore_of_the_imported_agent_writes_none_either(
     hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = run_accepting("alf", "import", hostile, "--to", tmp_path / "ada")["name"]
-    assert run(["restore", name, "--to", str(tmp_path / "again")]) == 0
+    assert run_command(["restore", name, "--to", str(tmp_path / "again")]) == 0
     assert (tmp_path / "again" / "SOUL.md").exists() and not (tmp_path / "again" / ".git").exists()
 
 
@@ -109,14 +109,14 @@ def test_an_unsigned_archive_is_shown_first_and_nothing_is_written(
     hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = tmp_path / "ada"
-    assert run(["alf", "import", str(hostile), "--to", str(target)]) == 3
+    assert run_command(["alf", "import", str(hostile), "--to", str(target)]) == 3
     said = capsys.readouterr()
     assert "In quarantine: nothing of this state is written yet." in said.out
     assert ".envrc: direnv runs it\n  | evil .envrc" in said.out
     assert "could run here" in said.err
     (command,) = re.findall("What helps: lifeboat (alf import .* --accept-unsigned --seen [0-9a-f]{24})", said.err)
     assert not target.exists()
-    assert run(command.split()) == 0
+    assert run_command(command.split()) == 0
     assert (target / ".envrc").exists()
 
 
@@ -125,7 +125,7 @@ def test_a_script_that_did_not_see_the_state_cannot_accept_it(
     hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...]
 ) -> None:
     words = ["alf", "import", str(hostile), "--to", str(tmp_path / "ada"), "--accept-unsigned", *more]
-    assert run(words) == 3
+    assert run_command(words) == 3
     said = capsys.readouterr()
     if "--json" in more:
         helps = json.loads(said.out)["error"]["fix"]
@@ -139,10 +139,10 @@ def test_the_code_of_another_archive_accepts_nothing(
     hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["alf", "import", str(hostile), "--to", str(tmp_path / "ada"), "--accept-unsigned"]
-    assert run([*words, "--dry-run", "--json"]) == 0
+    assert run_command([*words, "--dry-run", "--json"]) == 0
     code = json.loads(capsys.readouterr().out)["seen"]
     _archive(_state("SOUL.md", "USER.md", ".envrc", ".mcp.json", "run.sh"), hostile)
-    assert run([*words, "--seen", code]) == 3
+    assert run_command([*words, "--seen", code]) == 3
     assert f"--seen {code} names another state" in capsys.readouterr().err
     assert not (tmp_path / "ada").exists()
 
@@ -155,7 +155,7 @@ def test_a_user_at_a_terminal_sees_the_state_and_answers(
     monkeypatch.setattr(typed, "isatty", lambda: True)
     monkeypatch.setattr("sys.stdin", typed)
     target = tmp_path / "ada"
-    status = run(["alf", "import", str(hostile), "--to", str(target), "--accept-unsigned", "--yes"])
+    status = run_command(["alf", "import", str(hostile), "--to", str(target), "--accept-unsigned", "--yes"])
     said = capsys.readouterr()
     assert ".envrc: direnv runs it" in said.out and "Write it?" in said.err
     assert (status == 0) == (answer == "y") == target.exists()
@@ -170,38 +170,38 @@ def test_an_unsigned_state_of_a_vault_is_shown_first_as_well(
         connection.execute("update sequence set signature = null")
     words = ["restore", name, "--to", str(tmp_path / "again")]
     for more in ((), ("--accept-unsigned", "--yes")):
-        assert run([*words, *more]) == 3
+        assert run_command([*words, *more]) == 3
         said = capsys.readouterr()
         assert "In quarantine" in said.out and ".envrc: direnv runs it" in said.out
         assert not (tmp_path / "again").exists()
     code = said.err.rpartition("--seen ")[2].strip()
-    assert run([*words, "--accept-unsigned", "--seen", code]) == 0
+    assert run_command([*words, "--accept-unsigned", "--seen", code]) == 0
     assert (tmp_path / "again" / ".envrc").exists()
 
 
 def test_the_command_that_helps_keeps_every_other_word() -> None:
     command = click.Command("x")
     with click.Context(command) as context:
-        remember(context, ["restore", "--seen", "old", "a b", "--to=x", "--accept-unsigned", "--", "-y"])
-        assert command_again("--accept-unsigned", "--seen", "new") == (
+        remember_command(context, ["restore", "--seen", "old", "a b", "--to=x", "--accept-unsigned", "--", "-y"])
+        assert write_command_again("--accept-unsigned", "--seen", "new") == (
             "lifeboat restore 'a b' --to=x --accept-unsigned --seen new -- -y"
         )
 
 
 def test_a_dry_run_names_every_hazard_too(hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["alf", "import", str(hostile), "--to", str(tmp_path / "ada"), "--dry-run", "--accept-unsigned"]
-    assert run(words) == 0
+    assert run_command(words) == 0
     assert ".mcp.json: names programs that an agent starts" in capsys.readouterr().out
-    assert run([*words, "--json"]) == 0
+    assert run_command([*words, "--json"]) == 0
     assert any(".mcp.json" in each for each in json.loads(capsys.readouterr().out)["warnings"])
     assert not (tmp_path / "ada").exists()
 
 
-def _contents(*names: str) -> tuple[MemoryState, Contents]:
+def _contents(*names: str) -> tuple[MemoryState, WantedContents]:
     state = _state(*names)
     entries = {entry.path: entry for entry in state.entries()}
-    wanted = {name: Wanted(name, f"{RAW}{name}", "raw", {}, entries[f"{RAW}{name}"]) for name in names}
-    return state, Contents(wanted, {}, [], [], [])
+    wanted = {name: WantedFile(name, f"{RAW}{name}", "raw", {}, entries[f"{RAW}{name}"]) for name in names}
+    return state, WantedContents(wanted, {}, [], [], [])
 
 
 def test_everything_that_a_tool_runs_or_obeys_is_a_hazard() -> None:
@@ -210,18 +210,18 @@ def test_everything_that_a_tool_runs_or_obeys_is_a_hazard() -> None:
     assert all(each.reason for each in found)
 
 
-@pytest.mark.parametrize("runtime", registry.runtimes())
+@pytest.mark.parametrize("runtime", adapter_registry.list_runtimes())
 @pytest.mark.parametrize("name", NEVER)
 def test_version_control_data_is_never_captured_and_never_written(runtime: str, name: str) -> None:
-    adapter = registry.adapter(runtime)
+    adapter = adapter_registry.load_adapter(runtime)
     _, contents = _contents(name)
-    assert never_written.reason_against(contents.workspace[name], adapter)
+    assert refused_names.reason_against(contents.workspace[name], adapter)
     assert adapter.exclusion(f"raw/{runtime}/{name}", is_folder=False)
 
 
 @pytest.mark.parametrize("name", [".git", ".GIT", "git~1", "a/.git", ".svn"])
 def test_a_file_or_a_link_that_leads_to_a_repository_is_one(name: str) -> None:
-    assert litter.Litter().reason(name, is_folder=False) == "version control data"
+    assert exclusion_rules.ExclusionRules().reason(name, is_folder=False) == "version control data"
 
 
 def _runs_in(folder: Path, planted: Path) -> bool:
@@ -266,12 +266,12 @@ def test_a_workspace_that_is_a_repository_itself_is_neither_imported_nor_restore
 
     (target / "HEAD").write_bytes(files["HEAD"])
     assert _runs_in(target, planted)  # it is a repository that Git obeys
-    assert run(["sync", said["name"]]) == 0
-    assert run(["restore", said["name"], "--to", str(tmp_path / "again")]) == 0
+    assert run_command(["sync", said["name"]]) == 0
+    assert run_command(["restore", said["name"], "--to", str(tmp_path / "again")]) == 0
     assert not (tmp_path / "again" / "HEAD").exists() and (tmp_path / "again" / "SOUL.md").exists()
     assert not _runs_in(tmp_path / "again", planted)
     capsys.readouterr()
-    assert run(["agents", "show", said["name"], "--left-out", "--json"]) == 0
+    assert run_command(["agents", "show", said["name"], "--left-out", "--json"]) == 0
     assert 'HEAD"' in capsys.readouterr().out
 
 
@@ -285,27 +285,27 @@ def test_a_repository_in_a_folder_is_kept_and_named_before_an_unsigned_import(
     for name, body in _bare(planted, shape, "work.git/").items():
         state.put(f"{RAW}{name}", body)
     archive = _archive(state, tmp_path / "bare.alf")
-    assert run(["alf", "import", str(archive), "--to", str(target)]) == 3
+    assert run_command(["alf", "import", str(archive), "--to", str(target)]) == 3
     assert "configuration of a Git repository" in capsys.readouterr().out and not target.exists()
     name = run_accepting("alf", "import", archive, "--to", target)["name"]
     assert _runs_in(target / "work.git", planted) and not _runs_in(target, planted)
-    assert run(["restore", name, "--to", str(tmp_path / "again")]) == 0
+    assert run_command(["restore", name, "--to", str(tmp_path / "again")]) == 0
     assert (tmp_path / "again" / "work.git" / "HEAD").exists()
 
 
 @pytest.mark.parametrize("names", [("HEAD",), ("HEAD", "objects"), ("HEAD", "refs"), ("objects", "refs", "config")])
 def test_other_folders_with_a_file_of_that_name_are_no_repositories(names: tuple[str, ...]) -> None:
-    assert litter.repository_heads(names) == frozenset()
+    assert exclusion_rules.repository_heads(names) == frozenset()
 
 
 @pytest.mark.parametrize("head", ["HEAD", "head", "HE\u200bAD", "HEAD."])
 def test_every_spelling_that_a_lenient_file_system_reads_as_the_same_name_counts(head: str) -> None:
-    assert litter.repository_heads([head, "Objects", "REFS"]) == {head}
+    assert exclusion_rules.repository_heads([head, "Objects", "REFS"]) == {head}
 
 
 @pytest.mark.parametrize("name", [".gitignore", ".github/a", "git/config", "my.git/x", "digit~1"])
 def test_other_names_are_no_version_control_data(name: str) -> None:
-    assert litter.Litter().reason(name, is_folder=False) is None
+    assert exclusion_rules.ExclusionRules().reason(name, is_folder=False) is None
 
 
 def test_many_names_with_one_reason_are_one_sentence(
@@ -319,8 +319,8 @@ def test_many_names_with_one_reason_are_one_sentence(
 
 def test_a_damaged_file_that_is_not_wanted_has_a_place_in_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     state = _state("SOUL.md", "big.bin")
-    plan = cast("Plan", SimpleNamespace(state=state, verdict=Verdict.UNSIGNED))
-    whole, body = seen_code(plan), state.body
+    plan = cast("RestorePlan", SimpleNamespace(state=state, verdict=SignatureVerdict.UNSIGNED))
+    whole, body = make_seen_code(plan), state.body
 
     def damaged(path: str) -> bytes:
         if path.endswith("big.bin"):
@@ -328,4 +328,4 @@ def test_a_damaged_file_that_is_not_wanted_has_a_place_in_the_code(monkeypatch: 
         return body(path)
 
     monkeypatch.setattr(state, "body", damaged)
-    assert seen_code(plan) == seen_code(plan) != whole
+    assert make_seen_code(plan) == make_seen_code(plan) != whole

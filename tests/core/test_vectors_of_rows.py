@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.apply import AppliedState
-from lifeboat_alf.delta import DeltaReader
-from lifeboat_alf.embeddings import Vectors
+from lifeboat_alf.deltas.applied_state import AppliedState
+from lifeboat_alf.deltas.delta_writer import DeltaReader
+from lifeboat_alf.memory.embeddings import StateVectors
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_core.agents import agents
-from lifeboat_core.exchange.exporting import export
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.exchange.agent_export import export_agent
 from support.adapters.zeroclaw_installs import packed
 from support.core.zeroclaw_protected import ProtectedClaw
 from support.vault.vaults import content_of
@@ -37,7 +37,7 @@ def ada(tmp_path: Path) -> ProtectedClaw:
 def kept(ada: ProtectedClaw, number: int | None = None) -> dict[str, bytes | None]:
     """The vectors of what the agent remembers, by text."""
     with ada.context.vault(ada.agent.id) as vault:
-        vectors = Vectors(vault.state(number))
+        vectors = StateVectors(vault.state(number))
         return {text: vectors.packed(one["id"], MODEL) for text, one in ada.memories(number).items()}
 
 
@@ -53,7 +53,7 @@ def test_a_new_text_has_its_new_vector_and_a_deleted_row_none(ada: ProtectedClaw
     ada.capture()
     assert kept(ada) == {"Likes coffee": packed(5, 6), "A dog called Rex": None}
     with ada.context.vault(ada.agent.id) as vault:
-        assert Vectors(vault.state()).of(before) == []
+        assert StateVectors(vault.state()).of(before) == []
 
 
 def test_a_text_without_a_vector_keeps_none_of_the_former_text(ada: ProtectedClaw) -> None:
@@ -87,18 +87,18 @@ def test_lost_caches_change_nothing(ada: ProtectedClaw) -> None:
 
 def test_a_delta_leads_from_the_former_vectors_to_the_new_ones(ada: ProtectedClaw, tmp_path: Path) -> None:
     workspace = ada.install.workspace()
-    export(ada.context, "zeroclaw", workspace, tmp_path / "base.alf")
+    export_agent(ada.context, "zeroclaw", workspace, tmp_path / "base.alf")
     ada.install.execute("update memories set content = 'Likes coffee', embedding = ? where key = 'tea'", packed(5, 6))
     ada.install.execute("delete from memories where key = 'boat'")
     ada.capture()
-    export(ada.context, "zeroclaw", workspace, tmp_path / "next.alfd", since=0)
+    export_agent(ada.context, "zeroclaw", workspace, tmp_path / "next.alfd", since=0)
     delta = DeltaReader(io.BytesIO((tmp_path / "next.alfd").read_bytes()))
     with SnapshotReader(tmp_path / "base.alf") as base, ada.context.vault(ada.agent.id) as vault:
         assert content_of(AppliedState(base, delta)) == content_of(vault.state())
 
 
 def test_inline_vectors_stand_in_the_records(ada: ProtectedClaw, tmp_path: Path) -> None:
-    export(ada.context, "zeroclaw", ada.install.workspace(), tmp_path / "a.alf", embeddings_inline=True)
+    export_agent(ada.context, "zeroclaw", ada.install.workspace(), tmp_path / "a.alf", embeddings_inline=True)
     with SnapshotReader(tmp_path / "a.alf") as found:
         lines = b"\n".join(record.line for record in found.records())
     assert lines.count(b'"model":"openai/example"') == 2
@@ -112,6 +112,6 @@ def test_a_server_is_asked_only_when_the_setting_says_so(tmp_path: Path) -> None
     config.write_text(f"{text}\n{server}")
     said = " ".join(ada.add().unread.values())
     assert "kept in PostgreSQL" in said and "lifeboat config set remote_memory true" in said
-    agents.write_setting(ada.context, ada.agent, "remote_memory", True)
+    manage_agents.write_setting(ada.context, ada.agent, "remote_memory", True)
     said = " ".join(ada.capture().unread.values())
     assert "cannot be reached" in said and "not-a-real-password" not in said

@@ -12,20 +12,20 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf.seams.files import StrPath, SystemFiles
-from lifeboat_cli.demo.tree import differences, files_holding, read_tree
-from lifeboat_cli.demo.workspace import FAKE_KEY
+from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
+from lifeboat_cli.demo.demo_workspace import FAKE_KEY
+from lifeboat_cli.demo.tree_comparison import find_files_holding, list_differences, read_tree
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.errors import NothingToRestore
-from lifeboat_core.health import status
-from lifeboat_core.health.standing import Facts
+from lifeboat_core.health import status_gathering
+from lifeboat_core.health.agent_status import StatusFacts
 from lifeboat_core.home.context import Context
-from lifeboat_core.machine import conditions
-from lifeboat_core.machine.conditions import Conditions
-from lifeboat_core.verify import verification
+from lifeboat_core.machine import power_and_network
+from lifeboat_core.machine.power_and_network import MachineConditions
+from lifeboat_core.verify import samples_and_drills
 from lifeboat_daemon.work.operations import verify as verify_operation
-from lifeboat_daemon.work.worker import Work
+from lifeboat_daemon.work.worker_loop import RunningJob
 from support.core import invariants
 from support.core.harbour import Harbour, harbour_after_a_day
 from support.core.protected import Protected
@@ -40,30 +40,30 @@ def ada(prepared_folders: PreparedFolders) -> Harbour:
 
 
 def test_a_whole_copy_is_verified_and_remembered(ada: Harbour) -> None:
-    assert verification.seconds_since_verified(ada.context, ada.agent) is None
-    found = verification.drill(ada.context, ada.agent, whole=True)
+    assert samples_and_drills.measure_verified_age(ada.context, ada.agent) is None
+    found = samples_and_drills.drill_vault(ada.context, ada.agent, whole=True)
     assert found.mismatches == []
     assert found.files > 10
     assert found.compared_live > 10
     assert found.to_json().keys() >= {"agent", "sequence", "files", "mismatches"}
-    seconds = verification.seconds_since_verified(ada.context, ada.agent)
+    seconds = samples_and_drills.measure_verified_age(ada.context, ada.agent)
     assert seconds is not None
     assert seconds < 60
     later = replace(ada.context, clock=invariants.Stopped(ada.context.clock.now() + timedelta(hours=2)))
-    assert 7100 < (verification.seconds_since_verified(later, ada.agent) or 0) < 7300
+    assert 7100 < (samples_and_drills.measure_verified_age(later, ada.agent) or 0) < 7300
 
 
 def test_nothing_is_left_behind_and_nothing_in_the_workspace_is_written(ada: Harbour) -> None:
-    verification.drill(ada.context, ada.agent)
+    samples_and_drills.drill_vault(ada.context, ada.agent)
     assert os.listdir(ada.context.home.restore_folder / "tmp") == []
-    assert differences(ada.trees[ada.head], read_tree(ada.workspace)) == []
-    assert files_holding(ada.context.home.folder, FAKE_KEY.encode()) == []
+    assert list_differences(ada.trees[ada.head], read_tree(ada.workspace)) == []
+    assert find_files_holding(ada.context.home.folder, FAKE_KEY.encode()) == []
 
 
 def test_an_older_sequence_can_be_tried_and_does_not_become_the_last_verified(ada: Harbour) -> None:
-    verification.drill(ada.context, ada.agent)
-    assert verification.drill(ada.context, ada.agent, 0).sequence == 0
-    found = verification.last_verified(ada.context, ada.agent)
+    samples_and_drills.drill_vault(ada.context, ada.agent)
+    assert samples_and_drills.drill_vault(ada.context, ada.agent, 0).sequence == 0
+    found = samples_and_drills.find_last_verified(ada.context, ada.agent)
     assert found is not None
     assert found[0] == ada.head
 
@@ -76,9 +76,9 @@ def test_a_changed_meta_in_the_vault_is_found(ada: Harbour) -> None:
         )
         assert changed.rowcount == 1
     connection.close()
-    found = verification.drill(ada.context, ada.agent)
+    found = samples_and_drills.drill_vault(ada.context, ada.agent)
     assert found.mismatches
-    assert verification.last_verified(ada.context, ada.agent) is None
+    assert samples_and_drills.find_last_verified(ada.context, ada.agent) is None
 
 
 class Flipping(SystemFiles):
@@ -96,7 +96,7 @@ class Flipping(SystemFiles):
 
 def test_what_does_not_come_back_from_the_disk_is_named(ada: Harbour) -> None:
     files = Flipping()
-    found = verification.drill(replace(ada.context, files=files), ada.agent)
+    found = samples_and_drills.drill_vault(replace(ada.context, files=files), ada.agent)
     assert files.fired
     assert found.mismatches == ["SOUL.md: has other bytes"]
 
@@ -108,13 +108,13 @@ def test_a_live_file_that_differs_under_the_same_time_is_named(ada: Harbour) -> 
     data[0] ^= 1
     soul.write_bytes(data)
     os.utime(soul, ns=(status.st_atime_ns, status.st_mtime_ns))
-    found = verification.drill(ada.context, ada.agent)
+    found = samples_and_drills.drill_vault(ada.context, ada.agent)
     assert [each for each in found.mismatches if each.startswith("SOUL.md")]
 
 
 def test_a_lost_workspace_does_not_matter(ada: Harbour) -> None:
     ada.workspace.rename(ada.workspace.with_name("gone"))
-    found = verification.drill(ada.context, ada.agent)
+    found = samples_and_drills.drill_vault(ada.context, ada.agent)
     assert found.mismatches == []
     assert found.compared_live == 0
 
@@ -142,42 +142,43 @@ def other_bytes(ada: Harbour, table: str) -> int:
 
 
 def test_a_sample_reads_some_of_everything_back_and_makes_a_verified_copy(ada: Harbour) -> None:
-    found = verification.sample(ada.context, ada.agent)
+    found = samples_and_drills.sample_vault(ada.context, ada.agent)
     assert (found.mismatches, found.sequence, found.signed, found.hurried) == ([], ada.head, True, False)
     assert found.files > 10 and found.records > 1 and found.bytes > 1000
     assert found.to_json().keys() >= {"agent", "sequence", "files", "records", "mismatches"}
-    last = verification.last_verified(ada.context, ada.agent)
+    last = samples_and_drills.find_last_verified(ada.context, ada.agent)
     assert last is not None and last[0] == ada.head
 
 
 def test_a_sample_takes_no_more_than_it_was_given(ada: Harbour) -> None:
-    few = verification.sample(ada.context, ada.agent, bodies=3)
+    few = samples_and_drills.sample_vault(ada.context, ada.agent, bodies=3)
     assert (few.files, few.records, few.hurried) == (3, 3, False)
-    hurried = verification.sample(ada.context, ada.agent, seconds=0.0)
+    hurried = samples_and_drills.sample_vault(ada.context, ada.agent, seconds=0.0)
     assert (hurried.files, hurried.records, hurried.hurried) == (1, 1, True)
     assert hurried.ok, "the digest and the signature cover everything, in any time"
 
 
 def test_each_sample_reads_others(ada: Harbour) -> None:
     sizes = {
-        verification.sample(ada.context, ada.agent, bodies=2, chance=random.Random(seed)).bytes for seed in range(8)
+        samples_and_drills.sample_vault(ada.context, ada.agent, bodies=2, chance=random.Random(seed)).bytes
+        for seed in range(8)
     }
     assert len(sizes) > 1
 
 
 def test_a_sample_writes_nothing_but_that_it_was_made(ada: Harbour) -> None:
-    verification.sample(ada.context, ada.agent)
+    samples_and_drills.sample_vault(ada.context, ada.agent)
     assert not (ada.context.home.restore_folder / "tmp").exists()
-    assert differences(ada.trees[ada.head], read_tree(ada.workspace)) == []
+    assert list_differences(ada.trees[ada.head], read_tree(ada.workspace)) == []
 
 
 @pytest.mark.parametrize("table", ["entry", "record"])
 def test_a_sample_finds_bodies_that_changed(ada: Harbour, table: str) -> None:
     assert other_bytes(ada, table) > 3
-    found = verification.sample(ada.context, ada.agent)
+    found = samples_and_drills.sample_vault(ada.context, ada.agent)
     assert found.mismatches
-    assert verification.last_verified(ada.context, ada.agent) is None
-    assert status.gather(ada.context, ada.agent).damaged == {
+    assert samples_and_drills.find_last_verified(ada.context, ada.agent) is None
+    assert status_gathering.gather_facts(ada.context, ada.agent).damaged == {
         "sequence": ada.head,
         "whole": False,
         "first": found.mismatches[0],
@@ -196,55 +197,57 @@ def test_a_sample_finds_bodies_that_changed(ada: Harbour, table: str) -> None:
 def test_a_sample_of_one_body_finds_whatever_else_changed(ada: Harbour, statement: str) -> None:
     """No bodies are needed for what the digest and the signature cover."""
     assert damage(ada, statement) >= 1
-    assert verification.sample(ada.context, ada.agent, bodies=1).mismatches
+    assert samples_and_drills.sample_vault(ada.context, ada.agent, bodies=1).mismatches
 
 
 def test_only_a_drill_takes_back_what_was_found_and_only_of_as_much(ada: Harbour) -> None:
     database = ada.context.home.vault_folder(ada.agent.id) / "vault.db"
     good = database.read_bytes()
     other_bytes(ada, "entry")
-    verification.sample(ada.context, ada.agent)
-    assert verification.drill(ada.context, ada.agent, whole=True).mismatches
+    samples_and_drills.sample_vault(ada.context, ada.agent)
+    assert samples_and_drills.drill_vault(ada.context, ada.agent, whole=True).mismatches
     with ada.context.vault(ada.agent.id) as vault:
-        found = vault.get(status.DAMAGED)
+        found = vault.get(status_gathering.DAMAGED)
     assert found["whole"] is True
     database.write_bytes(good)
     for leftover in ("vault.db-wal", "vault.db-shm"):
         database.with_name(leftover).unlink(missing_ok=True)
     with ada.context.vault(ada.agent.id) as vault:
-        vault.set(status.DAMAGED, {"sequence": ada.head, "whole": False, "first": "x"})
-    assert verification.sample(ada.context, ada.agent).ok
-    facts = status.gather(ada.context, ada.agent)
+        vault.set(status_gathering.DAMAGED, {"sequence": ada.head, "whole": False, "first": "x"})
+    assert samples_and_drills.sample_vault(ada.context, ada.agent).ok
+    facts = status_gathering.gather_facts(ada.context, ada.agent)
     assert facts.damaged is not None and facts.last_verified_at is None, "a sample may have missed what was found"
-    assert verification.drill(ada.context, ada.agent, 0).ok
-    assert status.gather(ada.context, ada.agent).damaged is not None, "an older sequence says nothing of a newer one"
-    assert verification.drill(ada.context, ada.agent).ok
-    facts = status.gather(ada.context, ada.agent)
+    assert samples_and_drills.drill_vault(ada.context, ada.agent, 0).ok
+    assert status_gathering.gather_facts(ada.context, ada.agent).damaged is not None, (
+        "an older sequence says nothing of a newer one"
+    )
+    assert samples_and_drills.drill_vault(ada.context, ada.agent).ok
+    facts = status_gathering.gather_facts(ada.context, ada.agent)
     assert facts.damaged is None and facts.last_verified_at is not None
 
 
 def test_only_a_whole_verification_counts_as_one(ada: Harbour) -> None:
-    verification.sample(ada.context, ada.agent)
-    verification.drill(ada.context, ada.agent)
-    assert status.gather(ada.context, ada.agent).last_whole_at is None
-    verification.drill(ada.context, ada.agent, whole=True)
-    facts = status.gather(ada.context, ada.agent)
+    samples_and_drills.sample_vault(ada.context, ada.agent)
+    samples_and_drills.drill_vault(ada.context, ada.agent)
+    assert status_gathering.gather_facts(ada.context, ada.agent).last_whole_at is None
+    samples_and_drills.drill_vault(ada.context, ada.agent, whole=True)
+    facts = status_gathering.gather_facts(ada.context, ada.agent)
     assert facts.last_whole_at is not None and facts.last_verified_at is not None and facts.verified_in == "local"
 
 
 def test_of_nothing_there_is_no_sample(tmp_path: Path) -> None:
     protected = Protected(tmp_path)
-    agent = agents.save(protected.context, Agent(NOBODY, "nobody", "openclaw", protected.workspace))
+    agent = agents.save_agent(protected.context, Agent(NOBODY, "nobody", "openclaw", protected.workspace))
     protected.context.create_vault(NOBODY).close()
     with pytest.raises(NothingToRestore):
-        verification.sample(protected.context, agent)
+        samples_and_drills.sample_vault(protected.context, agent)
 
 
 # The work of a worker -------------------------------------------------------------------------------------------
 
 
 def worked(ada: Harbour, context: Context | None = None, **parameters: bool) -> dict[str, Any]:
-    return verify_operation.run(Work(context or ada.context, ada.agent, dict(parameters)))
+    return verify_operation.run(RunningJob(context or ada.context, ada.agent, dict(parameters)))
 
 
 def test_the_work_says_how_it_verified_and_what_is_so_now(ada: Harbour) -> None:
@@ -252,7 +255,7 @@ def test_the_work_says_how_it_verified_and_what_is_so_now(ada: Harbour) -> None:
     assert [answer["how"] for answer in (sampled, drilled, whole)] == ["sample", "drill", "whole"]
     assert all(answer["ok"] and answer["deferred"] is None for answer in (sampled, drilled, whole))
     assert sampled["facts"]["last_whole_at"] is None
-    assert Facts.from_json(whole["facts"]) == status.gather(ada.context, ada.agent)
+    assert StatusFacts.from_json(whole["facts"]) == status_gathering.gather_facts(ada.context, ada.agent)
     assert whole["facts"]["last_whole_at"] is not None and drilled["compared_live"] > 10
 
 
@@ -262,17 +265,17 @@ def test_the_work_says_that_a_copy_does_not_hold(ada: Harbour) -> None:
     assert answer["ok"] is False and answer["facts"]["damaged"] is not None
 
 
-def on(monkeypatch: pytest.MonkeyPatch, found: Conditions) -> None:
-    monkeypatch.setattr(conditions, "read", lambda context: found)
+def on(monkeypatch: pytest.MonkeyPatch, found: MachineConditions) -> None:
+    monkeypatch.setattr(power_and_network, "read_conditions", lambda context: found)
 
 
 def in_days(ada: Harbour, days: float) -> Context:
     return replace(ada.context, clock=invariants.Stopped(ada.context.clock.now() + timedelta(days=days)))
 
 
-@pytest.mark.parametrize("found", [Conditions(saver=True), Conditions(on_battery=True)])
+@pytest.mark.parametrize("found", [MachineConditions(saver=True), MachineConditions(on_battery=True)])
 def test_what_nobody_asked_for_waits_for_the_mains_two_weeks_at_most(
-    ada: Harbour, monkeypatch: pytest.MonkeyPatch, found: Conditions
+    ada: Harbour, monkeypatch: pytest.MonkeyPatch, found: MachineConditions
 ) -> None:
     on(monkeypatch, found)
     answer = worked(ada, in_days(ada, 31), whole=True, unasked=True)
@@ -281,14 +284,14 @@ def test_what_nobody_asked_for_waits_for_the_mains_two_weeks_at_most(
 
 
 def test_what_somebody_asked_for_is_done_at_once(ada: Harbour, monkeypatch: pytest.MonkeyPatch) -> None:
-    on(monkeypatch, Conditions(saver=True, on_battery=True))
+    on(monkeypatch, MachineConditions(saver=True, on_battery=True))
     assert worked(ada, whole=True)["how"] == "whole"
     assert worked(ada, sample=True, unasked=True)["how"] == "sample"
 
 
-@pytest.mark.parametrize("found", [Conditions(), Conditions(on_battery=False, saver=False)])
+@pytest.mark.parametrize("found", [MachineConditions(), MachineConditions(on_battery=False, saver=False)])
 def test_on_the_mains_and_where_nobody_knows_nothing_waits(
-    ada: Harbour, monkeypatch: pytest.MonkeyPatch, found: Conditions
+    ada: Harbour, monkeypatch: pytest.MonkeyPatch, found: MachineConditions
 ) -> None:
     on(monkeypatch, found)
     assert worked(ada, in_days(ada, 31), whole=True, unasked=True)["how"] == "whole"

@@ -12,10 +12,10 @@ import pytest
 
 from lifeboat_adapters.memory_stores import DatabaseWrite
 from lifeboat_adapters.zeroclaw import ADAPTER
-from lifeboat_adapters.zeroclaw.restore import ddl
+from lifeboat_adapters.zeroclaw.restore import table_definitions
 from lifeboat_core.errors import DiskFull
-from lifeboat_core.verify import verification
-from lifeboat_core.verify.verification import Drill
+from lifeboat_core.verify import samples_and_drills
+from lifeboat_core.verify.samples_and_drills import Drill
 from support.adapters.zeroclaw_installs import CREATED, GENERATIONS
 from support.core.zeroclaw_protected import ProtectedClaw, files_with
 
@@ -32,7 +32,7 @@ def claw(tmp_path: Path) -> ProtectedClaw:
 
 
 def drilled(claw: ProtectedClaw) -> Drill:
-    return verification.drill(claw.context, claw.agent)
+    return samples_and_drills.drill_vault(claw.context, claw.agent)
 
 
 def spoil(monkeypatch: pytest.MonkeyPatch, *statements: str, name: str = "brain.db") -> None:
@@ -93,7 +93,7 @@ def test_a_memory_with_a_cut_is_compared_cut(claw: ProtectedClaw) -> None:
 def knowing(claw: ProtectedClaw) -> None:
     """What it knows beside its memories: a node and another one, joined."""
     with closing(sqlite3.connect(claw.install.home / "knowledge.db")) as connection, connection:
-        connection.executescript(ddl.KNOWLEDGE)
+        connection.executescript(table_definitions.KNOWLEDGE)
         for id in ("n1", "n2"):
             connection.execute(
                 "INSERT INTO nodes (id, node_type, title, content, tags, created_at, updated_at)"

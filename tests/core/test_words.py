@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from lifeboat_core.texts import words
+from lifeboat_core.texts import human_text
 
 
 @pytest.mark.parametrize(
@@ -21,14 +21,14 @@ from lifeboat_core.texts import words
     ],
 )
 def test_ages_are_for_people(seconds: float, text: str) -> None:
-    assert words.age_text(seconds) == text
+    assert human_text.age_text(seconds) == text
 
 
 def test_times_are_the_readers_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "Europe/Berlin")
     time.tzset()
     try:
-        assert words.time_text("2026-11-20T18:40:59.123Z") == "2026-11-20 19:40"
+        assert human_text.time_text("2026-11-20T18:40:59.123Z") == "2026-11-20 19:40"
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -44,14 +44,14 @@ def test_times_are_the_readers_own(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_paths_are_those_of_the_workspace(path: str, name: str) -> None:
-    assert words.path_text(path) == name
+    assert human_text.path_text(path) == name
 
 
 def test_changes_name_memories_and_files_apart() -> None:
     counts = {"created": 1, "updated": 2, "deleted": 0}
-    assert words.change_groups(counts, {"put": 1, "patched": 2, "removed": 1}) == [
+    assert human_text.group_changes(counts, {"put": 1, "patched": 2, "removed": 1}) == [
         "1 memory created, 2 updated",
         "3 files written, 1 removed",
     ]
-    assert words.change_groups({}, {"removed": 1}) == ["1 file removed"]
-    assert words.change_groups({}, {}) == []
+    assert human_text.group_changes({}, {"removed": 1}) == ["1 file removed"]
+    assert human_text.group_changes({}, {}) == []

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_core.errors import NotAllowed, NotRunning, ServiceError
 from lifeboat_core.home.context import Context
-from lifeboat_core.home.home import Home
-from lifeboat_daemon.control import address
-from lifeboat_daemon.control.address import LONGEST, LoopbackAddress, UnixAddress
+from lifeboat_core.home.lifeboat_home import Home
+from lifeboat_daemon.control import socket_address
+from lifeboat_daemon.control.socket_address import LONGEST, LoopbackAddress, UnixAddress
 from support.daemon.control_servers import Served, context, open_home
 from support.short_folders import short
 
@@ -49,16 +49,16 @@ def test_a_folder_that_others_could_look_into_becomes_private(context: Context) 
 def test_a_path_of_a_hundred_bytes_is_used_and_one_of_a_hundred_and_one_is_not(short: Path) -> None:
     room = LONGEST - len(os.fsencode(short / "run" / "control.sock")) - 1
     (fits, too_long) = (open_home(short / ("x" * room)), open_home(short / ("x" * (room + 1))))
-    usual = address.choose(fits.home, FILES, {"TMPDIR": str(short)})
+    usual = socket_address.choose_address(fits.home, FILES, {"TMPDIR": str(short)})
     assert (usual.path, len(usual.path)) == (str(fits.home.run_folder / "control.sock"), LONGEST)
-    other = address.choose(too_long.home, FILES, {"TMPDIR": str(short)})
+    other = socket_address.choose_address(too_long.home, FILES, {"TMPDIR": str(short)})
     assert other.path == str(short / f"lifeboat-{os.geteuid()}" / f"{too_long.home.read_id(FILES)}.sock")
 
 
 def test_letters_are_counted_as_the_bytes_that_they_are(short: Path) -> None:
     home = open_home(short / ("ä" * 40)).home
     assert len(str(home.run_folder / "control.sock")) < LONGEST
-    assert address.choose(home, FILES, {"TMPDIR": str(short)}).path.startswith(f"{short}/lifeboat-")
+    assert socket_address.choose_address(home, FILES, {"TMPDIR": str(short)}).path.startswith(f"{short}/lifeboat-")
 
 
 def test_a_client_without_the_daemons_environment_finds_a_socket_that_lies_elsewhere(
@@ -89,13 +89,15 @@ def test_the_runtime_folder_of_another_user_or_one_open_to_others_is_passed_over
     loose.mkdir()
     loose.chmod(0o777)
     around = {"TMPDIR": str(short), "XDG_RUNTIME_DIR": str(loose)}
-    assert str(loose) not in address.choose(home, FILES, around).path
+    assert str(loose) not in socket_address.choose_address(home, FILES, around).path
     if os.geteuid() == 0:
         loose.chmod(0o700)
         os.chown(loose, 65534, 65534)
-        assert str(loose) not in address.choose(home, FILES, around).path
+        assert str(loose) not in socket_address.choose_address(home, FILES, around).path
     for useless in ("relative", "/nowhere-at-all", ""):
-        assert address.choose(home, FILES, around | {"XDG_RUNTIME_DIR": useless}).path.startswith(f"{short}/lifeboat-")
+        assert socket_address.choose_address(home, FILES, around | {"XDG_RUNTIME_DIR": useless}).path.startswith(
+            f"{short}/lifeboat-"
+        )
 
 
 @pytest.mark.parametrize("made", ["a link", "open to others", "of another user", "a file"])
@@ -116,7 +118,7 @@ def test_the_service_starts_although_another_user_made_its_folder_for_temporary_
             pytest.skip("only root can give a folder to another user")
         ours.chmod(0o700)
         os.chown(ours, 65534, 65534)
-    monkeypatch.setattr("lifeboat_daemon.control.address._temporary_folders", lambda environment: [str(short)])
+    monkeypatch.setattr("lifeboat_daemon.control.socket_address._temporary_folders", lambda environment: [str(short)])
     before = ours.lstat()
     with Served(open_home(deep)) as served, served.connect() as client:
         assert client.hello.home == str(deep)
@@ -130,7 +132,7 @@ def test_the_service_starts_although_another_user_made_its_folder_for_temporary_
 def test_the_next_folder_for_temporary_files_is_used_before_one_with_a_random_name(short: Path, deep: Path) -> None:
     (short / "taken").mkdir()
     (short / "taken" / f"lifeboat-{os.geteuid()}").write_text("")
-    found = address.choose(open_home(deep).home, FILES, {"TMPDIR": str(short / "taken")})
+    found = socket_address.choose_address(open_home(deep).home, FILES, {"TMPDIR": str(short / "taken")})
     assert Path(found.path).parent.name == f"lifeboat-{os.geteuid()}"
 
 
@@ -139,35 +141,35 @@ def test_the_folder_of_the_system_is_the_last_resort(deep: Path, monkeypatch: py
     longer = deep / "temporary"
     longer.mkdir(parents=True)
     monkeypatch.setattr("tempfile.tempdir", str(longer))
-    found = address.choose(open_home(deep / "home").home, FILES, {"TMPDIR": str(longer)})
+    found = socket_address.choose_address(open_home(deep / "home").home, FILES, {"TMPDIR": str(longer)})
     assert Path(found.path).parent == Path(f"/tmp/lifeboat-{os.geteuid()}")
 
 
 def test_nothing_is_found_where_there_is_no_home_no_folder_or_no_daemon(short: Path) -> None:
     for folder in (short / "nowhere", short):
         with pytest.raises(NotRunning):
-            address.find(Home(folder), FILES)
+            socket_address.find_address(Home(folder), FILES)
     (short / "file").write_text("")
     with pytest.raises(NotRunning):
-        address.find(Home(short / "file"), FILES)
+        socket_address.find_address(Home(short / "file"), FILES)
     home = open_home(short / "home").home
-    assert address.find(home, FILES) == UnixAddress(str(home.run_folder / "control.sock"))
+    assert socket_address.find_address(home, FILES) == UnixAddress(str(home.run_folder / "control.sock"))
 
 
 def test_a_long_path_without_a_note_means_that_no_daemon_runs(deep: Path) -> None:
     with pytest.raises(NotRunning):
-        address.find(open_home(deep).home, FILES)
+        socket_address.find_address(open_home(deep).home, FILES)
 
 
 def test_a_client_trusts_no_folder_that_others_write_to(context: Context) -> None:
     context.home.run_folder.chmod(0o770)
     with pytest.raises(NotAllowed, match="others can write"):
-        address.find(context.home, FILES)
+        socket_address.find_address(context.home, FILES)
     context.home.run_folder.chmod(0o700)
     if os.geteuid() == 0:
         os.chown(context.home.run_folder, 65534, 65534)
         with pytest.raises(NotAllowed, match="another user"):
-            address.find(context.home, FILES)
+            socket_address.find_address(context.home, FILES)
 
 
 def test_a_client_believes_no_note_that_others_could_have_written(context: Context, short: Path) -> None:
@@ -175,11 +177,11 @@ def test_a_client_believes_no_note_that_others_could_have_written(context: Conte
     elsewhere = UnixAddress(str(short / "private" / "x.sock"))
     for where in (elsewhere, LoopbackAddress(1, "a" * 64, "b" * 64)):
         context.home.run_folder.chmod(0o700)
-        address.write_note(context.home, FILES, where)
-        assert address.find(context.home, FILES) == where
+        socket_address.write_address_note(context.home, FILES, where)
+        assert socket_address.find_address(context.home, FILES) == where
         context.home.run_folder.chmod(0o777)
         with pytest.raises(NotAllowed, match="others can write"):
-            address.find(context.home, FILES)
+            socket_address.find_address(context.home, FILES)
 
 
 def test_a_client_follows_no_link_in_place_of_the_folder(context: Context, short: Path) -> None:
@@ -187,16 +189,16 @@ def test_a_client_follows_no_link_in_place_of_the_folder(context: Context, short
     (short / "elsewhere").mkdir(mode=0o700)
     context.home.run_folder.symlink_to(short / "elsewhere")
     with pytest.raises(NotAllowed, match="link"):
-        address.find(context.home, FILES)
+        socket_address.find_address(context.home, FILES)
 
 
 def test_a_client_does_not_go_where_a_note_leads_if_others_write_there(context: Context, short: Path) -> None:
     loose = short / "loose"
     loose.mkdir()
     loose.chmod(0o777)
-    address.write_note(context.home, FILES, UnixAddress(str(loose / "x.sock")))
+    socket_address.write_address_note(context.home, FILES, UnixAddress(str(loose / "x.sock")))
     with pytest.raises(NotAllowed, match="others can write"):
-        address.find(context.home, FILES)
+        socket_address.find_address(context.home, FILES)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +207,7 @@ def test_a_client_does_not_go_where_a_note_leads_if_others_write_there(context: 
 def test_a_damaged_note_is_an_error_with_a_way_out(context: Context, note: bytes) -> None:
     (context.home.run_folder / "control.json").write_bytes(note)
     with pytest.raises(ServiceError) as caught:
-        address.find(context.home, FILES)
+        socket_address.find_address(context.home, FILES)
     assert caught.value.fix == "lifeboat daemon restart"
 
 
@@ -213,14 +215,14 @@ def test_a_note_that_is_a_link_is_not_read(context: Context, short: Path) -> Non
     (short / "other.json").write_text('{"transport": "unix", "path": "/tmp/x.sock"}')
     (context.home.run_folder / "control.json").symlink_to(short / "other.json")
     with pytest.raises(ServiceError):
-        address.find(context.home, FILES)
+        socket_address.find_address(context.home, FILES)
 
 
 def test_the_usual_place_needs_no_note_and_takes_an_old_one_away(context: Context) -> None:
-    address.write_note(context.home, FILES, LoopbackAddress(1, "a" * 64, "b" * 64))
-    assert isinstance(address.find(context.home, FILES), LoopbackAddress)
+    socket_address.write_address_note(context.home, FILES, LoopbackAddress(1, "a" * 64, "b" * 64))
+    assert isinstance(socket_address.find_address(context.home, FILES), LoopbackAddress)
     with Served(context) as served:
-        assert isinstance(address.find(context.home, FILES), UnixAddress)
+        assert isinstance(socket_address.find_address(context.home, FILES), UnixAddress)
         served.connect().close()
 
 
@@ -229,7 +231,7 @@ def test_the_token_of_a_loopback_address_is_new_each_time_and_its_note_private(c
     for _ in range(2):
         with Served(context, loopback=True) as served:
             assert _mode(context.home.run_folder / "control.json") == 0o600
-            found = address.find(context.home, FILES)
+            found = socket_address.find_address(context.home, FILES)
             assert isinstance(found, LoopbackAddress)
             assert served.server.address == f"127.0.0.1:{found.port}"
             seen += [found.token, found.reply]

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.json_types import JsonObject
 from lifeboat_core.errors import (
     BadRequest,
     Busy,
@@ -29,12 +29,12 @@ from lifeboat_core.errors import (
     UnknownAgent,
 )
 from lifeboat_core.home.context import Context
-from lifeboat_daemon.control import address, async_client, methods, protocol
-from lifeboat_daemon.control.address import LoopbackAddress, UnixAddress
-from lifeboat_daemon.control.async_client import AsyncClient
-from lifeboat_daemon.control.client import Client, running
-from lifeboat_daemon.control.methods import Method
-from lifeboat_daemon.control.server import Limits
+from lifeboat_daemon.control import async_daemon_client, control_methods, json_rpc, socket_address
+from lifeboat_daemon.control.async_daemon_client import AsyncDaemonClient
+from lifeboat_daemon.control.control_methods import ControlMethod
+from lifeboat_daemon.control.control_server import ConnectionLimits
+from lifeboat_daemon.control.daemon_client import DaemonClient, connect_if_running
+from lifeboat_daemon.control.socket_address import LoopbackAddress, UnixAddress
 from support.daemon.control_servers import Served, context
 from support.patience import patience
 from support.short_folders import short
@@ -82,11 +82,11 @@ def _connect(context: Context, kind: str, timeout: float | None = None) -> None:
     """Connect with one of the two clients, and leave again."""
     limit = patience() if timeout is None else timeout
     if kind == "sync":
-        Client.connect(context.home, context.files, limit).close()
+        DaemonClient.connect(context.home, context.files, limit).close()
         return
 
     async def connect() -> None:
-        await (await AsyncClient.connect(context.home, context.files, limit)).close()
+        await (await AsyncDaemonClient.connect(context.home, context.files, limit)).close()
 
     asyncio.run(connect())
 
@@ -97,7 +97,7 @@ class TestConnecting:
         with pytest.raises(NotRunning) as caught:
             _connect(context, kind)
         assert caught.value.fix == "lifeboat daemon start"
-        assert running(context.home) is None
+        assert connect_if_running(context.home) is None
 
     def test_finds_a_socket_that_nobody_listens_on(self, context: Context, kind: str) -> None:
         with socket.socket(socket.AF_UNIX) as bound:
@@ -109,7 +109,7 @@ class TestConnecting:
         with socket.socket() as bound:
             bound.bind(("127.0.0.1", 0))
             where = LoopbackAddress(bound.getsockname()[1], "a" * 64, "b" * 64)
-            address.write_note(context.home, context.files, where)
+            socket_address.write_address_note(context.home, context.files, where)
             with pytest.raises(NotRunning):
                 _connect(context, kind)
 
@@ -152,29 +152,32 @@ class TestConnecting:
     def test_is_refused_by_one_of_another_release(self, context: Context, kind: str) -> None:
         with Served(context), pytest.MonkeyPatch.context() as patch:
             patch.setattr(
-                "lifeboat_daemon.control.conversation.hello_parameters", lambda *_: {"protocol": 7, "app": "later"}
+                "lifeboat_daemon.control.client_conversation.make_hello_parameters",
+                lambda *_: {"protocol": 7, "app": "later"},
             )
             with pytest.raises(OtherRelease, match="speaks protocol 1, not 7"):
                 _connect(context, kind)
 
     def test_is_told_that_all_places_are_taken(self, context: Context, kind: str) -> None:
-        full = Served(context, limits=Limits(connections=1))
+        full = Served(context, limits=ConnectionLimits(connections=1))
         with full as served, served.connect(), pytest.raises(DoesNotAnswer, match="1 programs are connected"):
             _connect(context, kind)
 
     def test_trusts_no_port_that_another_program_took(self, context: Context, kind: str) -> None:
         """A daemon was killed, and its port is somebody else's now, who hears the token and cannot prove anything."""
         with Served(context, loopback=True) as served:
-            where = address.find(context.home, context.files)
+            where = socket_address.find_address(context.home, context.files)
             assert isinstance(where, LoopbackAddress)
             note = LoopbackAddress(where.port, where.token, "c" * 64)
-            address.write_note(context.home, context.files, note)
+            socket_address.write_address_note(context.home, context.files, note)
             with pytest.raises(NotAllowed, match="not the service"):
                 _connect(context, kind)
-            address.write_note(context.home, context.files, LoopbackAddress(where.port, "c" * 64, where.reply))
+            socket_address.write_address_note(
+                context.home, context.files, LoopbackAddress(where.port, "c" * 64, where.reply)
+            )
             with pytest.raises(NotAllowed, match="token"):
                 _connect(context, kind)
-            address.write_note(context.home, context.files, where)
+            socket_address.write_address_note(context.home, context.files, where)
             _connect(context, kind)
             assert served.reports.kinds == ["control.refused"]
 
@@ -239,12 +242,12 @@ class TestFailures:
     @pytest.mark.parametrize(
         ("error", "kind"),
         [
-            ({"code": protocol.METHOD_NOT_FOUND, "message": "Method not found"}, BadRequest),
-            ({"code": protocol.INVALID_PARAMETERS}, BadRequest),
-            ({"code": protocol.INTERNAL, "message": "?"}, ServiceError),
-            ({"code": protocol.FAILED, "data": {}}, ServiceError),
+            ({"code": json_rpc.METHOD_NOT_FOUND, "message": "Method not found"}, BadRequest),
+            ({"code": json_rpc.INVALID_PARAMETERS}, BadRequest),
+            ({"code": json_rpc.INTERNAL, "message": "?"}, ServiceError),
+            ({"code": json_rpc.FAILED, "data": {}}, ServiceError),
             (
-                {"code": protocol.FAILED, "data": {"code": 7, "message": [], "title": None, "exit_status": "x"}},
+                {"code": json_rpc.FAILED, "data": {"code": 7, "message": [], "title": None, "exit_status": "x"}},
                 ServiceError,
             ),
             ({"code": "x", "data": 7}, ServiceError),
@@ -253,7 +256,10 @@ class TestFailures:
     )
     def test_that_say_little_are_failures(self, context: Context, error: JsonObject, kind: type[LifeboatError]) -> None:
         answer = json.dumps({"jsonrpc": "2.0", "id": 2, "error": error}).encode() + b"\n"
-        with imposing(context, _hello(), answer), Client.connect(context.home, context.files, patience()) as client:
+        with (
+            imposing(context, _hello(), answer),
+            DaemonClient.connect(context.home, context.files, patience()) as client,
+        ):
             with pytest.raises(kind) as caught:
                 client.call("anything")
             assert type(caught.value) is kind
@@ -266,7 +272,7 @@ class TestFailures:
 
     def test_to_say_something_are_found_before_it_is_sent(self, context: Context) -> None:
         with Served(context) as served, served.connect() as client:
-            for wrong in (object(), "x" * protocol.LARGEST_REQUEST, "\ud800"):
+            for wrong in (object(), "x" * json_rpc.LARGEST_REQUEST, "\ud800"):
                 with pytest.raises(BadRequest):
                     client.call("echo", a=wrong)
             assert client.call("echo", a=1) == {"a": 1}
@@ -274,7 +280,7 @@ class TestFailures:
 
 class TestTheClientOfCommands:
     def test_imports_nothing_that_takes_long(self) -> None:
-        program = "import lifeboat_daemon.control.client, sys; print(*sys.modules)"
+        program = "import lifeboat_daemon.control.daemon_client, sys; print(*sys.modules)"
         loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
         heavy = {"asyncio", "watchdog", "apscheduler", "nacl", "httpx", "rich", "click", "lifeboat_vault"}
         assert heavy & set(loaded.split()) == set()
@@ -324,21 +330,24 @@ class TestTheClientOfCommands:
 
         told: list[JsonObject] = []
         with Served(context, {"work": work}) as served, served.connect() as client:
-            method = Method("work", dict, patience=None)
+            method = ControlMethod("work", dict, patience=None)
             assert client.ask(method, tell=told.append) == {"done": True}
         assert [each["done"] for each in told] == [0, 1, 2]
 
     def test_waits_no_longer_than_a_method_is_worth(self, context: Context) -> None:
         with Served(context) as served, served.connect() as client:
             with pytest.raises(DoesNotAnswer):
-                client.ask(Method("wait", dict, patience=0.05))
+                client.ask(ControlMethod("wait", dict, patience=0.05))
             served.let_go()
             assert client.call("echo", a=1) == {"a": 1}
 
     def test_reads_why_it_was_sent_away(self, context: Context) -> None:
         """Not that its own words could not be sent."""
-        refusal = protocol.refused(None, protocol.FAILED, DoesNotAnswer("64 programs are connected to it"))
-        with imposing(context, _hello(), refusal), Client.connect(context.home, context.files, patience()) as client:
+        refusal = json_rpc.encode_rpc_error(None, json_rpc.FAILED, DoesNotAnswer("64 programs are connected to it"))
+        with (
+            imposing(context, _hello(), refusal),
+            DaemonClient.connect(context.home, context.files, patience()) as client,
+        ):
             with pytest.raises(DoesNotAnswer, match="64 programs"):
                 client.call("echo")
             with pytest.raises(DoesNotAnswer, match="64 programs"):
@@ -348,7 +357,7 @@ class TestTheClientOfCommands:
 class TestTheClientOfTheDashboard:
     def test_asks_many_things_at_once(self, context: Context) -> None:
         async def ask() -> None:
-            async with await AsyncClient.connect(context.home, context.files, patience()) as client:
+            async with await AsyncDaemonClient.connect(context.home, context.files, patience()) as client:
                 slow = asyncio.create_task(client.call("wait", slow=True))
                 found = await asyncio.gather(*(client.call("echo", n=number) for number in range(1000)))
                 assert found == [{"n": number} for number in range(1000)]
@@ -364,7 +373,7 @@ class TestTheClientOfTheDashboard:
 
     def test_hears_what_happens_until_the_end(self, context: Context) -> None:
         async def listen() -> list[JsonObject]:
-            async with await AsyncClient.connect(context.home, context.files, patience()) as client:
+            async with await AsyncDaemonClient.connect(context.home, context.files, patience()) as client:
                 told = client.events()
                 first = asyncio.create_task(anext(told))
                 await client.call("echo")
@@ -378,16 +387,16 @@ class TestTheClientOfTheDashboard:
                     await client.call("echo")
                 return heard
 
-        with Served(context, limits=Limits(stop=1000.0, leave=1000.0)) as served:
+        with Served(context, limits=ConnectionLimits(stop=1000.0, leave=1000.0)) as served:
             assert asyncio.run(listen()) == [{"event": "one"}, {"event": "two"}, {"event": "goodbye"}]
 
     def test_loses_events_rather_than_memory_when_nobody_reads_them(
         self, context: Context, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(async_client, "MOST_EVENTS", 10)
+        monkeypatch.setattr(async_daemon_client, "MOST_EVENTS", 10)
 
         async def listen() -> list[JsonObject]:
-            async with await AsyncClient.connect(context.home, context.files, patience()) as client:
+            async with await AsyncDaemonClient.connect(context.home, context.files, patience()) as client:
                 told = client.events()
                 first = asyncio.create_task(anext(told))
                 await client.call("echo")
@@ -405,7 +414,7 @@ class TestTheClientOfTheDashboard:
 
     def test_ends_what_waits_when_the_daemon_ends(self, context: Context) -> None:
         async def ask() -> None:
-            async with await AsyncClient.connect(context.home, context.files, patience()) as client:
+            async with await AsyncDaemonClient.connect(context.home, context.files, patience()) as client:
                 waiting = [asyncio.create_task(client.call("wait")) for _ in range(3)]
                 await client.call("echo")
                 await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(served.server.stop(), served.loop))
@@ -418,7 +427,7 @@ class TestTheClientOfTheDashboard:
 
     def test_ends_what_waits_when_it_is_closed(self, context: Context) -> None:
         async def ask() -> None:
-            client = await AsyncClient.connect(context.home, context.files, patience())
+            client = await AsyncDaemonClient.connect(context.home, context.files, patience())
             waiting = asyncio.create_task(client.call("wait"))
             await client.call("echo")
             await client.close()
@@ -432,9 +441,9 @@ class TestTheClientOfTheDashboard:
 
     def test_waits_no_longer_than_a_method_is_worth(self, context: Context) -> None:
         async def ask() -> None:
-            async with await AsyncClient.connect(context.home, context.files, patience()) as client:
+            async with await AsyncDaemonClient.connect(context.home, context.files, patience()) as client:
                 with pytest.raises(DoesNotAnswer):
-                    await client.ask(Method("wait", dict, patience=0.05))
+                    await client.ask(ControlMethod("wait", dict, patience=0.05))
                 served.let_go()
                 assert await client.call("echo", a=1) == {"a": 1}
 
@@ -448,7 +457,7 @@ class TestAnswersWithAShape:
             return {"jobs": [{"operation": "capture", "agent": "a", "state": "running", "done": 3, "newer": 1}]}
 
         with Served(context, {"jobs": jobs}) as served, served.connect() as client:
-            (job,) = client.ask(methods.JOBS).jobs
+            (job,) = client.ask(control_methods.JOBS).jobs
             assert (job.operation, job.agent, job.state, job.done, job.total) == ("capture", "a", "running", 3, None)
 
     @pytest.mark.parametrize("answer", [{}, {"jobs": 7}, {"jobs": [{"operation": 1}]}])
@@ -458,10 +467,10 @@ class TestAnswersWithAShape:
 
         serving = Served(context, {"jobs": jobs})
         with serving as served, served.connect() as client, pytest.raises(OtherRelease, match="jobs"):
-            client.ask(methods.JOBS)
+            client.ask(control_methods.JOBS)
 
     def test_tell_how_everything_stands(self, context: Context) -> None:
-        from lifeboat_core.health.standing import AgentStatus, KeyFacts, Status
+        from lifeboat_core.health.agent_status import AgentStatus, KeyFacts, Status
 
         agent = AgentStatus(id="1", name="juniper", runtime="openclaw", workspace="/w", state="waiting", pending=2)
         standing = Status("waiting", "2 files wait", [agent], KeyFacts(key_id="k"), [], True)
@@ -471,7 +480,7 @@ class TestAnswersWithAShape:
             return {**standing.to_json(), "daemon": {"running": True, "pid": 7, "later": 1}, "offers": [offer]}
 
         with Served(context, {"status": status}) as served, served.connect() as client:
-            found = client.ask(methods.STATUS)
+            found = client.ask(control_methods.STATUS)
         assert found.standing == standing
         assert (found.daemon.pid, found.offers[0].name) == (7, "ada")
         assert found.document["verdict"] == "2 files wait"

@@ -9,11 +9,11 @@ import socket
 
 import pytest
 
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.errors import BadRequest, Busy, ServiceError, UnknownAgent
 from lifeboat_core.home.context import Context
-from lifeboat_daemon.control import protocol
-from lifeboat_daemon.control.server import Limits
+from lifeboat_daemon.control import json_rpc
+from lifeboat_daemon.control.control_server import ConnectionLimits
 from support.daemon.control_servers import Serve, Served, context, serve
 from support.patience import patience
 from support.short_folders import short
@@ -31,7 +31,7 @@ class TestHello:
     def test_is_answered_with_who_answers(self, serve: Serve, context: Context) -> None:
         served = serve()
         with served.connect() as client:
-            assert (client.hello.protocol, client.hello.release) == (protocol.PROTOCOL, "0.1.0")
+            assert (client.hello.protocol, client.hello.release) == (json_rpc.PROTOCOL, "0.1.0")
             assert client.hello.home == str(context.home.folder)
             assert client.hello.started_at <= context.now()
 
@@ -50,19 +50,19 @@ class TestHello:
         with serve().raw() as raw:
             raw.send(first)
             said = raw.rest()
-            assert [_code(each) for each in said] == [protocol.INVALID_REQUEST]
+            assert [_code(each) for each in said] == [json_rpc.INVALID_REQUEST]
 
     def test_what_another_program_says_ends_the_connection(self, serve: Serve) -> None:
         with serve().raw() as raw:
             raw.socket.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-            assert [_code(each) for each in raw.rest()] == [protocol.PARSE_ERROR]
+            assert [_code(each) for each in raw.rest()] == [json_rpc.PARSE_ERROR]
 
     def test_names_a_protocol_and_a_program(self, serve: Serve) -> None:
         served = serve()
         for wrong in ({"protocol": "1"}, {"protocol": None}, {"app": 3}, {"app": None}):
             with served.raw() as raw:
                 said = raw.hello(**wrong)
-                assert (_code(said), said["error"]["data"]["code"]) == (protocol.INVALID_PARAMETERS, "bad_request")
+                assert (_code(said), said["error"]["data"]["code"]) == (json_rpc.INVALID_PARAMETERS, "bad_request")
                 assert raw.rest() == []
 
     @pytest.mark.parametrize("other", [0, 2, -1, 10**15])
@@ -74,13 +74,13 @@ class TestHello:
 
     def test_is_said_once(self, serve: Serve) -> None:
         with serve().greeted() as raw:
-            assert _code(raw.hello()) == protocol.INVALID_REQUEST
+            assert _code(raw.hello()) == json_rpc.INVALID_REQUEST
             assert raw.ask("echo", {"a": 1})["result"] == {"a": 1}
 
     def test_has_to_come_in_time_and_nothing_else_has(self, serve: Serve) -> None:
         served = serve()
         with served.greeted() as greeted:
-            served.server._desk.limits = Limits(hello=0.02)
+            served.server._desk.limits = ConnectionLimits(hello=0.02)
             self._is_hurried(served)
             assert greeted.ask("echo", {"still": "here"})["result"] == {"still": "here"}
 
@@ -88,7 +88,7 @@ class TestHello:
         with served.raw() as silent, served.raw() as slow:
             slow.socket.sendall(b'{"jsonrpc": "2.0",')
             for each in (silent, slow):
-                assert [_code(answer) for answer in each.rest()] == [protocol.INVALID_REQUEST]
+                assert [_code(answer) for answer in each.rest()] == [json_rpc.INVALID_REQUEST]
 
 
 class TestRequests:
@@ -172,7 +172,7 @@ class TestRequests:
     def test_with_another_id_are_refused(self, serve: Serve, number: object) -> None:
         with serve().greeted() as raw:
             answer = raw.ask("echo", number=number)
-            assert (_code(answer), answer["id"]) == (protocol.INVALID_REQUEST, None)
+            assert (_code(answer), answer["id"]) == (json_rpc.INVALID_REQUEST, None)
 
     def test_without_an_id_are_done_and_not_answered(self, serve: Serve) -> None:
         done: list[JsonObject] = []
@@ -190,27 +190,27 @@ class TestRequests:
     def test_in_a_list_are_refused(self, serve: Serve) -> None:
         with serve().greeted() as raw:
             raw.send([{"jsonrpc": "2.0", "id": 1, "method": "echo"}])
-            assert _code(raw.hear()) == protocol.INVALID_REQUEST
+            assert _code(raw.hear()) == json_rpc.INVALID_REQUEST
             assert raw.ask("echo")["result"] == {}
 
     @pytest.mark.parametrize(
         ("line", "code"),
         [
-            (b"", protocol.PARSE_ERROR),
-            (b"nonsense", protocol.PARSE_ERROR),
-            (b"\xff\xfe", protocol.PARSE_ERROR),
-            (b'{"id": 1', protocol.PARSE_ERROR),
-            (b"[" * 100_000, protocol.PARSE_ERROR),
-            (b"1" * 10_000, protocol.INVALID_REQUEST),
-            (b'{"jsonrpc": "2.0", "id": 1, "method": "\\ud800"}', protocol.PARSE_ERROR),
-            (b"null", protocol.INVALID_REQUEST),
-            (b"{}", protocol.INVALID_REQUEST),
-            (b'{"jsonrpc": "1.0", "id": 1, "method": "echo"}', protocol.INVALID_REQUEST),
-            (b'{"jsonrpc": "2.0", "id": 1}', protocol.INVALID_REQUEST),
-            (b'{"jsonrpc": "2.0", "id": 1, "method": 3}', protocol.INVALID_REQUEST),
-            (b'{"jsonrpc": "2.0", "id": 1, "method": "echo", "params": [1]}', protocol.INVALID_PARAMETERS),
-            (b'{"jsonrpc": "2.0", "id": 1, "method": "nowhere"}', protocol.METHOD_NOT_FOUND),
-            (b'{"jsonrpc": "2.0", "id": 1, "method": "__class__"}', protocol.METHOD_NOT_FOUND),
+            (b"", json_rpc.PARSE_ERROR),
+            (b"nonsense", json_rpc.PARSE_ERROR),
+            (b"\xff\xfe", json_rpc.PARSE_ERROR),
+            (b'{"id": 1', json_rpc.PARSE_ERROR),
+            (b"[" * 100_000, json_rpc.PARSE_ERROR),
+            (b"1" * 10_000, json_rpc.INVALID_REQUEST),
+            (b'{"jsonrpc": "2.0", "id": 1, "method": "\\ud800"}', json_rpc.PARSE_ERROR),
+            (b"null", json_rpc.INVALID_REQUEST),
+            (b"{}", json_rpc.INVALID_REQUEST),
+            (b'{"jsonrpc": "1.0", "id": 1, "method": "echo"}', json_rpc.INVALID_REQUEST),
+            (b'{"jsonrpc": "2.0", "id": 1}', json_rpc.INVALID_REQUEST),
+            (b'{"jsonrpc": "2.0", "id": 1, "method": 3}', json_rpc.INVALID_REQUEST),
+            (b'{"jsonrpc": "2.0", "id": 1, "method": "echo", "params": [1]}', json_rpc.INVALID_PARAMETERS),
+            (b'{"jsonrpc": "2.0", "id": 1, "method": "nowhere"}', json_rpc.METHOD_NOT_FOUND),
+            (b'{"jsonrpc": "2.0", "id": 1, "method": "__class__"}', json_rpc.METHOD_NOT_FOUND),
         ],
     )
     def test_that_are_none_get_an_error_and_change_nothing(self, serve: Serve, line: bytes, code: int) -> None:
@@ -218,18 +218,18 @@ class TestRequests:
             raw.socket.sendall(line + b"\n")
             answer = raw.hear()
             assert answer["error"]["data"]["code"] == "bad_request"
-            assert _code(answer) in (code, protocol.PARSE_ERROR)
+            assert _code(answer) in (code, json_rpc.PARSE_ERROR)
             assert raw.ask("echo", {"a": 1})["result"] == {"a": 1}
 
     def test_as_large_as_may_be_are_read_and_larger_ones_end_the_connection(self, serve: Serve) -> None:
         served = serve()
         frame = len(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "echo", "params": {"t": ""}}))
         with served.greeted() as raw:
-            text = "x" * (protocol.LARGEST_REQUEST - frame)
+            text = "x" * (json_rpc.LARGEST_REQUEST - frame)
             assert raw.ask("echo", {"t": text})["result"] == {"t": text}
             raw.say("echo", {"before": 1}, number="before")
             raw.say("echo", {"t": text + "x"})
-            assert [raw.hear()["id"], _code(raw.hear())] == ["before", protocol.INVALID_REQUEST]
+            assert [raw.hear()["id"], _code(raw.hear())] == ["before", json_rpc.INVALID_REQUEST]
             assert raw.line() is None
 
     def test_that_never_end_are_ended(self, serve: Serve) -> None:
@@ -237,8 +237,8 @@ class TestRequests:
         with serve().greeted() as raw:
             with contextlib.suppress(OSError):
                 for _ in range(8):
-                    raw.socket.sendall(b"x" * protocol.LARGEST_REQUEST)
-            assert [_code(each) for each in raw.rest()] in ([protocol.INVALID_REQUEST], [])
+                    raw.socket.sendall(b"x" * json_rpc.LARGEST_REQUEST)
+            assert [_code(each) for each in raw.rest()] in ([json_rpc.INVALID_REQUEST], [])
 
 
 class TestFailures:
@@ -248,7 +248,7 @@ class TestFailures:
 
         with serve({"fail": fail}).greeted() as raw:
             answer = raw.ask("fail")
-        assert _code(answer) == protocol.FAILED
+        assert _code(answer) == json_rpc.FAILED
         assert answer["error"]["message"] == "There is no such agent"
         assert answer["error"]["data"] == {
             "code": "unknown_agent",
@@ -264,7 +264,7 @@ class TestFailures:
             raise BadRequest("agents: a list of ids is expected")
 
         with serve({"fail": fail}).greeted() as raw:
-            assert _code(raw.ask("fail")) == protocol.INVALID_PARAMETERS
+            assert _code(raw.ask("fail")) == json_rpc.INVALID_PARAMETERS
 
     def test_that_nobody_foresaw_are_reported_and_told_without_their_text(self, serve: Serve) -> None:
         secret = "the text of a memory"
@@ -275,7 +275,7 @@ class TestFailures:
         served = serve({"fail": fail})
         with served.greeted() as raw:
             answer = raw.ask("fail")
-            assert _code(answer) == protocol.INTERNAL
+            assert _code(answer) == json_rpc.INTERNAL
             assert "RuntimeError" in answer["error"]["data"]["message"]
             assert secret not in json.dumps(answer)
             assert raw.ask("echo")["result"] == {}
@@ -287,13 +287,13 @@ class TestFailures:
             return {"a": object()}
 
         async def huge(_: JsonObject) -> JsonObject:
-            return {"a": "x" * protocol.LARGEST}
+            return {"a": "x" * json_rpc.LARGEST}
 
         served = serve({"strange": strange, "huge": huge})
         with served.greeted() as raw:
-            assert _code(raw.ask("strange")) == protocol.INTERNAL
+            assert _code(raw.ask("strange")) == json_rpc.INTERNAL
             answer = raw.ask("huge")
-            assert (_code(answer), answer["error"]["data"]["code"]) == (protocol.FAILED, "service")
+            assert (_code(answer), answer["error"]["data"]["code"]) == (json_rpc.FAILED, "service")
             assert raw.ask("echo")["result"] == {}
 
     def test_because_somebody_cancelled_the_work_say_so(self, serve: Serve) -> None:
@@ -360,7 +360,7 @@ class TestTheEndOfAClient:
         with serve().greeted() as raw:
             raw.socket.sendall(b'{"jsonrpc"')
             raw.end()
-            assert [_code(each) for each in raw.rest()] == [protocol.PARSE_ERROR]
+            assert [_code(each) for each in raw.rest()] == [json_rpc.PARSE_ERROR]
 
     def test_before_hello_leaves_nothing(self, serve: Serve) -> None:
         served = serve()
@@ -453,7 +453,7 @@ class TestEvents:
         served = serve()
         with served.greeted() as raw:
             raw.ask("subscribe")
-            served.publish({"event": object()}, {"event": "x" * protocol.LARGEST}, {"event": "good"})
+            served.publish({"event": object()}, {"event": "x" * json_rpc.LARGEST}, {"event": "good"})
             assert raw.hear()["params"] == {"event": "good"}
         assert [type(error) for _, error, _ in served.reports.errors] == [TypeError, ServiceError]
 

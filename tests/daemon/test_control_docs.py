@@ -10,12 +10,12 @@ from typing import Any, cast
 import pytest
 
 import lifeboat_daemon
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.home.context import Context
-from lifeboat_daemon.control import methods, protocol
-from lifeboat_daemon.control.connection import Limits
-from lifeboat_daemon.control.methods import Hello, Method
-from lifeboat_daemon.service.answers import Answers
+from lifeboat_daemon.control import control_methods, json_rpc
+from lifeboat_daemon.control.client_connection import ConnectionLimits
+from lifeboat_daemon.control.control_methods import ControlMethod, HelloAnswer
+from lifeboat_daemon.service.control_answers import ControlAnswers
 from support.daemon.control_servers import Served, context
 from support.paths import ROOT
 from support.short_folders import short
@@ -33,8 +33,8 @@ def _rows(heading: str) -> set[str]:
 def _methods() -> set[str]:
     nothing = cast(Any, None)
     parts = [nothing] * 7
-    answers = Answers(*parts, about=nothing, reload=nothing, stop=nothing, up=nothing)
-    return {protocol.HELLO, protocol.SUBSCRIBE, *answers.handlers()}
+    answers = ControlAnswers(*parts, about=nothing, reload=nothing, stop=nothing, up=nothing)
+    return {json_rpc.HELLO, json_rpc.SUBSCRIBE, *answers.handlers()}
 
 
 def test_every_method_is_documented() -> None:
@@ -42,29 +42,29 @@ def test_every_method_is_documented() -> None:
 
 
 def test_every_typed_method_is_one_of_the_service() -> None:
-    typed = {value.name for value in vars(methods).values() if isinstance(value, Method)}
+    typed = {value.name for value in vars(control_methods).values() if isinstance(value, ControlMethod)}
     assert typed <= _methods()
 
 
 def test_every_event_is_documented() -> None:
     sources = (Path(lifeboat_daemon.__file__).parent / "service").rglob("*.py")
     told = {name for path in sources for name in re.findall(r'\{"event": "([a-z_]+)"', path.read_text())}
-    assert _rows("Events") == told | {protocol.GOODBYE["event"], protocol.LOST["event"]}
+    assert _rows("Events") == told | {json_rpc.GOODBYE["event"], json_rpc.LOST["event"]}
 
 
 def test_every_number_of_an_error_is_documented() -> None:
-    known = (value for name, value in vars(protocol).items() if name.isupper() and isinstance(value, int))
+    known = (value for name, value in vars(json_rpc).items() if name.isupper() and isinstance(value, int))
     assert _rows("Errors") == {str(number) for number in known if -33000 < number < 0}
 
 
 def test_the_fields_of_hello_are_documented() -> None:
-    assert _rows("Hello") == {"app", "token", "reply", *Hello.__struct_fields__}
+    assert _rows("Hello") == {"app", "token", "reply", *HelloAnswer.__struct_fields__}
 
 
 def test_the_limits_are_those_that_are_in_force() -> None:
-    text, limits = PAGE.read_text(), Limits()
-    assert f"A request\nmay have {protocol.LARGEST_REQUEST >> 20} MiB" in text
-    assert f"an answer or an event {protocol.LARGEST >> 20} MiB" in text
+    text, limits = PAGE.read_text(), ConnectionLimits()
+    assert f"A request\nmay have {json_rpc.LARGEST_REQUEST >> 20} MiB" in text
+    assert f"an answer or an event {json_rpc.LARGEST >> 20} MiB" in text
     assert f"within {limits.hello:.0f} seconds" in text and f"(it has {limits.leave:.0f} seconds" in text
     assert f"room for {limits.connections} connections" in text
     assert f"{limits.at_work} are worked on at a time" in text

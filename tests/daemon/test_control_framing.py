@@ -10,14 +10,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.errors import LifeboatError, ServiceError
 from lifeboat_core.home.context import Context
-from lifeboat_daemon.control import protocol
-from lifeboat_daemon.control.conversation import Conversation
-from lifeboat_daemon.control.framing import Lines
-from lifeboat_daemon.control.outbox import Outbox
-from lifeboat_daemon.control.protocol import Request, Unusable
+from lifeboat_daemon.control import json_rpc
+from lifeboat_daemon.control.client_conversation import ClientConversation
+from lifeboat_daemon.control.client_outbox import ClientOutbox
+from lifeboat_daemon.control.json_rpc import RpcRequest, UnusableRequest
+from lifeboat_daemon.control.line_splitter import LineSplitter
 from support.daemon.control_servers import Served, context
 from support.short_folders import short
 
@@ -48,7 +48,7 @@ def _pieces(data: bytes, cuts: list[int]) -> list[bytes]:
 @given(st.lists(garbage), garbage, st.lists(st.integers(0, 10_000)))
 def test_lines_are_the_same_however_they_are_cut(lines: list[bytes], rest: bytes, cuts: list[int]) -> None:
     data = b"".join(line + b"\n" for line in lines) + rest
-    found = Lines(1000)
+    found = LineSplitter(1000)
     assert [line for piece in _pieces(data, cuts) for line in found.feed(piece)] == lines
     assert (found.broken, found.unfinished) == (False, bool(rest))
 
@@ -57,7 +57,7 @@ def test_lines_are_the_same_however_they_are_cut(lines: list[bytes], rest: bytes
 def test_a_line_that_is_too_long_ends_what_is_read_and_nothing_before_it(
     data: bytes, cuts: list[int], largest: int
 ) -> None:
-    found = Lines(largest)
+    found = LineSplitter(largest)
     lines = [line for piece in _pieces(data, cuts) for line in found.feed(piece)]
     *whole, rest = data.split(b"\n")
     fitting = [line for line in whole if len(line) <= largest]
@@ -72,19 +72,19 @@ def test_a_line_that_is_too_long_ends_what_is_read_and_nothing_before_it(
 @example(b'{"jsonrpc": "2.0", "id": 7, "method": "echo", "params": {}}')
 def test_a_line_is_a_request_or_has_an_answer_that_says_why_not(line: bytes) -> None:
     try:
-        request = protocol.read_request(line)
-    except Unusable as problem:
+        request = json_rpc.decode_request(line)
+    except UnusableRequest as problem:
         answer = json.loads(problem.answer)
         assert problem.answer.endswith(b"\n") and problem.answer.count(b"\n") == 1
         assert answer["error"]["data"]["code"] == "bad_request"
     else:
-        assert isinstance(request, Request)
-        assert json.loads(protocol.answer(request.id, {}))["id"] == request.id
+        assert isinstance(request, RpcRequest)
+        assert json.loads(json_rpc.encode_answer(request.id, {}))["id"] == request.id
 
 
 @given(st.lists(st.binary(max_size=60)))
 def test_a_client_takes_whatever_comes(pieces: list[bytes]) -> None:
-    talk = Conversation()
+    talk = ClientConversation()
     for piece in pieces:
         try:
             talk.take(piece)
@@ -99,22 +99,22 @@ def test_a_client_takes_whatever_comes(pieces: list[bytes]) -> None:
     )
 )
 def test_a_client_sorts_whatever_is_json(lines: list[bytes]) -> None:
-    talk = Conversation()
+    talk = ClientConversation()
     talk.take(b"".join(line + b"\n" for line in lines))
     for outcome in talk.outcomes.values():
         assert isinstance(outcome, (dict, LifeboatError))
 
 
 def test_a_client_keeps_no_line_without_an_end() -> None:
-    talk = Conversation()
+    talk = ClientConversation()
     with pytest.raises(ServiceError, match="more than"):
-        for _ in range(protocol.LARGEST // 2**20 + 1):
+        for _ in range(json_rpc.LARGEST // 2**20 + 1):
             talk.take(b"x" * 2**20)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.binary(max_size=9)) | st.none()))
 def test_an_outbox_keeps_the_order_and_its_limits(said: list[tuple[bool, bytes] | None]) -> None:
-    outbox = Outbox(3, 20)
+    outbox = ClientOutbox(3, 20)
     kept: list[tuple[bool, bytes]] = []
     for each in said:
         events = [line for is_event, line in kept if is_event]

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf.seams.files import StrPath, SystemFiles
+from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
 from lifeboat_core.errors import AlreadyRunning, DiskFull, DoesNotAnswer, NotAllowed, SystemRefused
 from lifeboat_core.home.context import Context
-from lifeboat_daemon.control.client import running
-from lifeboat_daemon.control.server import Server
+from lifeboat_daemon.control.control_server import ControlServer
+from lifeboat_daemon.control.daemon_client import connect_if_running
 from support import preloaded
 from support.daemon.control_servers import Served, as_nobody, context, open_home
 from support.patience import patience
@@ -31,13 +31,13 @@ __all__ = ["context", "short"]
 _DAEMON = """
 import asyncio, sys
 from lifeboat_core.home.context import Context
-from lifeboat_daemon.control.server import Server
+from lifeboat_daemon.control.control_server import ControlServer
 async def main():
     context = Context.open({"LIFEBOAT_HOME": sys.argv[1], "HOME": "/"})
     async def never(parameters):
         print("begun", flush=True)
         await asyncio.Event().wait()
-    server = Server(context, "0.1.0", {"never": never}, loopback=sys.argv[2] == "loopback")
+    server = ControlServer(context, "0.1.0", {"never": never}, loopback=sys.argv[2] == "loopback")
     await server.start()
     print("listening", flush=True)
     await asyncio.Event().wait()
@@ -72,12 +72,12 @@ def _path(context: Context) -> Path:
 @pytest.mark.parametrize("transport", ["unix", "loopback"])
 def test_what_a_killed_daemon_left_is_cleared_away(context: Context, transport: str) -> None:
     killed = _daemon(context, transport)
-    client = running(context.home, timeout=patience())
+    client = connect_if_running(context.home, timeout=patience())
     assert client is not None and client.hello.pid == killed.pid
     client.close()
     _kill(killed)
     assert list(context.home.run_folder.iterdir())
-    assert running(context.home, timeout=patience()) is None
+    assert connect_if_running(context.home, timeout=patience()) is None
     with Served(context, loopback=transport == "loopback") as served, served.connect() as client:
         assert client.hello.pid == os.getpid()
     assert list(context.home.run_folder.iterdir()) == []
@@ -85,7 +85,7 @@ def test_what_a_killed_daemon_left_is_cleared_away(context: Context, transport: 
 
 def test_a_client_that_waits_hears_of_the_death_of_its_daemon(context: Context) -> None:
     daemon = _daemon(context, "unix")
-    client = running(context.home, timeout=patience())
+    client = connect_if_running(context.home, timeout=patience())
     assert client is not None and daemon.stdout is not None
     number, line = client._talk.request("never", {})
     client._socket.sendall(line)
@@ -131,7 +131,7 @@ def test_a_socket_with_a_full_queue_is_one_on_which_somebody_answers(context: Co
         with pytest.raises(AlreadyRunning):
             Served(context).__enter__()
         with pytest.raises(DoesNotAnswer):
-            running(context.home)
+            connect_if_running(context.home)
         for each in waiting:
             each.close()
 
@@ -207,7 +207,7 @@ def test_a_server_whose_files_were_removed_can_be_found_again(context: Context, 
         for each in context.home.run_folder.iterdir():
             each.unlink()
         context.home.run_folder.rmdir()
-        assert running(context.home) is None
+        assert connect_if_running(context.home) is None
         served.do(served.server.check())
         with served.connect() as after:
             assert after.call("echo", b=2) == {"b": 2}
@@ -239,7 +239,7 @@ def test_a_look_at_a_server_that_can_be_found_changes_nothing(context: Context) 
 
 def test_a_server_that_was_never_started_can_be_stopped(context: Context) -> None:
     async def stop() -> str:
-        server = Server(context, "0.1.0", {})
+        server = ControlServer(context, "0.1.0", {})
         await server.check()
         await server.stop()
         return server.address
@@ -292,13 +292,13 @@ _ASK = """
 import sys
 from pathlib import Path
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_daemon.control.client import Client
-from lifeboat_core.home.home import Home
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_daemon.control.daemon_client import DaemonClient
+from lifeboat_core.home.lifeboat_home import Home
 import lifeboat_daemon.control.peer, lifeboat_daemon.control.failures
 ---
 try:
-    Client.connect(Home(Path(sys.argv[1])), SystemFiles())
+    DaemonClient.connect(Home(Path(sys.argv[1])), SystemFiles())
 except LifeboatError as error:
     print(error.code)
 """
@@ -340,7 +340,7 @@ def test_a_client_says_nothing_to_a_daemon_of_another_user(tmp_path: Path, short
     assert other.stdout.readline() == "listening\n"
     context.home.run_folder.chmod(0o700)
     with pytest.raises(NotAllowed, match="another user"):
-        running(context.home, timeout=patience())
+        connect_if_running(context.home, timeout=patience())
     assert other.stdout.readline() == "0\n"
     other.stdout.close()
     other.wait(patience())

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_core.errors import SystemRefused
-from lifeboat_core.health.second_copies import RemoteFacts
-from lifeboat_core.health.standing import WORST_FIRST, AgentStatus
-from lifeboat_daemon.notices import metrics
-from lifeboat_daemon.notices.metrics import AgentFigures, Figures
+from lifeboat_core.health.agent_status import WORST_FIRST, AgentStatus
+from lifeboat_core.health.remote_health import RemoteFacts
+from lifeboat_daemon.notices import metrics_file
+from lifeboat_daemon.notices.metrics_file import AgentMetrics, DaemonMetrics
 
 ADA = AgentStatus(
     "0197fd80-0000-7000-8000-000000000001",
@@ -30,7 +30,7 @@ ADA = AgentStatus(
     pending=2,
     vault_bytes=4096,
 )
-FIGURES = Figures([AgentFigures(ADA, captures=3, failures=1)], "2026-11-20T09:00:00.000Z", "0.1.0")
+FIGURES = DaemonMetrics([AgentMetrics(ADA, captures=3, failures=1)], "2026-11-20T09:00:00.000Z", "0.1.0")
 BEA = AgentStatus("0197fd80-0000-7000-8000-000000000002", "bea", "openclaw", "/srv/ada/bea")
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -69,7 +69,7 @@ def of(samples: Samples, name: str, agent: AgentStatus = ADA, **labels: str) -> 
 
 
 def test_every_figure_is_there() -> None:
-    found = parsed(metrics.render(FIGURES))
+    found = parsed(metrics_file.render_metrics(FIGURES))
     assert of(found, "last_verified_timestamp_seconds") == 1795168800
     assert of(found, "last_captured_timestamp_seconds") == 1795176000.5
     assert of(found, "pending_files") == 2 and of(found, "sequence") == 7 and of(found, "vault_bytes") == 4096
@@ -82,7 +82,7 @@ def test_every_figure_is_there() -> None:
 def test_every_second_copy_has_its_figures() -> None:
     remote = RemoteFacts("server", state="waiting", sequence=5, pending=2, verified_at="2026-11-20T10:00:00.000Z")
     status = replace(BEA, remotes=(remote,))
-    found = parsed(metrics.render(Figures([AgentFigures(status)])))
+    found = parsed(metrics_file.render_metrics(DaemonMetrics([AgentMetrics(status)])))
     labels = {"agent": BEA.id, "name": "bea", "remote": "server"}
     of_remote = {
         name.removeprefix("lifeboat_remote_"): value
@@ -100,25 +100,25 @@ def test_every_second_copy_has_its_figures() -> None:
 
 
 def test_an_agent_is_in_one_state_and_every_word_is_there() -> None:
-    found = parsed(metrics.render(FIGURES))
+    found = parsed(metrics_file.render_metrics(FIGURES))
     states = {word: of(found, "state", state=word) for word in WORST_FIRST}
     assert [word for word, value in states.items() if value] == ["overdue"]
 
 
 def test_what_never_happened_is_very_long_ago() -> None:
-    found = parsed(metrics.render(Figures([AgentFigures(BEA)])))
+    found = parsed(metrics_file.render_metrics(DaemonMetrics([AgentMetrics(BEA)])))
     assert of(found, "last_verified_timestamp_seconds", BEA) == 0 and of(found, "sequence", BEA) == -1
 
 
 def test_without_agents_and_at_the_end_there_are_figures_too() -> None:
-    found = parsed(metrics.render(Figures([], running=False)))
+    found = parsed(metrics_file.render_metrics(DaemonMetrics([], running=False)))
     assert found == {("lifeboat_daemon_up", frozenset()): 0}
 
 
 @given(names=st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=4))
 def test_any_name_comes_back(names: list[str]) -> None:
     agents = [AgentStatus(f"id-{number}", name, "openclaw", "/x") for number, name in enumerate(names)]
-    found = parsed(metrics.render(Figures([AgentFigures(each) for each in agents])))
+    found = parsed(metrics_file.render_metrics(DaemonMetrics([AgentMetrics(each) for each in agents])))
     assert all(of(found, "sequence", each) == -1 for each in agents)
 
 
@@ -127,22 +127,22 @@ def test_any_name_comes_back(names: list[str]) -> None:
 
 def test_the_file_is_written_whole_for_everybody_and_only_when_something_changed(tmp_path: Path) -> None:
     target = tmp_path / "lifeboat.prom"
-    assert metrics.write(SystemFiles(), str(target), FIGURES)
+    assert metrics_file.write_metrics(SystemFiles(), str(target), FIGURES)
     assert parsed(target.read_text()) and target.stat().st_mode & 0o777 == 0o644
     before = target.stat()
-    assert not metrics.write(SystemFiles(), str(target), FIGURES)
+    assert not metrics_file.write_metrics(SystemFiles(), str(target), FIGURES)
     assert (target.stat().st_ino, target.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
-    assert metrics.write(SystemFiles(), str(target), Figures(FIGURES.agents, running=False))
+    assert metrics_file.write_metrics(SystemFiles(), str(target), DaemonMetrics(FIGURES.agents, running=False))
     assert os.listdir(tmp_path) == ["lifeboat.prom"]
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SystemRefused):
-        metrics.write(SystemFiles(), str(tmp_path / "nowhere" / "x.prom"), FIGURES)
+        metrics_file.write_metrics(SystemFiles(), str(tmp_path / "nowhere" / "x.prom"), FIGURES)
 
 
 def test_figures_follow_from_what_the_daemon_knows() -> None:
     counters = {ADA.id: {"captures": 3, "failures": 1}}
     daemon = {"started_at": FIGURES.started_at, "version": "0.1.0", "running": True, "pid": 7}
-    made = Figures.of({"agents": [ADA.to_json()], "verdict": "overdue"}, counters, daemon)
-    assert metrics.render(made) == metrics.render(FIGURES)
+    made = DaemonMetrics.of({"agents": [ADA.to_json()], "verdict": "overdue"}, counters, daemon)
+    assert metrics_file.render_metrics(made) == metrics_file.render_metrics(FIGURES)

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_alf import times
-from lifeboat_core.health.standing import NEEDS_THE_USER, WORST_FIRST, AgentStatus, KeyFacts, Status
-from lifeboat_daemon.notices import notices
-from lifeboat_daemon.notices.notices import LASTS, NOT_AGAIN_FOR, Notice, Told
+from lifeboat_alf.common import times
+from lifeboat_core.health.agent_status import NEEDS_THE_USER, WORST_FIRST, AgentStatus, KeyFacts, Status
+from lifeboat_daemon.notices import notice_rules
+from lifeboat_daemon.notices.notice_rules import LASTS, NOT_AGAIN_FOR, NoticeState, UserNotice
 
 START = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DAY = 86400.0
@@ -35,8 +35,8 @@ class Person:
 
     def __init__(self) -> None:
         self.now = START
-        self.told = Told()
-        self.heard: list[tuple[float, Notice]] = []
+        self.told = NoticeState()
+        self.heard: list[tuple[float, UserNotice]] = []
         self.again: float | None = None
 
     @property
@@ -45,8 +45,8 @@ class Person:
 
     def look(self, state: str, verified_at: datetime | None) -> None:
         verified = None if verified_at is None else times.to_text(verified_at)
-        found = notices.of_agent(agent(state, last_verified_at=verified), self.told, self.now)
-        assert Told.from_json(found.told.to_json()) == found.told
+        found = notice_rules.decide_agent_notices(agent(state, last_verified_at=verified), self.told, self.now)
+        assert NoticeState.from_json(found.told.to_json()) == found.told
         self.told, self.again = found.told, found.look_again
         self.heard += [((self.now - START).total_seconds(), notice) for notice in found.notices]
 
@@ -141,13 +141,13 @@ def test_a_daemon_that_starts_again_says_nothing_twice() -> None:
     person = Person()
     person.stays("error", 3600)
     kept = person.told.to_json()
-    person.told = Told.from_json(kept)
+    person.told = NoticeState.from_json(kept)
     person.stays("error", 3600)
     assert person.kinds == ["error"]
 
 
 def test_notes_that_cannot_be_read_cost_a_notice_said_twice() -> None:
-    assert Told.from_json({"said_at": 7}) == Told() == Told.from_json(None)
+    assert NoticeState.from_json({"said_at": 7}) == NoticeState() == NoticeState.from_json(None)
 
 
 def test_a_clock_that_was_set_back_silences_nothing() -> None:
@@ -192,35 +192,37 @@ def test_however_often_one_looks_nothing_is_said_more_often(pauses: list[float])
 @pytest.mark.parametrize("fields", [{"missing": True}, {"damaged": {"first": "SOUL.md: hunter2"}}, {}])
 @pytest.mark.parametrize("state", sorted(NEEDS_THE_USER))
 def test_no_notice_names_a_file_or_holds_content(state: str, fields: dict[str, Any]) -> None:
-    told = Told()
-    heard: list[Notice] = []
+    told = NoticeState()
+    heard: list[UserNotice] = []
     for seconds in (0, 61, 2 * DAY):
-        found = notices.of_agent(agent(state, **fields), told, START + timedelta(seconds=seconds))
+        found = notice_rules.decide_agent_notices(agent(state, **fields), told, START + timedelta(seconds=seconds))
         told, heard = found.told, [*heard, *found.notices]
     assert [notice.kind for notice in heard] == [state, "age"]
     for notice in heard:
         said = f"{notice.to_json()}"
         assert "ada" in notice.title and not [secret for secret in SECRETS if secret in said]
-        assert Notice.from_json(notice.to_json()) == notice
+        assert UserNotice.from_json(notice.to_json()) == notice
 
 
 def test_a_configuration_that_cannot_be_used_is_told_once() -> None:
     broken = Status("error", "", [], KeyFacts(), ["config.toml: hunter2"], True)
-    first = notices.of_home(broken, Told(), START)
-    second = notices.of_home(broken, first.told, START + timedelta(seconds=61))
-    third = notices.of_home(broken, second.told, START + timedelta(seconds=200))
+    first = notice_rules.decide_home_notices(broken, NoticeState(), START)
+    second = notice_rules.decide_home_notices(broken, first.told, START + timedelta(seconds=61))
+    third = notice_rules.decide_home_notices(broken, second.told, START + timedelta(seconds=200))
     assert (first.notices, third.notices) == ([], [])
     (notice,) = second.notices
     assert "configuration" in notice.text and "hunter2" not in str(notice.to_json())
 
 
 def test_what_is_so_of_several_agents_is_said_in_one_notice() -> None:
-    def news(name: str, state: str) -> list[Notice]:
-        told = notices.of_agent(replace(agent(state), id=name, name=name), Told(), START).told
-        return notices.of_agent(replace(agent(state), id=name, name=name), told, START + timedelta(seconds=61)).notices
+    def news(name: str, state: str) -> list[UserNotice]:
+        told = notice_rules.decide_agent_notices(replace(agent(state), id=name, name=name), NoticeState(), START).told
+        return notice_rules.decide_agent_notices(
+            replace(agent(state), id=name, name=name), told, START + timedelta(seconds=61)
+        ).notices
 
     locked = [*news("ada", "needs_key"), *news("bea", "needs_key"), *news("cyd", "held"), *news("dan", "needs_key")]
-    three, one = notices.merged(locked)
+    three, one = notice_rules.merge_notices(locked)
     assert three.title == "ada and 2 more: needs your key" and three.subjects == ("ada", "bea", "dan")
     assert "bea" in three.text and three.fix == "lifeboat status"
     assert one.names == ("cyd",)
@@ -228,8 +230,8 @@ def test_what_is_so_of_several_agents_is_said_in_one_notice() -> None:
 
 def test_new_agents_are_offered_without_saying_where_they_are() -> None:
     found = [{"runtime": "openclaw", "native_id": "main", "name": "Ada", "workspace": "/srv/ada/secret"}]
-    notice = notices.of_offers(found)
+    notice = notice_rules.make_offers_notice(found)
     assert notice is not None and notice.fix == "lifeboat agents discover" and "/home" not in str(notice.to_json())
     assert not notice.is_urgent
-    assert "2 agents" in (notices.of_offers(found * 2) or notice).text
-    assert notices.of_offers([]) is None
+    assert "2 agents" in (notice_rules.make_offers_notice(found * 2) or notice).text
+    assert notice_rules.make_offers_notice([]) is None

@@ -15,25 +15,25 @@ from typing import Any
 
 import pytest
 
-from lifeboat_cli.doctor import Level
+from lifeboat_cli.doctor import DoctorLevel
 from lifeboat_cli.doctor import notifiers as doctor
-from lifeboat_core.errors import BadRequest, Unreachable
+from lifeboat_core.errors import BadRequest, NetworkUnreachable
 from lifeboat_core.home.context import Context
-from lifeboat_core.machine import conditions
-from lifeboat_core.machine.conditions import Conditions
-from lifeboat_core.network import http
-from lifeboat_core.settings import config
-from lifeboat_daemon.notices import notifiers, ping
-from lifeboat_daemon.notices.notices import AGE, OFFER, Notice
+from lifeboat_core.machine import power_and_network
+from lifeboat_core.machine.power_and_network import MachineConditions
+from lifeboat_core.network import http_requests
+from lifeboat_core.settings import config_file
+from lifeboat_daemon.notices import dead_man_ping, notifiers
+from lifeboat_daemon.notices.notice_rules import AGE, OFFER, UserNotice
 from lifeboat_daemon.notices.notifiers import desktop, ntfy
 from lifeboat_daemon.work.operations import notify as notify_operation
 from lifeboat_daemon.work.operations import ping as ping_operation
-from lifeboat_daemon.work.worker import Work
+from lifeboat_daemon.work.worker_loop import RunningJob
 from support.core.protected import Protected
 from support.paths import ROOT
 from support.talking_server import TalkingServer, status, talking_server
 
-NOTICE = Notice("error", "ada: needs you", "the last capture failed", "lifeboat doctor", ("1",), ("ada",))
+NOTICE = UserNotice("error", "ada: needs you", "the last capture failed", "lifeboat doctor", ("1",), ("ada",))
 WAYS = {"desktop": desktop.NOTIFIER, "ntfy": ntfy.NOTIFIER}
 
 
@@ -46,8 +46,10 @@ def context(tmp_path: Path) -> Context:
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[TalkingServer]:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
-    patient = http.patiently
-    monkeypatch.setattr(http, "patiently", lambda call, **more: patient(call, **{"wait": lambda _: None, **more}))
+    patient = http_requests.retry_request
+    monkeypatch.setattr(
+        http_requests, "retry_request", lambda call, **more: patient(call, **{"wait": lambda _: None, **more})
+    )
     with talking_server() as made:
         yield made
 
@@ -55,11 +57,11 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[TalkingServer]:
 @pytest.fixture
 def ways(monkeypatch: pytest.MonkeyPatch) -> None:
     """As they are found where the program is installed."""
-    monkeypatch.setattr(notifiers, "installed", lambda: WAYS)
+    monkeypatch.setattr(notifiers, "load_notifiers", lambda: WAYS)
 
 
 def put(context: Context, name: str, value: str) -> None:
-    config.write(context.home, context.files, name, value)
+    config_file.write_config(context.home, context.files, name, value)
 
 
 def test_every_notifier_has_its_entry_point() -> None:
@@ -72,8 +74,8 @@ def test_every_notifier_has_its_entry_point() -> None:
 # ntfy -----------------------------------------------------------------------------------------------------------
 
 
-def told(context: Context, notice: Notice = NOTICE) -> dict[str, str | None]:
-    return notifiers.tell(context, notice, {"ntfy": ntfy.NOTIFIER})
+def told(context: Context, notice: UserNotice = NOTICE) -> dict[str, str | None]:
+    return notifiers.send_notice(context, notice, {"ntfy": ntfy.NOTIFIER})
 
 
 def test_a_topic_gets_title_priority_tags_text_and_what_helps(context: Context, server: TalkingServer) -> None:
@@ -90,16 +92,16 @@ def test_a_phone_rings_only_for_what_is_urgent(
     context: Context, server: TalkingServer, kind: str, priority: str
 ) -> None:
     put(context, "ntfy.url", server.address)
-    told(context, Notice(kind, "title", "text"))
+    told(context, UserNotice(kind, "title", "text"))
     assert (server.asked[0].headers["Priority"], server.asked[0].body) == (priority, b"text")
 
 
 def test_a_name_in_any_script_arrives_and_none_adds_a_header(context: Context, server: TalkingServer) -> None:
     put(context, "ntfy.url", server.address)
-    told(context, Notice("ok", "Žofie 🚣: all is well", "text"))
+    told(context, UserNotice("ok", "Žofie 🚣: all is well", "text"))
     title = server.asked[0].headers["Title"]
     assert title.startswith("=?UTF-8?B?") and base64.b64decode(title[10:-2]).decode() == "Žofie 🚣: all is well"
-    told(context, Notice("ok", "ada\r\nAuthorization: x", "text"))
+    told(context, UserNotice("ok", "ada\r\nAuthorization: x", "text"))
     assert (
         server.asked[1].headers["Title"] == "ada Authorization: x" and server.asked[1].headers["Authorization"] is None
     )
@@ -114,7 +116,7 @@ def test_a_topic_that_fails_says_why_after_some_tries_and_says_no_address(
 ) -> None:
     put(context, "ntfy.url", f"{server.address}/topic")
     server.replies = [status(503)]
-    assert told(context) == {"ntfy": "the answer was 503"} and len(server.asked) == http.TRIES
+    assert told(context) == {"ntfy": "the answer was 503"} and len(server.asked) == http_requests.TRIES
     put(context, "ntfy.url", "http://nobody.invalid/topic")
     why = told(context)["ntfy"]
     assert why and "invalid" not in why and "topic" not in why
@@ -128,11 +130,11 @@ def test_one_way_that_fails_stands_in_the_way_of_no_other(context: Context, serv
         def problem(self, context: Context) -> str | None:
             return None
 
-        def tell(self, context: Context, notice: Notice) -> None:
-            raise Unreachable("it is broken")
+        def tell(self, context: Context, notice: UserNotice) -> None:
+            raise NetworkUnreachable("it is broken")
 
     put(context, "ntfy.url", server.address)
-    found = notifiers.tell(context, NOTICE, {"broken": Broken(), "ntfy": ntfy.NOTIFIER})
+    found = notifiers.send_notice(context, NOTICE, {"broken": Broken(), "ntfy": ntfy.NOTIFIER})
     assert found == {"broken": "it is broken", "ntfy": None}
 
 
@@ -140,12 +142,12 @@ def test_one_way_that_fails_stands_in_the_way_of_no_other(context: Context, serv
 def test_the_work_tells_every_notice_and_never_fails(context: Context, server: TalkingServer) -> None:
     put(context, "ntfy.url", server.address)
     put(context, "notify.desktop", "off")
-    other = Notice("ok", "ada: all is well", "all is well again")
-    answer = notify_operation.run(Work(context, None, {"notices": [NOTICE.to_json(), other.to_json()]}))
+    other = UserNotice("ok", "ada: all is well", "all is well again")
+    answer = notify_operation.run(RunningJob(context, None, {"notices": [NOTICE.to_json(), other.to_json()]}))
     assert answer == {"told": [{"ntfy": None}, {"ntfy": None}]}
     assert [asked.headers["Title"] for asked in server.asked] == ["ada: needs you", "ada: all is well"]
     with pytest.raises(BadRequest):
-        notify_operation.run(Work(context, None, {"notices": [{"kind": 7}]}))
+        notify_operation.run(RunningJob(context, None, {"notices": [{"kind": 7}]}))
 
 
 # The desktop ----------------------------------------------------------------------------------------------------
@@ -183,7 +185,7 @@ def at_desktop(context: Context) -> Context:
 
 
 def on_desktop(context: Context) -> dict[str, str | None]:
-    return notifiers.tell(context, NOTICE, {"desktop": desktop.NOTIFIER})
+    return notifiers.send_notice(context, NOTICE, {"desktop": desktop.NOTIFIER})
 
 
 def test_a_desktop_shows_it(monkeypatch: pytest.MonkeyPatch, at_desktop: Context) -> None:
@@ -238,9 +240,9 @@ def test_while_all_is_well_the_address_is_called_and_else_its_fail(
     context: Context, server: TalkingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(context, "ping.url", f"{server.address}/uuid?rid=1")
-    assert ping.ping(context, is_well=True) is None
-    monkeypatch.setattr(conditions, "read", lambda context: Conditions())
-    assert ping_operation.run(Work(context, None, {"ok": False})) == {"reached": True, "why": None}
+    assert dead_man_ping.send_ping(context, is_well=True) is None
+    monkeypatch.setattr(power_and_network, "read_conditions", lambda context: MachineConditions())
+    assert ping_operation.run(RunningJob(context, None, {"ok": False})) == {"reached": True, "why": None}
     assert [(asked.method, asked.path) for asked in server.asked] == [
         ("GET", "/uuid?rid=1"),
         ("GET", "/uuid/fail?rid=1"),
@@ -252,17 +254,17 @@ def test_while_all_is_well_the_address_is_called_and_else_its_fail(
     [("https://x/1", "https://x/1/fail"), ("https://x/1/", "https://x/1/fail"), ("https://x", "https://x/fail")],
 )
 def test_where_a_failure_is_told(address: str, expected: str) -> None:
-    assert ping.failing(address) == expected
+    assert dead_man_ping.make_failure_address(address) == expected
 
 
 def test_a_ping_nobody_takes_is_tried_three_times_and_calm(context: Context, server: TalkingServer) -> None:
     put(context, "ping.url", server.address)
     server.replies = [status(500)]
     pauses: list[float] = []
-    assert ping.ping(context, is_well=True, wait=pauses.append) == "the answer was 500"
+    assert dead_man_ping.send_ping(context, is_well=True, wait=pauses.append) == "the answer was 500"
     assert (len(server.asked), len(pauses)) == (3, 2)
     put(context, "ping.url", "http://nobody.invalid")
-    answer = ping_operation.run(Work(context, None, {"ok": True}))
+    answer = ping_operation.run(RunningJob(context, None, {"ok": True}))
     assert answer["reached"] is False and "invalid" not in answer["why"]
 
 
@@ -270,13 +272,13 @@ def test_without_a_network_nothing_is_tried(
     context: Context, server: TalkingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(context, "ping.url", server.address)
-    monkeypatch.setattr(conditions, "read", lambda context: Conditions(online=False))
-    answer = ping_operation.run(Work(context, None, {"ok": True}))
-    assert answer == {"reached": False, "why": conditions.NO_NETWORK} and server.asked == []
+    monkeypatch.setattr(power_and_network, "read_conditions", lambda context: MachineConditions(online=False))
+    answer = ping_operation.run(RunningJob(context, None, {"ok": True}))
+    assert answer == {"reached": False, "why": power_and_network.NO_NETWORK} and server.asked == []
 
 
 def test_without_an_address_nobody_is_called(context: Context, server: TalkingServer) -> None:
-    assert ping.ping(context, is_well=True) is None and server.asked == []
+    assert dead_man_ping.send_ping(context, is_well=True) is None and server.asked == []
 
 
 # The doctor -----------------------------------------------------------------------------------------------------
@@ -287,8 +289,8 @@ def test_the_doctor_says_that_nobody_is_told(monkeypatch: pytest.MonkeyPatch, co
     monkeypatch.setattr(sys, "platform", "linux")
     desktop_package(monkeypatch)
     silent, found = doctor.check(context)
-    assert (silent.level, silent.result) == (Level.OK, desktop.NO_SESSION)
-    assert found.level is Level.WARNING and "ntfy.url" in (found.fix or "")
+    assert (silent.level, silent.result) == (DoctorLevel.OK, desktop.NO_SESSION)
+    assert found.level is DoctorLevel.WARNING and "ntfy.url" in (found.fix or "")
 
 
 @pytest.mark.usefixtures("ways")
@@ -299,5 +301,5 @@ def test_the_doctor_is_content_with_one_way_and_sends_nothing(
     monkeypatch.setattr(desktop, "find_spec", lambda name: None)
     put(context, name, f"{server.address}/topic")
     found = list(doctor.check(context))
-    assert {each.level for each in found} == {Level.OK} and server.asked == []
+    assert {each.level for each in found} == {DoctorLevel.OK} and server.asked == []
     assert not any("topic" in f"{each.result}{each.fix}" for each in found)

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from lifeboat_cli import program
-from lifeboat_core.agents import agents
-from lifeboat_core.history import activity
-from lifeboat_core.history.activity import Activity
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.history import activity_log
+from lifeboat_core.history.activity_log import ActivityEntry
 from lifeboat_core.home.context import Context
-from lifeboat_core.restore import RestoreOptions, restore
-from lifeboat_daemon.service import log_reading
-from lifeboat_daemon.service.logs import open_log
+from lifeboat_core.restore import RestoreOptions, restore_agent
+from lifeboat_daemon.service import event_log_reader
+from lifeboat_daemon.service.event_log import open_log
 from support.cli.cli_client import run
 from support.core.protected import Protected
 
@@ -27,12 +27,14 @@ def ada(tmp_path: Path) -> Protected:
     made.write("MEMORY.md", "# Memory\n\nSoup.\n")
     made.capture()
     made.clock.advance(minutes=1)
-    restore(made.context, made.agent, RestoreOptions(at=0, yes=True))
+    restore_agent(made.context, made.agent, RestoreOptions(at=0, yes=True))
     return made
 
 
-def _told(ada: Protected, *kinds: str, limit: int | None = None) -> list[Activity]:
-    return activity.log(ada.context, agents.everyone(ada.context), everything=True, limit=limit, kinds=kinds)
+def _told(ada: Protected, *kinds: str, limit: int | None = None) -> list[ActivityEntry]:
+    return activity_log.list_activity(
+        ada.context, manage_agents.list_agents(ada.context), everything=True, limit=limit, kinds=kinds
+    )
 
 
 def test_a_log_of_a_kind_has_no_other(ada: Protected) -> None:
@@ -51,7 +53,7 @@ def test_a_limit_counts_what_is_of_the_kind(ada: Protected) -> None:
 
 def test_a_kind_that_never_happened_is_said_to_be_none(isolated_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("log", "--kind", "undo") == {"entries": []}
-    assert program.run(["log", "--kind", "undo"]) == 0
+    assert program.run_command(["log", "--kind", "undo"]) == 0
     assert capsys.readouterr().out.strip() == "Nothing of this kind was done yet."
 
 
@@ -77,7 +79,10 @@ def test_a_level_shows_what_is_at_least_as_grave() -> None:
 
 @pytest.mark.usefixtures("noted")
 def test_so_many_lines_are_so_many_of_the_level() -> None:
-    assert [each["kind"] for each in log_reading.last(Context.open().home, 2, level="error")] == ["was_error", "odd"]
+    assert [each["kind"] for each in event_log_reader.read_last_events(Context.open().home, 2, level="error")] == [
+        "was_error",
+        "odd",
+    ]
 
 
 def test_a_level_that_is_none_is_refused(isolated_home: Path) -> None:

@@ -9,8 +9,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from lifeboat_core.agents import agents
-from lifeboat_core.settings import config
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.settings import config_file
 from lifeboat_daemon.schedule.cadence import (
     AFTER_INTERACTION,
     AFTER_SESSION,
@@ -19,10 +19,10 @@ from lifeboat_daemon.schedule.cadence import (
     REQUEST,
     SCAN,
     SCHEDULED,
-    Due,
-    Pacer,
-    Timing,
-    timing,
+    CadenceSettings,
+    CapturePacer,
+    DueCapture,
+    load_cadence_settings,
 )
 from support.core.protected import Protected
 
@@ -30,16 +30,16 @@ EVERY_CADENCE = (AFTER_INTERACTION, AFTER_SESSION, SCHEDULED, MANUAL)
 BUT_MANUAL = EVERY_CADENCE[:-1]
 
 
-def pacer(cadence: str = AFTER_INTERACTION, *, looked_at: float | None = 0.0) -> Pacer:
+def pacer(cadence: str = AFTER_INTERACTION, *, looked_at: float | None = 0.0) -> CapturePacer:
     """A pacer of an agent that was captured at `looked_at`, in no time; None: never."""
-    made = Pacer(Timing(cadence))
+    made = CapturePacer(CadenceSettings(cadence))
     if looked_at is not None:
         made.began(looked_at)
         made.ended(looked_at, complete=True)
     return made
 
 
-def capture(of: Pacer, at: float, *, took: float = 0.0, complete: bool = True) -> float:
+def capture(of: CapturePacer, at: float, *, took: float = 0.0, complete: bool = True) -> float:
     of.began(at)
     of.ended(at + took, complete=complete)
     return at + took
@@ -52,20 +52,22 @@ def test_a_large_file_that_was_left_for_later_is_captured_when_its_turn_comes(ca
     made.ended(100, complete=True, due_in=30.0)
     due = made.due(100)
     if cadence in (AFTER_INTERACTION, AFTER_SESSION):
-        assert due == Due(130.0, LATE)
-        assert capture(made, 130) and made.due(130) == Due(3730.0, SCAN)
+        assert due == DueCapture(130.0, LATE)
+        assert capture(made, 130) and made.due(130) == DueCapture(3730.0, SCAN)
     else:
         assert due is None or due.reason == SCAN
 
 
 def test_the_settings_of_an_agent_come_before_those_of_all(ada: Protected) -> None:
     context = ada.context
-    config.write(context.home, context.files, "cadence", "after_session")
-    config.write(context.home, context.files, "session.idle", "5m")
-    made = agents.write_setting(context, ada.agent, "session.idle", "90s")
-    made = agents.write_setting(context, made, "schedule", "30 7 * * *")
-    assert timing(context.config(), made) == Timing(AFTER_SESSION, 2.0, 60.0, 90.0, 3600.0, "30 7 * * *")
-    assert timing(config.Config(), ada.agent) == Timing()
+    config_file.write_config(context.home, context.files, "cadence", "after_session")
+    config_file.write_config(context.home, context.files, "session.idle", "5m")
+    made = manage_agents.write_setting(context, ada.agent, "session.idle", "90s")
+    made = manage_agents.write_setting(context, made, "schedule", "30 7 * * *")
+    assert load_cadence_settings(context.config(), made) == CadenceSettings(
+        AFTER_SESSION, 2.0, 60.0, 90.0, 3600.0, "30 7 * * *"
+    )
+    assert load_cadence_settings(config_file.Config(), ada.agent) == CadenceSettings()
 
 
 @pytest.mark.parametrize(
@@ -75,10 +77,10 @@ def test_the_settings_of_an_agent_come_before_those_of_all(ada: Protected) -> No
 def test_a_pause_is_over_in_time_and_by_a_clock_that_knows_nothing_of_it(
     ada: Protected, hours: float | None, jump: float, rests: bool
 ) -> None:
-    paused = agents.pause(ada.context, ada.agent, hours=hours)
+    paused = manage_agents.pause_agent(ada.context, ada.agent, hours=hours)
     ada.clock.jump(hours=jump)
-    assert agents.read(ada.context, paused.id).is_paused(ada.context.now()) is rests
-    assert not agents.resume(ada.context, paused).is_paused(ada.context.now())
+    assert manage_agents.load_agent(ada.context, paused.id).is_paused(ada.context.now()) is rests
+    assert not manage_agents.resume_agent(ada.context, paused).is_paused(ada.context.now())
 
 
 # after_interaction ------------------------------------------------------------------------------------------------
@@ -88,14 +90,14 @@ def test_a_change_is_captured_when_it_was_quiet_for_two_seconds() -> None:
     ada = pacer()
     ada.changed(100)
     ada.changed(101)
-    assert ada.due(101) == Due(103, "change")
+    assert ada.due(101) == DueCapture(103, "change")
 
 
 def test_an_agent_that_never_stops_is_captured_a_minute_after_the_first_change() -> None:
     ada = pacer()
     for tenth in range(1000):
         ada.changed(100 + tenth / 10)
-    assert ada.due(200) == Due(160, "change")
+    assert ada.due(200) == DueCapture(160, "change")
 
 
 def test_a_change_during_a_capture_starts_the_clock_anew() -> None:
@@ -105,7 +107,7 @@ def test_a_change_during_a_capture_starts_the_clock_anew() -> None:
     ada.changed(102.5)
     assert ada.due(103) is None
     ada.ended(103, complete=True)
-    assert ada.due(103) == Due(104.5, "change")
+    assert ada.due(103) == DueCapture(104.5, "change")
 
 
 def test_after_a_long_capture_the_agent_is_left_alone_for_as_long() -> None:
@@ -113,24 +115,24 @@ def test_after_a_long_capture_the_agent_is_left_alone_for_as_long() -> None:
     ada.began(100)
     ada.changed(101)
     ada.ended(120, complete=True)
-    assert ada.due(120) == Due(140, "change")
+    assert ada.due(120) == DueCapture(140, "change")
     capture(ada, 200, took=500)
     ada.changed(701)
-    assert ada.due(701) == Due(760, "change")
+    assert ada.due(701) == DueCapture(760, "change")
 
 
 def test_quiet_longer_than_at_most_is_at_most() -> None:
     ada = pacer()
     ada.timing = ada.timing._replace(quiet=300.0)
     ada.changed(1000)
-    assert ada.due(1000) == Due(1060, "change")
+    assert ada.due(1000) == DueCapture(1060, "change")
 
 
 def test_without_quiet_a_change_is_captured_at_once() -> None:
     ada = pacer()
     ada.timing = ada.timing._replace(quiet=0.0)
     ada.changed(1000)
-    assert ada.due(1000) == Due(1000, "change")
+    assert ada.due(1000) == DueCapture(1000, "change")
 
 
 # The other cadences -----------------------------------------------------------------------------------------------
@@ -140,15 +142,15 @@ def test_a_session_ends_when_nothing_changed_for_ten_minutes() -> None:
     ada = pacer(AFTER_SESSION)
     for minute in range(20):
         ada.changed(60 * minute)
-    assert ada.due(1140) == Due(1140 + 600, "session")
+    assert ada.due(1140) == DueCapture(1140 + 600, "session")
 
 
 def test_changes_alone_start_nothing_by_schedule() -> None:
     ada = pacer(SCHEDULED)
     ada.changed(100)
-    assert ada.due(100) == Due(3600, "scan")
+    assert ada.due(100) == DueCapture(3600, "scan")
     ada.wants_scan(200, "schedule")
-    assert ada.due(200) == Due(200, "schedule")
+    assert ada.due(200) == DueCapture(200, "schedule")
 
 
 def test_by_hand_only_a_request_starts_a_capture() -> None:
@@ -158,7 +160,7 @@ def test_by_hand_only_a_request_starts_a_capture() -> None:
         ada.wants_scan(100, reason)
     assert ada.due(10**6) is None
     ada.wants_scan(200, REQUEST)
-    assert ada.due(200) == Due(200, REQUEST)
+    assert ada.due(200) == DueCapture(200, REQUEST)
     capture(ada, 200, complete=False)
     assert ada.due(10**6) is None
 
@@ -166,8 +168,8 @@ def test_by_hand_only_a_request_starts_a_capture() -> None:
 def test_what_was_seen_by_hand_is_captured_when_the_cadence_is_another() -> None:
     ada = pacer(MANUAL)
     ada.changed(100)
-    ada.timing = Timing(AFTER_INTERACTION)
-    assert ada.due(500) == Due(102, "change")
+    ada.timing = CadenceSettings(AFTER_INTERACTION)
+    assert ada.due(500) == DueCapture(102, "change")
 
 
 # What every cadence does ------------------------------------------------------------------------------------------
@@ -176,10 +178,10 @@ def test_what_was_seen_by_hand_is_captured_when_the_cadence_is_another() -> None
 @pytest.mark.parametrize("cadence", BUT_MANUAL)
 def test_the_workspace_is_looked_through_every_hour(cadence: str) -> None:
     ada = pacer(cadence)
-    assert ada.due(10) == Due(3600, "scan")
-    assert ada.due(9000) == Due(3600, "scan")
+    assert ada.due(10) == DueCapture(3600, "scan")
+    assert ada.due(9000) == DueCapture(3600, "scan")
     ended = capture(ada, 9000, took=10)
-    assert ada.due(9010) == Due(ended + 3600, "scan")
+    assert ada.due(9010) == DueCapture(ended + 3600, "scan")
 
 
 @pytest.mark.parametrize("cadence", EVERY_CADENCE)
@@ -193,7 +195,7 @@ def test_a_scan_that_is_wanted_is_due_at_once(cadence: str, reason: str) -> None
     ada = pacer(cadence)
     ada.wants_scan(500, reason)
     ada.wants_scan(501, "overflow")
-    assert ada.due(501) == Due(500, reason)
+    assert ada.due(501) == DueCapture(500, reason)
 
 
 @pytest.mark.parametrize("cadence", EVERY_CADENCE)
@@ -203,7 +205,7 @@ def test_a_request_waits_for_nothing_but_the_capture_that_runs(cadence: str) -> 
     ada.wants_scan(101, REQUEST)
     assert ada.due(101) is None
     ada.ended(130, complete=False)
-    assert ada.due(130) == Due(101, REQUEST)
+    assert ada.due(130) == DueCapture(101, REQUEST)
 
 
 def test_lost_events_without_an_end_do_not_start_captures_without_an_end() -> None:
@@ -227,7 +229,7 @@ def test_one_capture_answers_everything_that_was_waited_for() -> None:
     ada.wants_scan(100, "schedule")
     ada.wants_scan(100, REQUEST)
     capture(ada, 101)
-    assert ada.due(101) == Due(101 + 3600, "scan")
+    assert ada.due(101) == DueCapture(101 + 3600, "scan")
 
 
 def test_after_a_night_of_sleep_one_capture_is_due() -> None:
@@ -238,7 +240,7 @@ def test_after_a_night_of_sleep_one_capture_is_due() -> None:
     due = ada.due(woke)
     assert due is not None and due.at <= woke
     capture(ada, woke)
-    assert ada.due(woke) == Due(woke + 3600, "scan")
+    assert ada.due(woke) == DueCapture(woke + 3600, "scan")
 
 
 def test_two_captures_that_overlap_both_have_to_end() -> None:
@@ -273,17 +275,17 @@ def test_while_captures_fail_changes_wait_for_the_retry_at_most_a_minute() -> No
     for _ in range(25):
         now = capture(ada, now + 60, complete=False)
     ada.changed(now + 1)
-    assert ada.due(now + 1) == Due(now + 60, "change")
+    assert ada.due(now + 1) == DueCapture(now + 60, "change")
     capture(ada, now + 60)
     ada.changed(now + 100)
-    assert ada.due(now + 100) == Due(now + 102, "change")
+    assert ada.due(now + 100) == DueCapture(now + 102, "change")
 
 
 def test_what_changed_stays_known_over_captures_that_fail() -> None:
     ada = pacer(SCHEDULED)
     ada.changed(100)
     capture(ada, 100, complete=False)
-    assert ada.due(100) == Due(102, "retry")
+    assert ada.due(100) == DueCapture(102, "retry")
 
 
 # Any course of events ---------------------------------------------------------------------------------------------
@@ -300,7 +302,9 @@ class AnyCourse(RuleBasedStateMachine):
     @initialize(cadence=st.sampled_from(EVERY_CADENCE))
     def start(self, cadence: str) -> None:
         self.now = 1000.0
-        self.pacer = Pacer(Timing(cadence, quiet=QUIET, at_most=AT_MOST, idle=IDLE, scan_interval=300.0))
+        self.pacer = CapturePacer(
+            CadenceSettings(cadence, quiet=QUIET, at_most=AT_MOST, idle=IDLE, scan_interval=300.0)
+        )
         self.cadence = cadence
         self.running = False
         self.uncaptured: float | None = None

@@ -266,8 +266,8 @@ def test_what_is_no_schedule_is_refused_and_changes_nothing(world: World) -> Non
 def test_without_a_schedule_apscheduler_is_not_loaded() -> None:
     program = (
         "import asyncio, sys\n"
-        "from lifeboat_core.health import awake\n"
-        "from lifeboat_daemon.schedule import cadence, gaps\n"
+        "from lifeboat_core.health import sleep_ledger\n"
+        "from lifeboat_daemon.schedule import cadence, clock_gaps\n"
         "from lifeboat_daemon.schedule.timers import Timers\n"
         "async def main():\n"
         "    timers = Timers(asyncio.get_running_loop())\n"

@@ -10,9 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lifeboat_core.agents import agents
+from lifeboat_core.agents import manage_agents
 from lifeboat_core.errors import AlreadyRunning
-from lifeboat_daemon.service.single import holder, service_lock
+from lifeboat_daemon.service.daemon_lock import find_lock_holder, hold_daemon_lock
 from support.core.harbour import Harbour, harbour
 from support.daemon.serving import Daemon, serving, settled
 from support.prepared_folders import PreparedFolders
@@ -57,17 +57,17 @@ def test_a_file_in_a_new_folder_is_captured(ada: Harbour, daemon: Daemon) -> Non
 
 
 def test_a_pause_rests_captures_and_its_end_makes_up_for_them(ada: Harbour, daemon: Daemon) -> None:
-    paused = agents.pause(ada.context, ada.agent)
+    paused = manage_agents.pause_agent(ada.context, ada.agent)
     until(lambda: daemon.agent()["state"] == "paused", "the pause to be seen")
     before = ada.head
     (ada.workspace / "MEMORY.md").write_text("# Memory\n\n- Written while nobody looked.\n")
     assert daemon.ask("jobs")["jobs"] == [] and ada.head == before
-    agents.resume(ada.context, paused)
+    manage_agents.resume_agent(ada.context, paused)
     until(lambda: ada.head > before, "the change to be captured after the pause")
 
 
 def test_a_pause_with_an_end_ends_by_itself(ada: Harbour, daemon: Daemon) -> None:
-    agents.pause(ada.context, ada.agent, hours=1 / 3600)
+    manage_agents.pause_agent(ada.context, ada.agent, hours=1 / 3600)
     before = ada.head
     (ada.workspace / "MEMORY.md").write_text("# Memory\n\n- Written in a short pause.\n")
     until(lambda: ada.head > before, "the change to be captured after the pause")
@@ -79,7 +79,7 @@ def test_an_agent_that_is_added_meanwhile_is_taken_into_care(tmp_path: Path, ada
     (other / "MEMORY.md").write_text("# Memory\n\n- A second agent.\n")
     (other / "SOUL.md").write_text("# Soul\n\nCalm.\n")
     (other / "AGENTS.md").write_text("# Agents\n")
-    added, _ = agents.add(ada.context, other, runtime="openclaw", name="Bea")
+    added, _ = manage_agents.protect_workspace(ada.context, other, runtime="openclaw", name="Bea")
     until(lambda: len(daemon.ask("status")["agents"]) == 2, "the new agent to be seen")
     until(daemon.is_settled, "the new agent to be watched")
     (other / "MEMORY.md").write_text("# Memory\n\n- A second agent.\n\n- And a second memory.\n")
@@ -93,7 +93,7 @@ def test_an_agent_that_is_added_meanwhile_is_taken_into_care(tmp_path: Path, ada
 
 
 def test_an_agent_that_is_removed_is_left(ada: Harbour, daemon: Daemon) -> None:
-    agents.remove(ada.context, ada.agent)
+    manage_agents.remove_agent(ada.context, ada.agent)
     until(lambda: daemon.ask("status")["agents"] == [], "the agent to be left")
 
 
@@ -130,7 +130,7 @@ def test_a_workspace_that_goes_is_an_error_and_no_deletion(ada: Harbour, daemon:
 
 
 def test_of_an_agent_that_is_not_captured_unasked_the_loss_is_noticed_too(ada: Harbour, daemon: Daemon) -> None:
-    agents.pause(ada.context, ada.agent)
+    manage_agents.pause_agent(ada.context, ada.agent)
     until(lambda: daemon.agent()["state"] == "paused", "the pause to be seen")
     aside = ada.workspace.with_name("aside")
     ada.workspace.rename(aside)
@@ -141,14 +141,14 @@ def test_of_an_agent_that_is_not_captured_unasked_the_loss_is_noticed_too(ada: H
 
 def test_the_daemon_ends_when_it_is_told_to_and_leaves_no_socket(ada: Harbour, daemon: Daemon) -> None:
     assert daemon.stop() == 0
-    assert holder(ada.context.home) is None
+    assert find_lock_holder(ada.context.home) is None
     assert list((ada.context.home.folder / "run").iterdir()) == []
 
 
 def test_a_second_daemon_of_a_home_does_not_begin_and_says_who_is_there(ada: Harbour, daemon: Daemon) -> None:
-    found = holder(ada.context.home)
+    found = find_lock_holder(ada.context.home)
     assert found is not None and found.pid == daemon.pid
-    with pytest.raises(AlreadyRunning, match=str(daemon.pid)), service_lock(ada.context, "0"):
+    with pytest.raises(AlreadyRunning, match=str(daemon.pid)), hold_daemon_lock(ada.context, "0"):
         pass
     second = Daemon(ada.context).start(answering=False)
     assert second.wait() == 3
@@ -156,7 +156,7 @@ def test_a_second_daemon_of_a_home_does_not_begin_and_says_who_is_there(ada: Har
 
 
 def serves(ada: Harbour, daemon: Daemon) -> bool:
-    found = holder(ada.context.home)
+    found = find_lock_holder(ada.context.home)
     return found is not None and found.pid == daemon.pid
 
 
@@ -184,5 +184,5 @@ def test_a_daemon_loads_nothing_that_only_a_worker_or_the_dashboard_needs(ada: H
     listing = tmp_path / "modules"
     with settled(ada.context, lists_modules=listing):
         loaded = set(listing.read_text().split())
-    assert "lifeboat_daemon.service.service" in loaded
+    assert "lifeboat_daemon.service.daemon_service" in loaded
     assert not [name for name in loaded if name.partition(".")[0] in NEVER_LOADED and name not in ALLOWED]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.files import FolderEntry, StrPath, SystemFiles
+from lifeboat_alf.seams.file_operations import FolderEntry, StrPath, SystemFiles
 from lifeboat_daemon.service.fleet import Fleet
 from support.core.protected import Protected
 

@@ -11,15 +11,15 @@ from typing import cast
 
 import pytest
 
-from lifeboat_alf import times
-from lifeboat_alf.seams.files import StrPath
+from lifeboat_alf.common import times
+from lifeboat_alf.seams.file_operations import StrPath
 from lifeboat_core.errors import Cancelled
-from lifeboat_core.settings import config
-from lifeboat_daemon.service import main, single
-from lifeboat_daemon.service.logs import Log
-from lifeboat_daemon.service.service import UPGRADED
-from lifeboat_daemon.units import notify
-from lifeboat_daemon.watch.watcher import RESCAN
+from lifeboat_core.settings import config_file
+from lifeboat_daemon.service import daemon_lock, daemon_process
+from lifeboat_daemon.service.daemon_service import UPGRADED
+from lifeboat_daemon.service.event_log import EventLog
+from lifeboat_daemon.units import systemd_notify
+from lifeboat_daemon.watch.agent_watcher import RESCAN
 from support.daemon.inside import BASE, BUSY, CRASH, FAILED, HANG, NONSENSE, OK, Inside, QuickFiles
 
 HOUR, DAY = 3600.0, 86400.0
@@ -449,7 +449,7 @@ def test_somebody_who_goes_away_does_not_end_what_was_asked_for(inside: Inside) 
 
 def test_no_sign_of_life_is_given_before_it_is_known_how_the_agents_stand(before: Inside) -> None:
     before.add(tell=False)
-    config.write(before.context.home, before.context.files, "ping.url", "https://example.com/ping")
+    config_file.write_config(before.context.home, before.context.files, "ping.url", "https://example.com/ping")
     before.world.takes["standing"] = 30.0
     before.start(25.0)
     assert "ping" not in [job.operation for job in before.world.done + before.world.doing]
@@ -459,7 +459,7 @@ def test_no_sign_of_life_is_given_before_it_is_known_how_the_agents_stand(before
 
 def test_trouble_and_its_end_are_pinged_when_people_are_told(before: Inside) -> None:
     ada = before.add()
-    config.write(before.context.home, before.context.files, "ping.url", "https://example.com/ping")
+    config_file.write_config(before.context.home, before.context.files, "ping.url", "https://example.com/ping")
     before.start(120.0)
     before.place(ada).outcomes = [FAILED] * 20
     before.change(ada)
@@ -482,20 +482,22 @@ def test_a_service_that_waits_for_another_shows_that_it_lives(before: Inside, mo
             raise Enough
         return True
 
-    monkeypatch.setattr(single, "_PATIENCE", 0.01)
-    monkeypatch.setattr(notify, "alive", alive)
-    with single.service_lock(before.context, "1.0.0"), pytest.raises(Enough):
-        main.run(before.context, cast(Log, before.log), wait=True)
+    monkeypatch.setattr(daemon_lock, "_PATIENCE", 0.01)
+    monkeypatch.setattr(systemd_notify, "notify_watchdog", alive)
+    with daemon_lock.hold_daemon_lock(before.context, "1.0.0"), pytest.raises(Enough):
+        daemon_process.run_daemon(before.context, cast(EventLog, before.log), wait=True)
     assert before.log.count("waiting") == 1
 
 
 def test_a_release_that_cannot_be_started_ends_the_service_with_an_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(main, "run", lambda *_, **__: UPGRADED)
-    monkeypatch.setattr(main, "no_core_dumps", lambda: True)  # which cannot be taken back in this process
+    monkeypatch.setattr(daemon_process, "run_daemon", lambda *_, **__: UPGRADED)
+    monkeypatch.setattr(
+        daemon_process, "disable_core_dumps", lambda: True
+    )  # which cannot be taken back in this process
     monkeypatch.setattr("sys.executable", "/nowhere/python")
-    assert main.main([]) == 1
+    assert daemon_process.main([]) == 1
     assert "cannot be started" in capsys.readouterr().err
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.units import notify
+from lifeboat_daemon.units import systemd_notify
 from support.patience import patience
 
 
@@ -29,23 +29,23 @@ def manager(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
 
 def test_it_says_that_it_is_ready_alive_and_stopping(manager: socket.socket) -> None:
     for tell, said in (
-        (notify.ready, "READY=1"),
-        (notify.alive, "WATCHDOG=1"),
-        (notify.stopping, "STOPPING=1"),
+        (systemd_notify.notify_ready, "READY=1"),
+        (systemd_notify.notify_watchdog, "WATCHDOG=1"),
+        (systemd_notify.notify_stopping, "STOPPING=1"),
     ):
         assert tell() and manager.recv(1000).decode() == said
-    assert notify.status("3 agents") and manager.recv(1000).decode() == "STATUS=3 agents"
-    assert notify.ready("3 agents") and manager.recv(1000).decode() == "READY=1\nSTATUS=3 agents"
+    assert systemd_notify.notify_status("3 agents") and manager.recv(1000).decode() == "STATUS=3 agents"
+    assert systemd_notify.notify_ready("3 agents") and manager.recv(1000).decode() == "READY=1\nSTATUS=3 agents"
 
 
 def test_without_a_manager_nothing_happens(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
-    assert not notify.ready()
+    assert not systemd_notify.notify_ready()
     for name in (str(tmp_path / "gone"), "relative", "@" + "x" * 300, ""):
         monkeypatch.setenv("NOTIFY_SOCKET", name)
-        assert not notify.ready()
+        assert not systemd_notify.notify_ready()
 
 
 def test_a_manager_that_does_not_read_is_not_waited_for(manager: socket.socket) -> None:
-    told = [notify.alive() for _ in range(5000)]
+    told = [systemd_notify.notify_watchdog() for _ in range(5000)]
     assert told[0] and not told[-1]

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.watch import limits
-from lifeboat_daemon.watch.watcher import CHANGED, RESCAN
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_daemon.watch import inotify_limits
+from lifeboat_daemon.watch.agent_watcher import CHANGED, RESCAN
 from support.daemon.watching import Process, in_process
 
 pytestmark = pytest.mark.skipif(not Path("/proc/sys/fs/inotify").exists(), reason="limits of inotify")
@@ -125,15 +125,17 @@ def test_once_there_is_room_every_folder_is_watched(folder: Path) -> None:
 
 
 def test_an_error_of_the_system_is_explained() -> None:
-    assert "max_user_instances" in limits.explain(OSError(errno.EMFILE, "inotify instance limit reached"))
-    assert "max_user_watches=" in limits.explain(OSError(errno.ENOSPC, "No space left on device"))
-    assert limits.explain(OSError(errno.EACCES, os.strerror(errno.EACCES))) == "Permission denied"
+    assert "max_user_instances" in inotify_limits.explain_watch_error(
+        OSError(errno.EMFILE, "inotify instance limit reached")
+    )
+    assert "max_user_watches=" in inotify_limits.explain_watch_error(OSError(errno.ENOSPC, "No space left on device"))
+    assert inotify_limits.explain_watch_error(OSError(errno.EACCES, os.strerror(errno.EACCES))) == "Permission denied"
 
 
 def test_what_is_taken_is_counted(tmp_path: Path) -> None:
     with in_process(tmp_path) as process:
         settled(process)
-        of_it = limits.of_process(process.process.pid)
-        assert of_it == limits.Taken(watches=2, instances=1)
-        in_all = limits.taken()
+        of_it = inotify_limits.count_process_use(process.process.pid)
+        assert of_it == inotify_limits.InotifyUse(watches=2, instances=1)
+        in_all = inotify_limits.count_user_use()
         assert in_all.watches >= 2 and in_all.instances >= 1

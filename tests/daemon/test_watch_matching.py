@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from lifeboat_daemon.watch.matching import Interest
-from lifeboat_daemon.watch.plan import Watched
+from lifeboat_daemon.watch.event_filter import EventFilter
+from lifeboat_daemon.watch.watch_plan import PlannedFolder
 
 HERE = "/home/ada/workspace"
-PLAN = Watched(
+PLAN = PlannedFolder(
     HERE, ignored=("node_modules/", "sub/.git/", "run.log", "odd[1].md"), noise=("*.sqlite-shm", "openclaw*.sqlite")
 )
 
@@ -21,7 +21,7 @@ PLAN = Watched(
     ],
 )
 def test_what_matters(name: str) -> None:
-    assert Interest(PLAN).matters(f"{HERE}/{name}")
+    assert EventFilter(PLAN).matters(f"{HERE}/{name}")
 
 
 @pytest.mark.parametrize(
@@ -33,29 +33,29 @@ def test_what_matters(name: str) -> None:
     ],
 )
 def test_what_does_not(name: str) -> None:
-    assert not Interest(PLAN).matters(f"{HERE}/{name}")
+    assert not EventFilter(PLAN).matters(f"{HERE}/{name}")
 
 
 def test_the_log_of_a_database_matters_as_the_database_does() -> None:
-    interest = Interest(Watched(HERE, ignored=("old.db", "new.db-wal"), noise=("*.db-wal", "*.db-shm")))
+    interest = EventFilter(PlannedFolder(HERE, ignored=("old.db", "new.db-wal"), noise=("*.db-wal", "*.db-shm")))
     names = ("new.db-wal", "deep/new.db-wal", "old.db-wal", "new.db-shm")
     assert [name for name in names if interest.matters(f"{HERE}/{name}")] == ["new.db-wal", "deep/new.db-wal"]
 
 
 def test_only_what_is_named_matters_where_names_are_given() -> None:
-    interest = Interest(Watched(HERE, only=("*.toml", "skills/**")))
+    interest = EventFilter(PlannedFolder(HERE, only=("*.toml", "skills/**")))
     matter = [name for name in ("a.toml", "b.md", "skills/tea/SKILL.md") if interest.matters(f"{HERE}/{name}")]
     assert matter == ["a.toml", "skills/tea/SKILL.md"]
-    assert not Interest(Watched(HERE, only=())).matters(f"{HERE}/a.toml")
+    assert not EventFilter(PlannedFolder(HERE, only=())).matters(f"{HERE}/a.toml")
 
 
 def test_the_folder_itself_and_its_neighbours_do_not() -> None:
-    assert not any(map(Interest(PLAN).matters, (HERE, f"{HERE}-2/MEMORY.md", "/home/ada", "/")))
-    assert Interest(Watched("/")).matters("/MEMORY.md")
+    assert not any(map(EventFilter(PLAN).matters, (HERE, f"{HERE}-2/MEMORY.md", "/home/ada", "/")))
+    assert EventFilter(PlannedFolder("/")).matters("/MEMORY.md")
 
 
 def test_folders_in_which_nothing_matters_are_left_out() -> None:
-    interest = Interest(PLAN)
+    interest = EventFilter(PLAN)
     assert interest.skips(f"{HERE}/node_modules/deep/er") and interest.skips(f"{HERE}/.lifeboat-1")
     assert not interest.skips(f"{HERE}/memory") and not interest.skips(HERE) and not interest.skips("/elsewhere")
     assert set(interest.left_out()) == {f"{HERE}/node_modules", f"{HERE}/sub/.git"}

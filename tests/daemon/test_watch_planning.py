@@ -8,13 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lifeboat_adapters import litter
+from lifeboat_adapters import exclusion_rules
 from lifeboat_adapters.contract import Placement
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.home.context import Context
-from lifeboat_daemon.watch import planning
-from lifeboat_daemon.watch.matching import Interest
-from lifeboat_daemon.watch.plan import Plan, Watched
+from lifeboat_daemon.watch import make_watch_plan
+from lifeboat_daemon.watch.event_filter import EventFilter
+from lifeboat_daemon.watch.watch_plan import PlannedFolder, WatchPlan
 from support.core.protected import Protected
 from support.core.zeroclaw_protected import ProtectedClaw
 
@@ -26,16 +26,16 @@ def ada(tmp_path: Path) -> Protected:
     return made
 
 
-def planned(ada: Protected) -> Plan:
-    return planning.plan(ada.context, ada.agent)
+def planned(ada: Protected) -> WatchPlan:
+    return make_watch_plan.plan_watching(ada.context, ada.agent)
 
 
-def matters(plan: Plan, path: Path) -> bool:
+def matters(plan: WatchPlan, path: Path) -> bool:
     """Whether an event would be told: some watch reaches it, and it matters there."""
-    return any(Interest(one).matters(str(path)) for one in plan.folders if _reaches(one, path))
+    return any(EventFilter(one).matters(str(path)) for one in plan.folders if _reaches(one, path))
 
 
-def _reaches(one: Watched, path: Path) -> bool:
+def _reaches(one: PlannedFolder, path: Path) -> bool:
     return Path(one.folder) == path.parent or (one.recursive and Path(one.folder) in path.parents)
 
 
@@ -46,7 +46,7 @@ def test_the_workspace_comes_first_and_is_watched_whole(ada: Protected) -> None:
 
 def test_a_plan_survives_the_way_to_the_daemon(ada: Protected) -> None:
     plan = planned(ada)
-    assert msgspec.json.decode(msgspec.json.encode(plan), type=Plan) == plan
+    assert msgspec.json.decode(msgspec.json.encode(plan), type=WatchPlan) == plan
 
 
 def test_equal_surroundings_give_an_equal_plan(ada: Protected) -> None:
@@ -95,7 +95,7 @@ def test_a_channels_login_matters_when_it_is_new_and_not_each_time_it_is_written
 def test_a_database_of_the_runtime_matters_with_the_log_that_commits_are_written_to(tmp_path: Path) -> None:
     claw = ProtectedClaw(tmp_path)
     claw.add()
-    plan = planning.plan(claw.context, claw.agent)
+    plan = make_watch_plan.plan_watching(claw.context, claw.agent)
     adapter = claw.context.adapter("zeroclaw")
     databases = adapter.databases(claw.context.installation(claw.agent))
     assert databases
@@ -106,7 +106,7 @@ def test_a_database_of_the_runtime_matters_with_the_log_that_commits_are_written
 def test_a_database_that_is_kept_by_rows_matters_in_a_workspace_too(tmp_path: Path) -> None:
     claw = ProtectedClaw(tmp_path, "0.1.0")
     claw.add()
-    plan = planning.plan(claw.context, claw.agent)
+    plan = make_watch_plan.plan_watching(claw.context, claw.agent)
     workspace = claw.install.workspace("default")
     inside = [path for path in _databases(claw.context, claw.agent) if workspace in path.parents]
     assert inside and all(matters(plan, path) for path in inside)
@@ -138,7 +138,7 @@ def test_a_workspace_behind_a_link_is_named_by_where_it_lies(tmp_path: Path) -> 
 
 
 def test_a_large_workspace_is_not_walked_to_its_end(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "MOST_ENTRIES", 20)
+    monkeypatch.setattr(make_watch_plan, "MOST_ENTRIES", 20)
     for number in range(30):
         ada.write(f"{number:02}/.git/HEAD", "x")
     ada.write("node_modules/x", "x")
@@ -149,7 +149,7 @@ def test_a_large_workspace_is_not_walked_to_its_end(ada: Protected, monkeypatch:
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every folder counts as left alone for long."""
-    monkeypatch.setattr(planning, "SETTLED_NS", -(10**18))
+    monkeypatch.setattr(make_watch_plan, "SETTLED_NS", -(10**18))
 
 
 def _later(folder: Path) -> None:
@@ -164,13 +164,13 @@ def _later(folder: Path) -> None:
 def test_names_are_looked_at_once_while_their_folder_stays(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
     ada.write("sub/node_modules/x", "x")
     first, asked = planned(ada), []
-    real = planning._Look._is_left_out
+    real = make_watch_plan._FolderSurvey._is_left_out
 
-    def ask(self: planning._Look, relative: str, *, is_folder: bool) -> bool:
+    def ask(self: make_watch_plan._FolderSurvey, relative: str, *, is_folder: bool) -> bool:
         asked.append(relative)
         return real(self, relative, is_folder=is_folder)
 
-    monkeypatch.setattr(planning._Look, "_is_left_out", ask)
+    monkeypatch.setattr(make_watch_plan._FolderSurvey, "_is_left_out", ask)
     assert planned(ada) == first and "sub/node_modules/" in first.folders[0].ignored
     assert asked == []
     _later(ada.workspace / "sub")
@@ -190,17 +190,17 @@ def test_other_rules_are_asked_about_names_that_stay(ada: Protected) -> None:
 def test_a_folder_that_was_written_a_moment_ago_is_looked_at_again(
     ada: Protected, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning, "SETTLED_NS", 10**18)
+    monkeypatch.setattr(make_watch_plan, "SETTLED_NS", 10**18)
     ada.write("sub/a.md", "x")
     planned(ada)
-    assert not any(str(ada.workspace / "sub") in str(key) for key in planning._known)
+    assert not any(str(ada.workspace / "sub") in str(key) for key in make_watch_plan._known)
 
 
 @pytest.mark.parametrize("runtime", ["openclaw", "zeroclaw"])
 def test_names_that_come_and_go_are_none_that_the_adapter_keeps(runtime: str, tmp_path: Path) -> None:
     made = Protected(tmp_path)
     adapter = made.context.adapter(runtime)
-    for pattern in litter.COMMON:
+    for pattern in exclusion_rules.COMMON:
         sample = pattern.replace("[op]", "p").replace("*", "x")
         assert adapter.place(f"raw/{runtime}/memory/{sample}", is_folder=False) is Placement.EXCLUDED
 

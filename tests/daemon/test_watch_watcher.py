@@ -16,10 +16,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from lifeboat_daemon.watch import limits, mailbox, mounts, planning
-from lifeboat_daemon.watch.plan import Plan, Watched
-from lifeboat_daemon.watch.signals import Coverage
-from lifeboat_daemon.watch.watcher import CHANGED, GONE, RESCAN, Signal
+from lifeboat_daemon.watch import inotify_limits, loop_mailbox, make_watch_plan, silent_mounts
+from lifeboat_daemon.watch.agent_watcher import CHANGED, GONE, RESCAN, WatchSignal
+from lifeboat_daemon.watch.watch_plan import PlannedFolder, WatchPlan
+from lifeboat_daemon.watch.watch_signals import WatchCoverage
 from support.core.database_writers import TABLE, many, writer_of
 from support.core.protected import Protected
 from support.core.zeroclaw_protected import ProtectedClaw
@@ -157,14 +157,14 @@ def test_folders_that_are_never_captured_take_no_watch(workspace: Path) -> None:
     async def story(seen: Watching) -> None:
         for number in range(20):
             (workspace / "node_modules" / str(number)).mkdir(parents=True)
-        before = limits.of_process().watches
-        plan = Plan((Watched(str(workspace), ignored=("node_modules/",)),))
+        before = inotify_limits.count_process_use().watches
+        plan = WatchPlan((PlannedFolder(str(workspace), ignored=("node_modules/",)),))
         seen.watcher.follow(ADA, plan)
         await seen.told_of(RESCAN)
         found = seen.coverage()
         assert (found.mode, found.folders, found.watches) == ("events", 3, 3)
         beside_the_workspace = 1
-        assert limits.of_process().watches - before == 3 + beside_the_workspace
+        assert inotify_limits.count_process_use().watches - before == 3 + beside_the_workspace
 
     watching(story)
 
@@ -172,9 +172,9 @@ def test_folders_that_are_never_captured_take_no_watch(workspace: Path) -> None:
 def test_a_folder_that_is_not_left_out_any_more_is_watched(workspace: Path) -> None:
     async def story(seen: Watching) -> None:
         (workspace / "drafts").mkdir()
-        seen.watcher.follow(ADA, Plan((Watched(str(workspace), ignored=("drafts/",)),)))
+        seen.watcher.follow(ADA, WatchPlan((PlannedFolder(str(workspace), ignored=("drafts/",)),)))
         await seen.told_of(RESCAN)
-        seen.watcher.follow(ADA, Plan((Watched(str(workspace)),)))
+        seen.watcher.follow(ADA, WatchPlan((PlannedFolder(str(workspace)),)))
         await seen.told_of(RESCAN)
         (workspace / "drafts" / "note.md").write_text("x")
         await seen.told_of(CHANGED)
@@ -234,7 +234,7 @@ def test_a_workspace_that_was_exchanged_is_looked_through_and_followed(workspace
 def test_a_workspace_that_is_not_there_yet_is_followed_once_it_is(tmp_path: Path) -> None:
     async def story(seen: Watching) -> None:
         workspace = tmp_path / "not" / "there" / "yet"
-        seen.watcher.follow(ADA, Plan((Watched(str(workspace)),)))
+        seen.watcher.follow(ADA, WatchPlan((PlannedFolder(str(workspace)),)))
         await seen.told_of(GONE)
         workspace.mkdir(parents=True)
         await seen.told_of(RESCAN)
@@ -248,7 +248,7 @@ def test_a_workspace_made_with_all_above_it_at_once_is_never_missed(tmp_path: Pa
     async def story(seen: Watching) -> None:
         for number in range(20):
             workspace = tmp_path / str(number) / "b" / "c" / "workspace"
-            seen.watcher.follow(ADA, Plan((Watched(str(workspace)),)))
+            seen.watcher.follow(ADA, WatchPlan((PlannedFolder(str(workspace)),)))
             await seen.told_of(GONE)
             workspace.mkdir(parents=True)
             await seen.told_of(RESCAN)
@@ -260,7 +260,7 @@ def test_a_workspace_made_with_all_above_it_at_once_is_never_missed(tmp_path: Pa
 def test_a_folder_of_the_runtime_that_comes_later_is_looked_through(workspace: Path, tmp_path: Path) -> None:
     async def story(seen: Watching) -> None:
         skills = tmp_path / "state" / "skills"
-        seen.watcher.follow(ADA, Plan((Watched(str(workspace)), Watched(str(skills), only=("*.md",)))))
+        seen.watcher.follow(ADA, WatchPlan((PlannedFolder(str(workspace)), PlannedFolder(str(skills), only=("*.md",)))))
         await seen.told_of(RESCAN)
         skills.mkdir(parents=True)
         await seen.told_of(RESCAN)
@@ -275,7 +275,7 @@ def test_a_folder_of_the_runtime_that_comes_later_is_looked_through(workspace: P
 def test_two_agents_that_share_a_folder_hear_what_is_theirs(tmp_path: Path) -> None:
     async def story(seen: Watching) -> None:
         for agent in ("ada", "grace"):
-            plan = Plan((Watched(str(tmp_path), recursive=False, only=(f"{agent}.md",)),))
+            plan = WatchPlan((PlannedFolder(str(tmp_path), recursive=False, only=(f"{agent}.md",)),))
             seen.watcher.follow(agent, plan)
         await until_async(lambda: bool(seen.of("ada")) and bool(seen.of("grace")))
         seen.told.clear()
@@ -283,14 +283,14 @@ def test_two_agents_that_share_a_folder_hear_what_is_theirs(tmp_path: Path) -> N
         await until_async(lambda: CHANGED in seen.of("ada"))
         (tmp_path / "grace.md").write_text("x")
         await until_async(lambda: CHANGED in seen.of("grace"))
-        first = seen.told.index(Signal("grace", CHANGED))
-        assert Signal("ada", CHANGED) in seen.told[:first]
+        first = seen.told.index(WatchSignal("grace", CHANGED))
+        assert WatchSignal("ada", CHANGED) in seen.told[:first]
         seen.watcher.leave("ada")
         seen.told.clear()
         (tmp_path / "ada.md").write_text("y")
         (tmp_path / "grace.md").write_text("y")
         await until_async(lambda: bool(seen.of("grace")))
-        assert seen.of("ada") == [] and seen.coverage("ada") == Coverage("none")
+        assert seen.of("ada") == [] and seen.coverage("ada") == WatchCoverage("none")
 
     watching(story)
 
@@ -302,7 +302,7 @@ def test_a_burst_of_changes_is_told_a_few_times(workspace: Path) -> None:
             (workspace / "memory" / f"{number}.md").write_text("x")
         assert 1 <= len(await seen.heard(workspace)) < 50
 
-    watching(story, rest=mailbox.REST)
+    watching(story, rest=loop_mailbox.REST)
 
 
 def test_who_watches_for_somebody_that_died_is_replaced(workspace: Path) -> None:
@@ -347,10 +347,10 @@ def test_a_folder_that_was_moved_out_and_made_again_and_removed_twice_ends_nothi
 
 
 def test_a_silent_file_system_is_looked_through_each_time(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mounts, "mounted", lambda: [("/", "ext4"), (str(workspace), "nfs4")])
+    monkeypatch.setattr(silent_mounts, "list_mounts", lambda: [("/", "ext4"), (str(workspace), "nfs4")])
 
     async def story(seen: Watching) -> None:
-        seen.watcher.follow(ADA, Plan((Watched(str(workspace)),)))
+        seen.watcher.follow(ADA, WatchPlan((PlannedFolder(str(workspace)),)))
         await seen.told_of(RESCAN)
         found = seen.coverage()
         assert found.mode == "polling" and found.watches == 0 and "nfs4" in (found.reason or "")
@@ -371,10 +371,10 @@ def test_what_is_watched_whole_is_not_looked_through_each_time(workspace: Path) 
 
 def test_a_file_system_that_does_not_answer_holds_up_nobody(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = threading.Event()
-    monkeypatch.setattr(mounts, "mounted", lambda: [] if answers.wait(patience()) else [("/", "dead")])
+    monkeypatch.setattr(silent_mounts, "list_mounts", lambda: [] if answers.wait(patience()) else [("/", "dead")])
 
     async def story(seen: Watching) -> None:
-        seen.watcher.follow(ADA, Plan((Watched(str(workspace)),)))
+        seen.watcher.follow(ADA, WatchPlan((PlannedFolder(str(workspace)),)))
         assert seen.coverage().reason == "being set up"
         (workspace / "MEMORY.md").write_text("not seen by anybody")
         answers.set()
@@ -402,13 +402,13 @@ def test_a_folder_that_may_not_be_read_is_watched_once_it_may(workspace: Path, m
 
 
 def test_nothing_is_told_after_the_end(workspace: Path) -> None:
-    kept: list[Signal] = []
+    kept: list[WatchSignal] = []
 
     async def story(seen: Watching) -> None:
         await seen.follow(workspace)
         (workspace / "MEMORY.md").write_text("x")
         seen.watcher.stop()
-        seen.watcher.follow("grace", Plan((Watched(str(workspace)),)))
+        seen.watcher.follow("grace", WatchPlan((PlannedFolder(str(workspace)),)))
         seen.watcher.check()
         kept.extend(seen.told)
 
@@ -423,9 +423,9 @@ def test_a_capture_of_everything_is_not_told(make: Callable[[Path], Any], tmp_pa
         made.add()
         workspace = made.agent.workspace
         seen.fence(workspace)
-        first, *others = planning.plan(made.context, made.agent).folders
+        first, *others = make_watch_plan.plan_watching(made.context, made.agent).folders
         first = msgspec.structs.replace(first, ignored=(*first.ignored, FENCE))
-        seen.watcher.follow(ADA, Plan((first, *others)))
+        seen.watcher.follow(ADA, WatchPlan((first, *others)))
         await seen.told_of(RESCAN)
         await seen.heard(workspace)
         made.capture(full=True)
@@ -493,7 +493,7 @@ def test_other_names_take_the_place_of_the_former_ones(tmp_path: Path) -> None:
 
 def test_the_daemon_watches_without_what_only_a_worker_needs() -> None:
     program = (
-        "import sys, lifeboat_daemon.watch.watcher, lifeboat_daemon.watch.inotify\n"
+        "import sys, lifeboat_daemon.watch.agent_watcher, lifeboat_daemon.watch.inotify_observer\n"
         "heavy = ('lifeboat_formats', 'lifeboat_adapters', 'lifeboat_vault', 'lifeboat_keys', 'lifeboat_endpoint')\n"
         "heavy += ('nacl', 'sqlite3', 'psutil', 'httpx')\n"
         "print([name for name in heavy if name in sys.modules])\n"
@@ -508,7 +508,7 @@ def test_the_daemon_watches_without_what_only_a_worker_needs() -> None:
 @pytest.mark.parametrize("folder", ["/nowhere/\0", "/nowhere/\ud800", "/" + "x" * 5000])
 def test_a_folder_that_can_be_no_path_is_missing_and_disturbs_nobody_else(workspace: Path, folder: str) -> None:
     async def story(made: Watching) -> None:
-        made.watcher.follow("odd", Plan((Watched(folder),)))
+        made.watcher.follow("odd", WatchPlan((PlannedFolder(folder),)))
         await made.follow(workspace)
         (workspace / "MEMORY.md").write_text("# Memory\n")
         await made.told_of(CHANGED)

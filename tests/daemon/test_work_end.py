@@ -13,8 +13,16 @@ from pathlib import Path
 import pytest
 
 from lifeboat_core.home.context import Context
-from lifeboat_daemon.work import messages
-from lifeboat_daemon.work.messages import Cancel, Failure, Job, Ready, Result, ToDaemon, ToWorker
+from lifeboat_daemon.work import worker_messages
+from lifeboat_daemon.work.worker_messages import (
+    CancelJob,
+    JobFailure,
+    JobResult,
+    ToDaemon,
+    ToWorker,
+    WorkerJob,
+    WorkerReady,
+)
 from support import preloaded
 from support.daemon import work_program
 from support.patience import patience
@@ -34,7 +42,7 @@ def worker(*options: str) -> Iterator[Process]:
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     process = preloaded.Popen(script(work_program.HERE), words, **pipes)
     try:
-        assert isinstance(heard(process), Ready)
+        assert isinstance(heard(process), WorkerReady)
         yield process
     finally:
         process.kill()
@@ -47,19 +55,19 @@ def worker(*options: str) -> Iterator[Process]:
 
 def heard(process: Process) -> ToDaemon:
     assert process.stdout is not None
-    return messages.to_daemon(process.stdout.readline())
+    return worker_messages.decode_for_daemon(process.stdout.readline())
 
 
 def say(process: Process, message: ToWorker) -> None:
     assert process.stdin is not None
-    process.stdin.write(messages.encode(message))
+    process.stdin.write(worker_messages.encode_message(message))
     process.stdin.flush()
 
 
 def held(process: Process, folder: Path, *, stubborn: bool = False) -> Path:
     """Have a worker hold on to a job; the file that lets it go."""
     began, released = folder / "began", folder / "until"
-    say(process, Job(1, "hold", None, {"began": str(began), "until": str(released), "stubborn": stubborn}))
+    say(process, WorkerJob(1, "hold", None, {"began": str(began), "until": str(released), "stubborn": stubborn}))
     until(began.exists)
     return released
 
@@ -90,12 +98,12 @@ def test_a_capture_is_seen_through_when_its_daemon_is_gone_and_nobody_hears_of_i
 
 def test_a_job_that_was_sent_just_before_the_end_is_done() -> None:
     with worker() as process:
-        say(process, Job(1, "echo"))
-        say(process, Job(2, "echo"))
+        say(process, WorkerJob(1, "echo"))
+        say(process, WorkerJob(2, "echo"))
         assert process.stdin is not None
         process.stdin.close()
         answers = [heard(process), heard(process)]
-        assert [each.number for each in answers if isinstance(each, Result | Failure)] == [1, 2]
+        assert [each.number for each in answers if isinstance(each, JobResult | JobFailure)] == [1, 2]
         assert gone(process) == 0
 
 
@@ -105,7 +113,7 @@ def test_other_work_ends_at_its_next_safe_point_when_its_daemon_is_gone(tmp_path
         assert process.stdin is not None
         process.stdin.close()
         answer = heard(process)
-        assert isinstance(answer, Failure) and answer.error["code"] == "cancelled"
+        assert isinstance(answer, JobFailure) and answer.error["code"] == "cancelled"
         assert gone(process) == 0
 
 
@@ -123,7 +131,7 @@ def test_a_worker_that_the_system_ends_sees_its_capture_through(tmp_path: Path) 
         released = held(process, tmp_path)
         process.send_signal(signal.SIGTERM)
         released.touch()
-        assert isinstance(heard(process), Result)
+        assert isinstance(heard(process), JobResult)
         assert gone(process) == 0
 
 
@@ -133,15 +141,15 @@ def test_ctrl_c_at_a_daemon_in_a_terminal_ends_no_capture(tmp_path: Path) -> Non
         released = held(process, tmp_path)
         process.send_signal(signal.SIGINT)
         released.touch()
-        assert isinstance(heard(process), Result)
+        assert isinstance(heard(process), JobResult)
 
 
 def test_a_cancellation_of_other_work_ends_nothing(tmp_path: Path) -> None:
     with worker() as process:
         released = held(process, tmp_path)
-        say(process, Cancel(7))
+        say(process, CancelJob(7))
         released.touch()
-        assert isinstance(heard(process), Result)
+        assert isinstance(heard(process), JobResult)
 
 
 def test_a_worker_that_is_told_nonsense_ends() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.steps import Step
-from lifeboat_core.capture.run import capture
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_core.capture.capture_run import capture_agent
 from lifeboat_core.errors import WorkerFailed
 from support.core import invariants
 from support.core.harbour import Harbour, harbour
@@ -20,15 +20,15 @@ from support.daemon.offices import Office
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the system has no SIGKILL")
 
 BEFORE_THE_COMMIT = (
-    Step.WORKER_BEGUN,
-    Step.CAPTURE_SCANNED,
-    Step.CAPTURE_READ,
-    Step.CAPTURE_DERIVED,
-    Step.CAPTURE_BODIES_WRITTEN,
-    Step.CAPTURE_ROWS_WRITTEN,
-    Step.CAPTURE_COMMITTED,
+    CrashPoint.WORKER_BEGUN,
+    CrashPoint.CAPTURE_SCANNED,
+    CrashPoint.CAPTURE_READ,
+    CrashPoint.CAPTURE_DERIVED,
+    CrashPoint.CAPTURE_BODIES_WRITTEN,
+    CrashPoint.CAPTURE_ROWS_WRITTEN,
+    CrashPoint.CAPTURE_COMMITTED,
 )
-AFTER_THE_COMMIT = (Step.CAPTURE_CACHED, Step.WORKER_DONE, Step.WORKER_TOLD)
+AFTER_THE_COMMIT = (CrashPoint.CAPTURE_CACHED, CrashPoint.WORKER_DONE, CrashPoint.WORKER_TOLD)
 
 
 @pytest.fixture(scope="module")
@@ -46,12 +46,14 @@ def office(ada: Harbour, monkeypatch: pytest.MonkeyPatch) -> Iterator[Office]:
 
 
 def test_every_step_of_a_worker_is_known_here() -> None:
-    known = {*BEFORE_THE_COMMIT, *AFTER_THE_COMMIT, Step.WORKER_READY}
-    assert known == {step for step in Step if step.name.startswith(("WORKER_", "CAPTURE_"))}
+    known = {*BEFORE_THE_COMMIT, *AFTER_THE_COMMIT, CrashPoint.WORKER_READY}
+    assert known == {step for step in CrashPoint if step.name.startswith(("WORKER_", "CAPTURE_"))}
 
 
 @pytest.mark.parametrize("step", [*BEFORE_THE_COMMIT, *AFTER_THE_COMMIT])
-def test_a_worker_that_is_killed_at_a_capture_kept_all_or_nothing(ada: Harbour, office: Office, step: Step) -> None:
+def test_a_worker_that_is_killed_at_a_capture_kept_all_or_nothing(
+    ada: Harbour, office: Office, step: CrashPoint
+) -> None:
     head = ada.head
     (ada.workspace / f"{step}.md").write_bytes(f"{step} {head}".encode() * 20_000)
     office.workers._command = work_program.killed_at(step)
@@ -59,13 +61,13 @@ def test_a_worker_that_is_killed_at_a_capture_kept_all_or_nothing(ada: Harbour, 
         office.do("capture", ada.agent.id)
     assert ada.head == head + (step in AFTER_THE_COMMIT)
     invariants.the_audit_chain_is_whole(ada.context, ada.agent)
-    assert capture(ada.context, ada.agent).changed == (step in BEFORE_THE_COMMIT)
+    assert capture_agent(ada.context, ada.agent).changed == (step in BEFORE_THE_COMMIT)
     assert ada.head == head + 1
     invariants.every_kept_sequence_has_its_digest(ada.context, ada.agent)
 
 
 def test_a_worker_that_is_killed_before_it_is_there_is_started_again(ada: Harbour, office: Office) -> None:
-    office.workers._command = work_program.killed_at(Step.WORKER_READY)
+    office.workers._command = work_program.killed_at(CrashPoint.WORKER_READY)
     with pytest.raises(WorkerFailed, match="before it began"):
         office.do("capture", ada.agent.id)
     office.workers._command = work_program.command()
@@ -80,7 +82,7 @@ def test_after_all_of_it_everything_that_must_hold_holds(tmp_path: Path, monkeyp
     ada.day_passes()
     (ada.workspace / "chart.md").write_text("# Chart\n\nThe reef.\n" * 20_000)
     with offices.office() as office:
-        office.workers._command = work_program.killed_at(Step.CAPTURE_ROWS_WRITTEN)
+        office.workers._command = work_program.killed_at(CrashPoint.CAPTURE_ROWS_WRITTEN)
         with pytest.raises(WorkerFailed):
             office.do("capture", ada.agent.id)
         office.workers._command = work_program.command()

@@ -10,20 +10,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from lifeboat_alf import times
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.seams.steps import Step
-from lifeboat_cli.demo.tree import differences, read_tree
+from lifeboat_alf.common import times
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_cli.demo.tree_comparison import list_differences, read_tree
 from lifeboat_core.agents.locks import agent_lock
 from lifeboat_core.errors import BadRequest, Busy, WorkerFailed
-from lifeboat_core.health.standing import Facts, KeyFacts
+from lifeboat_core.health.agent_status import KeyFacts, StatusFacts
 from lifeboat_core.home.context import Context
-from lifeboat_core.restore import RestoreOptions, restore
-from lifeboat_daemon.watch.plan import Plan
-from lifeboat_daemon.work import limits
+from lifeboat_core.restore import RestoreOptions, restore_agent
+from lifeboat_daemon.watch.watch_plan import WatchPlan
+from lifeboat_daemon.work import time_limits
 from lifeboat_daemon.work.operations import capture as operation
 from lifeboat_daemon.work.operations import recover
-from lifeboat_daemon.work.worker import Work
+from lifeboat_daemon.work.worker_loop import RunningJob
 from support.core.harbour import Harbour, harbour
 from support.daemon import offices
 from support.daemon.offices import Office
@@ -64,8 +64,8 @@ def test_a_capture_answers_as_sync_does_with_the_facts_and_what_to_watch(port: P
     assert found["capture"]["sequence"] == port.ada.head == head + 1
     assert found["capture"]["records"]["created"] == 1
     assert found["capture"]["name"] == port.ada.agent.name and found["capture"]["remotes"] == []
-    assert Facts.from_json(found["facts"]).sequence == head + 1
-    plan = msgspec.convert(found["watch"], Plan)
+    assert StatusFacts.from_json(found["facts"]).sequence == head + 1
+    plan = msgspec.convert(found["watch"], WatchPlan)
     assert plan.folders[0].folder == str(port.ada.workspace.resolve())
     assert not port.do("capture")["capture"]["changed"]
 
@@ -80,8 +80,8 @@ def test_a_full_capture_finds_what_no_time_and_no_size_tells(port: Port) -> None
 
 def test_a_look_says_how_the_agent_stands(port: Port) -> None:
     found = port.do("standing")
-    assert Facts.from_json(found["facts"]).sequence == port.ada.head
-    assert msgspec.convert(found["watch"], Plan).folders
+    assert StatusFacts.from_json(found["facts"]).sequence == port.ada.head
+    assert msgspec.convert(found["watch"], WatchPlan).folders
 
 
 def test_a_look_at_the_key_says_how_it_stands(port: Port) -> None:
@@ -91,7 +91,7 @@ def test_a_look_at_the_key_says_how_it_stands(port: Port) -> None:
 def test_a_verification_reads_the_copy_back(port: Port) -> None:
     found = port.do("verify", whole=True)
     assert found["mismatches"] == [] and found["whole"]
-    assert Facts.from_json(found["facts"]).last_verified_at is not None
+    assert StatusFacts.from_json(found["facts"]).last_verified_at is not None
 
 
 def test_a_key_that_asks_for_ever_ends_its_look_and_stops_nothing_else(
@@ -103,7 +103,7 @@ def test_a_key_that_asks_for_ever_ends_its_look_and_stops_nothing_else(
     with offices.office("--key-asks-for-ever") as office:
         assert office.do("capture", port.ada.agent.id)["capture"]["changed"]
         assert office.do("standing", port.ada.agent.id)["facts"]
-        monkeypatch.setitem(limits.SECONDS, "key", 0.3)
+        monkeypatch.setitem(time_limits.SECONDS, "key", 0.3)
         with pytest.raises(WorkerFailed, match="key was not done"):
             office.do("key")
 
@@ -148,17 +148,19 @@ def test_captures_leave_the_worker_as_large_as_it_was(port: Port) -> None:
 # What a crash left over -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step", [Step.RESTORE_MOVED_ASIDE, Step.RESTORE_JOURNAL_REMOVED])
-def test_a_restore_that_was_interrupted_is_finished_before_anything_is_captured(tmp_path: Path, step: Step) -> None:
+@pytest.mark.parametrize("step", [CrashPoint.RESTORE_MOVED_ASIDE, CrashPoint.RESTORE_JOURNAL_REMOVED])
+def test_a_restore_that_was_interrupted_is_finished_before_anything_is_captured(
+    tmp_path: Path, step: CrashPoint
+) -> None:
     ada = harbour(tmp_path)
     before = read_tree(ada.workspace)
     ada.day_passes()
     options = RestoreOptions(at=0, yes=True, reindex=False)
-    assert killed_at(lambda: restore(ada.context, ada.agent, options), step)
-    found = recover.run(Work(ada.context))
+    assert killed_at(lambda: restore_agent(ada.context, ada.agent, options), step)
+    found = recover.run(RunningJob(ada.context))
     assert len(found["said"]) == 1 and found["problems"] == []
-    assert differences(before, read_tree(ada.workspace)) == []
-    assert recover.run(Work(ada.context)) == {"said": [], "problems": []}
+    assert list_differences(before, read_tree(ada.workspace)) == []
+    assert recover.run(RunningJob(ada.context)) == {"said": [], "problems": []}
 
 
 # Once a day -----------------------------------------------------------------------------------------------------
@@ -188,9 +190,9 @@ def test_history_is_looked_after_at_the_first_capture_and_then_every_few_minutes
     ada = harbour(tmp_path)
     cared: list[str] = []
     monkeypatch.setattr(
-        "lifeboat_core.history.retention.look_after", lambda context, agent: cared.append(agent.id) or ["cared"]
+        "lifeboat_core.history.thin_history.apply_retention", lambda context, agent: cared.append(agent.id) or ["cared"]
     )
-    work = Work(ada.context, ada.agent)
+    work = RunningJob(ada.context, ada.agent)
     assert operation.run(work)["capture"]["warnings"] == ["cared"]
     assert operation.run(work)["capture"]["warnings"] == []
     monkeypatch.setattr(operation, "_CARE_EVERY", 0.0)

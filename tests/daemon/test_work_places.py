@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from lifeboat_daemon.work.places import Places
+from lifeboat_daemon.work.worker_slots import WorkerSlots
 from support.patience import patience
 
 
@@ -14,7 +14,7 @@ class Yard:
     """Works that hold a place until they are told to leave, and the order in which they got one."""
 
     def __init__(self, total: int) -> None:
-        self.places = Places(total)
+        self.places = WorkerSlots(total)
         self.began: list[str] = []
         self.ends: dict[str, asyncio.Event] = {}
         self.tasks: dict[str, asyncio.Task[None]] = {}

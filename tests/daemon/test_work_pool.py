@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.errors import Cancelled, WorkerFailed
-from lifeboat_core.processes.release import release
-from lifeboat_daemon.work import limits, messages, pool, process
-from lifeboat_daemon.work.messages import Ready
-from lifeboat_daemon.work.process import WorkerProcess
+from lifeboat_core.processes.installed_release import read_release
+from lifeboat_daemon.work import time_limits, worker_messages, worker_pool, worker_process
+from lifeboat_daemon.work.worker_messages import WorkerReady
+from lifeboat_daemon.work.worker_process import WorkerProcess
 from support.daemon import offices, work_program
 from support.daemon.offices import Office
 from support.patience import patience
@@ -105,12 +105,12 @@ def test_a_worker_without_work_ends_after_a_while() -> None:
 def test_a_worker_that_has_grown_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     with offices.office() as office:
         first = office.do("echo")["pid"]
-        office.do("grow", bytes=pool.MOST_MEMORY)
+        office.do("grow", bytes=worker_pool.MOST_MEMORY)
         assert office.do("echo")["pid"] != first
 
 
 def test_a_worker_that_has_done_many_jobs_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "MOST_JOBS", 3)
+    monkeypatch.setattr(worker_pool, "MOST_JOBS", 3)
     with offices.office() as office:
         pids = [office.do("echo")["pid"] for _ in range(4)]
     assert len(set(pids[:3])) == 1 and pids[3] not in pids[:3]
@@ -149,7 +149,7 @@ def test_a_command_that_is_not_there_is_said() -> None:
 
 
 def test_a_worker_that_says_nothing_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "READY_WITHIN", 0.2)
+    monkeypatch.setattr(worker_process, "READY_WITHIN", 0.2)
     with offices.office("--silent") as office, pytest.raises(WorkerFailed, match="did not say that it is there"):
         office.do("echo")
 
@@ -213,7 +213,7 @@ def test_two_agents_are_worked_on_by_two_workers(tmp_path: Path) -> None:
 
 
 def test_work_that_takes_too_long_is_ended_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(limits.SECONDS, "hold", 0.3)
+    monkeypatch.setitem(time_limits.SECONDS, "hold", 0.3)
     with offices.office() as office:
 
         async def story() -> None:
@@ -225,7 +225,7 @@ def test_work_that_takes_too_long_is_ended_and_said(tmp_path: Path, monkeypatch:
 
 
 def test_work_without_a_limit_that_takes_long_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "SLOW", 0.05)
+    monkeypatch.setattr(time_limits, "SLOW", 0.05)
     with offices.office() as office:
 
         async def story() -> None:
@@ -240,7 +240,7 @@ def test_work_without_a_limit_that_takes_long_is_told_of(tmp_path: Path, monkeyp
 
 
 def test_work_that_was_cancelled_and_goes_on_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "CANCEL_WITHIN", 0.05)
+    monkeypatch.setattr(worker_pool, "CANCEL_WITHIN", 0.05)
     with offices.office() as office:
 
         async def story() -> None:
@@ -289,7 +289,7 @@ def test_a_service_that_stops_ends_other_work_at_its_next_safe_point(tmp_path: P
 
 
 def test_a_service_that_stops_waits_only_so_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "_END_WITHIN", 0.1)
+    monkeypatch.setattr(worker_pool, "_END_WITHIN", 0.1)
     with offices.office() as office:
 
         async def story() -> None:
@@ -322,7 +322,7 @@ def test_whoever_is_no_longer_waited_for_ends_by_itself(tmp_path: Path) -> None:
 )
 def test_a_worker_that_says_what_nobody_understands_is_ended_and_its_work_fails(line: str) -> None:
     """Also what is nested deeper than a program can read: nobody waits for ever for an answer that came."""
-    ready = messages.encode(Ready(1, release())).decode().strip()
+    ready = worker_messages.encode_message(WorkerReady(1, read_release())).decode().strip()
     program = (
         f"import sys; print({ready!r}, flush=True); sys.stdin.readline(); print({line}, flush=True); sys.stdin.read()"
     )

@@ -8,14 +8,14 @@ from typing import Any, cast
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.json_types import JsonObject
 from lifeboat_core.errors import Busy, Cancelled, WorkerFailed
-from lifeboat_daemon.work import queue as queues
-from lifeboat_daemon.work.messages import Progress
-from lifeboat_daemon.work.places import Places
-from lifeboat_daemon.work.pool import Workers
-from lifeboat_daemon.work.queue import Queue
+from lifeboat_daemon.work import work_queue as queues
+from lifeboat_daemon.work.work_queue import WorkQueue
+from lifeboat_daemon.work.worker_messages import JobProgress
+from lifeboat_daemon.work.worker_pool import WorkerPool
+from lifeboat_daemon.work.worker_slots import WorkerSlots
 from support.patience import patience
 
 
@@ -26,8 +26,8 @@ class Hands:
         self.seen: list[tuple[str, str | None, JsonObject]] = []
         self.cancelled: list[str] = []
         self._ends: list[asyncio.Future[JsonObject]] = []
-        self._places = Places(2)
-        self.tells: list[Callable[[Progress], None]] = []
+        self._places = WorkerSlots(2)
+        self.tells: list[Callable[[JobProgress], None]] = []
 
     async def run(
         self,
@@ -36,7 +36,7 @@ class Hands:
         parameters: JsonObject,
         *,
         long: bool,
-        tell: Callable[[Progress], None],
+        tell: Callable[[JobProgress], None],
         begun: Callable[[], None],
     ) -> JsonObject:
         async with self._places.place(long=long):
@@ -69,16 +69,16 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def told(story: Callable[[Queue, Hands], Coroutine[Any, Any, None]]) -> None:
+def told(story: Callable[[WorkQueue, Hands], Coroutine[Any, Any, None]]) -> None:
     async def whole() -> None:
         hands = Hands()
-        await story(Queue(cast("Workers", hands)), hands)
+        await story(WorkQueue(cast("WorkerPool", hands)), hands)
 
     asyncio.run(asyncio.wait_for(whole(), patience()))
 
 
 def test_two_agents_are_worked_on_at_the_same_time_and_one_agent_never_twice() -> None:
-    async def story(queue: Queue, hands: Hands) -> None:
+    async def story(queue: WorkQueue, hands: Hands) -> None:
         for operation, agent in (("capture", "ada"), ("standing", "ada"), ("capture", "bob")):
             queue.put(operation, agent)
         await settle()
@@ -90,7 +90,7 @@ def test_two_agents_are_worked_on_at_the_same_time_and_one_agent_never_twice() -
 
 
 def test_a_capture_that_waits_is_not_done_twice() -> None:
-    async def story(queue: Queue, hands: Hands) -> None:
+    async def story(queue: WorkQueue, hands: Hands) -> None:
         queue.put("capture", "ada", {"reason": "change"})
         await settle()
         waiting = [queue.put("capture", "ada", {"reason": reason}) for reason in ("change", "wake", "request")]
@@ -103,7 +103,7 @@ def test_a_capture_that_waits_is_not_done_twice() -> None:
 
 
 def test_a_request_that_joins_another_makes_it_do_as_much_as_both_ask_for() -> None:
-    async def story(queue: Queue, hands: Hands) -> None:
+    async def story(queue: WorkQueue, hands: Hands) -> None:
         queue.put("capture", "ada")
         await settle()
         queue.put("capture", "ada", {"full": False})
@@ -116,7 +116,7 @@ def test_a_request_that_joins_another_makes_it_do_as_much_as_both_ask_for() -> N
 
 
 def test_what_waits_for_a_place_is_joined_too() -> None:
-    async def story(queue: Queue, hands: Hands) -> None:
+    async def story(queue: WorkQueue, hands: Hands) -> None:
         for agent in ("ada", "bob", "cleo"):
             queue.put("capture", agent)
         await settle()
@@ -129,7 +129,7 @@ def test_what_waits_for_a_place_is_joined_too() -> None:
 
 
 def test_what_runs_already_may_have_missed_the_change_and_is_done_again() -> None:
-    async def story(queue: Queue, hands: Hands) -> None:
+    async def story(queue: WorkQueue, hands: Hands) -> None:
         queue.put("capture", "ada")
         await settle()
         queue.put("capture", "ada")
@@ -140,7 +140,7 @@ def test_what_runs_already_may_have_missed_the_change_and_is_done_again() -> Non
 
 
 def test_requests_that_ask_for_different_things_are_not_joined() -> None:
-    async def story(queue: Queue, hands: Hands) -> None:
+    async def story(queue: WorkQueue, hands: Hands) -> None:
         queue.put("notify", None, {"notice": "one"})
         queue.put("notify", None, {"notice": "two"})
         await settle()
@@ -151,7 +151,7 @@ def test_requests_that_ask_for_different_things_are_not_joined() -> None:
 
 
 def test_short_work_of_an_agent_goes_before_long_work_that_waits_longer() -> None:
-    async def story(queue: Queue, hands: Hands) -> None:
+    async def story(queue: WorkQueue, hands: Hands) -> None:
         queue.put("standing", "ada")
         await settle()
         queue.put("verify", "ada", {"whole": True}, long=True)
@@ -164,7 +164,7 @@ def test_short_work_of_an_agent_goes_before_long_work_that_waits_longer() -> Non
 
 
 def test_whoever_stops_waiting_for_an_answer_takes_it_from_nobody_else() -> None:
-    async def story(queue: Queue, hands: Hands) -> None:
+    async def story(queue: WorkQueue, hands: Hands) -> None:
         queue.put("capture", "ada")
         await settle()
         gone, stays = queue.put("capture", "ada"), queue.put("capture", "ada")
@@ -177,7 +177,7 @@ def test_whoever_stops_waiting_for_an_answer_takes_it_from_nobody_else() -> None
 
 
 def test_a_failure_comes_to_everybody_who_asked_and_the_next_work_is_done() -> None:
-    async def story(queue: Queue, hands: Hands) -> None:
+    async def story(queue: WorkQueue, hands: Hands) -> None:
         queue.put("standing", "ada")
         await settle()
         both = [queue.put("capture", "ada"), queue.put("capture", "ada")]
@@ -194,7 +194,7 @@ def test_a_failure_comes_to_everybody_who_asked_and_the_next_work_is_done() -> N
 
 
 def test_a_mistake_in_between_fails_one_piece_of_work_and_stops_no_other() -> None:
-    async def story(queue: Queue, hands: Hands) -> None:
+    async def story(queue: WorkQueue, hands: Hands) -> None:
         asked = queue.put("capture", "ada")
         await settle()
         await hands.done(0, ValueError("rosebud"))
@@ -209,7 +209,7 @@ def test_a_mistake_in_between_fails_one_piece_of_work_and_stops_no_other() -> No
 
 
 def test_transfers_are_done_beside_other_work_and_in_turn_for_each_remote() -> None:
-    async def story(queue: Queue, hands: Hands) -> None:
+    async def story(queue: WorkQueue, hands: Hands) -> None:
         for operation, parameters in (
             ("push", {"remote": "home"}),
             ("capture", {}),
@@ -226,7 +226,7 @@ def test_transfers_are_done_beside_other_work_and_in_turn_for_each_remote() -> N
 
 
 def test_who_asks_for_a_push_that_waits_makes_it_one_that_was_asked_for() -> None:
-    async def story(queue: Queue, hands: Hands) -> None:
+    async def story(queue: WorkQueue, hands: Hands) -> None:
         queue.put("verify_remote", "ada", {"remote": "home"})
         await settle()
         queue.put("push", "ada", {"remote": "home", "asked": False})
@@ -238,7 +238,7 @@ def test_who_asks_for_a_push_that_waits_makes_it_one_that_was_asked_for() -> Non
 
 
 def test_what_waits_is_forgotten_when_it_is_cancelled_and_what_runs_is_asked_to_end() -> None:
-    async def story(queue: Queue, hands: Hands) -> None:
+    async def story(queue: WorkQueue, hands: Hands) -> None:
         queue.put("verify", "ada", long=True)
         other = queue.put("capture", "bob")
         await settle()
@@ -254,7 +254,7 @@ def test_what_waits_is_forgotten_when_it_is_cancelled_and_what_runs_is_asked_to_
 
 
 def test_one_operation_is_cancelled_and_what_else_waits_stays() -> None:
-    async def story(queue: Queue, hands: Hands) -> None:
+    async def story(queue: WorkQueue, hands: Hands) -> None:
         queue.put("verify", "ada", long=True)
         await settle()
         waiting = queue.put("capture", "ada")
@@ -267,7 +267,7 @@ def test_one_operation_is_cancelled_and_what_else_waits_stays() -> None:
 
 
 def test_work_that_waits_for_a_place_is_cancelled_without_getting_one() -> None:
-    async def story(queue: Queue, hands: Hands) -> None:
+    async def story(queue: WorkQueue, hands: Hands) -> None:
         for agent in ("ada", "bob", "cleo"):
             queue.put("capture", agent)
         await settle()
@@ -281,7 +281,7 @@ def test_work_that_waits_for_a_place_is_cancelled_without_getting_one() -> None:
 
 
 def test_a_capture_that_runs_is_seen_through() -> None:
-    async def story(queue: Queue, hands: Hands) -> None:
+    async def story(queue: WorkQueue, hands: Hands) -> None:
         asked = queue.put("capture", "ada")
         await settle()
         assert queue.cancel("ada") == 0
@@ -295,7 +295,7 @@ def test_jobs_say_what_runs_how_far_it_is_and_what_waits(monkeypatch: pytest.Mon
     now = 100.0
     monkeypatch.setattr(queues, "monotonic", lambda: now)
 
-    async def story(queue: Queue, hands: Hands) -> None:
+    async def story(queue: WorkQueue, hands: Hands) -> None:
         nonlocal now
         changes: list[JsonObject] = []
         queue.on_change = changes.append
@@ -303,7 +303,7 @@ def test_jobs_say_what_runs_how_far_it_is_and_what_waits(monkeypatch: pytest.Mon
         await settle()
         queue.put("capture", "ada")
         now += 10
-        hands.tells[0](Progress(1, "verifying", 20, 100))
+        hands.tells[0](JobProgress(1, "verifying", 20, 100))
         running, waiting = queue.jobs()
         assert (running["operation"], running["state"], running["text"]) == ("verify", "running", "verifying")
         assert (running["rate"], running["seconds_left"], running["seconds"]) == (2.0, 40, 10.0)
@@ -325,7 +325,7 @@ def test_jobs_say_what_runs_how_far_it_is_and_what_waits(monkeypatch: pytest.Mon
 def test_a_queue_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queues, "MOST_WAITING", 3)
 
-    async def story(queue: Queue, hands: Hands) -> None:
+    async def story(queue: WorkQueue, hands: Hands) -> None:
         for number in range(3):
             queue.put("notify", None, {"notice": number})
         with pytest.raises(Busy):

@@ -12,12 +12,12 @@ from types import ModuleType
 import click
 import pytest
 
-from lifeboat_adapters.base import BaseAdapter
+from lifeboat_adapters.adapter_defaults import AdapterDefaults
 from lifeboat_adapters.contract import Adapter
-from lifeboat_adapters.receipts import Outcome
+from lifeboat_adapters.item_fates import ItemOutcome
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_core.settings.settings import SETTINGS
-from lifeboat_formats.interchange import registry as formats
+from lifeboat_core.settings.settings_table import SETTINGS
+from lifeboat_formats.interchange import format_registry as formats
 from support.adapters import openclaw_workspaces
 from support.alf.archive_files import ArchiveFile
 from support.cli.cli_client import run
@@ -53,22 +53,22 @@ def test_the_tables_of_the_formats_are_those_that_the_code_applies() -> None:
     assert (DOCS / "interchange.md").read_text() == doc_pages.interchange_page(), "make docs writes it anew"
 
 
-@pytest.mark.parametrize("name", formats.names())
+@pytest.mark.parametrize("name", formats.list_formats())
 def test_every_format_shows_its_tables_and_says_what_it_is(name: str) -> None:
-    chosen = formats.named(name)
+    chosen = formats.load_format(name)
     assert all(table.rows for table in chosen.mappings()) and chosen.mappings()
     assert f"| `{name}` | [{chosen.title}]" in (DOCS / "interchange.md").read_text()
 
 
 def test_every_function_that_an_adapter_must_answer_stands_on_its_page() -> None:
     """What no adapter has to say is what BaseAdapter answers for it."""
-    own = {name for name in vars(Adapter) if not name.startswith("_")} - set(dir(BaseAdapter))
+    own = {name for name in vars(Adapter) if not name.startswith("_")} - set(dir(AdapterDefaults))
     text = (DOCS / "adapters.md").read_text()
     assert sorted(name for name in own if f"`{name}`" not in text) == []
 
 
-@pytest.mark.parametrize("outcome", Outcome)
-def test_every_outcome_of_a_receipt_is_explained(outcome: Outcome) -> None:
+@pytest.mark.parametrize("outcome", ItemOutcome)
+def test_every_outcome_of_a_receipt_is_explained(outcome: ItemOutcome) -> None:
     assert f"| `{outcome}` |" in (DOCS / "adapters.md").read_text()
 
 

@@ -14,10 +14,10 @@ import pytest
 
 from lifeboat_cli.endpoint import endpoint_serve
 from lifeboat_core.home.context import Context
-from lifeboat_daemon.service.logs import open_log
+from lifeboat_daemon.service.event_log import open_log
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.server.serve import Served
-from lifeboat_vault.remote import conformance
+from lifeboat_endpoint.server.serving import ServedEndpoint
+from lifeboat_vault.remote import conformance_checks
 from support.adapters import openclaw_workspaces
 from support.adapters.fake_openclaw import FakeOpenClaw
 from support.adapters.openclaw_workspaces import StateFolder
@@ -225,7 +225,7 @@ def _endpoint_documents(folder: Path) -> Iterator[tuple[str, Json]]:
     data, source = folder / "endpoint", f"file:{folder / 'endpoint.key'}"
     heading = "`lifeboat endpoint`"
     yield heading, run("endpoint", "tenant", "add", "home", "--key-source", source, "--data", data)
-    yield heading, endpoint_serve.document(Served("https://192.0.2.7:8443", "", "192.0.2.7", 8443), None)
+    yield heading, endpoint_serve.describe_server(ServedEndpoint("https://192.0.2.7:8443", "", "192.0.2.7", 8443), None)
     with Endpoint.open(data) as endpoint:
         with_history(endpoint, endpoint.control.tenant("home"))
     token = run("endpoint", "token", "add", "home", "--data", data)
@@ -272,7 +272,7 @@ def _remote_documents(folder: Path) -> Iterator[tuple[str, Json]]:
     heading = "`lifeboat remote`"
     with talking_server() as server, pytest.MonkeyPatch.context() as patched:
         server.replies = [lambda handler: status(200, answers.get(handler.path, b"[]"))(handler)]
-        patched.setattr(conformance, "CHECKS", conformance.CHECKS[:2])
+        patched.setattr(conformance_checks, "CHECKS", conformance_checks.CHECKS[:2])
         for words in (("add", "home", server.address), ("token", "home")):
             patched.setattr(sys, "stdin", io.StringIO("lb_abcdefgh_secret"))
             yield heading, run("remote", *words, "--token-stdin")

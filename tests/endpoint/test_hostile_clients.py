@@ -15,17 +15,17 @@ from typing import Any
 import httpx
 import pytest
 
-from lifeboat_alf.state import Sequence
-from lifeboat_endpoint.server.api import Answer
-from lifeboat_endpoint.server.bodies import Budget
+from lifeboat_alf.states.agent_state import Sequence
+from lifeboat_endpoint.server.api import RouteResponse
 from lifeboat_endpoint.server.lanes import Lanes
-from lifeboat_endpoint.server.logs import Record
-from lifeboat_endpoint.server.sending import SlowReader, close, send_answer
-from lifeboat_endpoint.server.settings import Pace
-from lifeboat_endpoint.service import bundles, fitting, limits
-from lifeboat_endpoint.service.uploads import Part
+from lifeboat_endpoint.server.request_bodies import MemoryBudget
+from lifeboat_endpoint.server.response_sending import SlowReader, close_response, send_answer
+from lifeboat_endpoint.server.server_log import RequestRecord
+from lifeboat_endpoint.server.server_settings import ServerPace
+from lifeboat_endpoint.service import append_rules, endpoint_limits, state_bundles
+from lifeboat_endpoint.service.uploads import ExpectedPart
 from lifeboat_vault.errors import EpochBehind, RemoteBusy, RemoteFull, RemoteRefused, RemoteTooLarge
-from lifeboat_vault.remote.contract import MOST_EPOCHS
+from lifeboat_vault.remote.remote_contract import MOST_EPOCHS
 from lifeboat_vault.vault import FIRST_EPOCH, EntryPut
 from support.endpoint.served_apps import ServedApp, client, push_delta, served
 from support.endpoint.spaces import space_in
@@ -117,23 +117,23 @@ def sequence(number: int, epoch: int = FIRST_EPOCH) -> Sequence:
     return Sequence(AGENT, number, None, epoch, "2026-11-20T12:00:00.000Z", b"x" * 32, {})
 
 
-@pytest.mark.parametrize("number", [LAST, 2**53, fitting.LARGEST_FIRST + 1])
+@pytest.mark.parametrize("number", [LAST, 2**53, append_rules.LARGEST_FIRST + 1])
 def test_nobody_takes_the_last_number_at_once(number: int) -> None:
     """After it no other state could follow, of nobody and for ever."""
     with pytest.raises(RemoteRefused):
-        fitting.check_fit(sequence(number), None, None, FIRST_EPOCH)
+        append_rules.check_fit(sequence(number), None, None, FIRST_EPOCH)
 
 
 @pytest.mark.parametrize("epoch", [LAST, 2**53, FIRST_EPOCH + MOST_EPOCHS + 1])
 def test_nobody_takes_the_last_epoch_at_once(epoch: int) -> None:
     with pytest.raises(RemoteRefused):
-        fitting.check_fit(sequence(0, epoch), None, None, FIRST_EPOCH)
+        append_rules.check_fit(sequence(0, epoch), None, None, FIRST_EPOCH)
 
 
 def test_a_machine_that_was_taken_over_elsewhere_comes_with_a_later_epoch() -> None:
-    fitting.check_fit(sequence(70_000, FIRST_EPOCH + 5), None, None, FIRST_EPOCH)
+    append_rules.check_fit(sequence(70_000, FIRST_EPOCH + 5), None, None, FIRST_EPOCH)
     with pytest.raises(EpochBehind):
-        fitting.check_fit(sequence(0, FIRST_EPOCH), None, None, FIRST_EPOCH + 5)
+        append_rules.check_fit(sequence(0, FIRST_EPOCH), None, None, FIRST_EPOCH + 5)
 
 
 def test_an_epoch_rises_by_one_from_the_one_in_force_only(served: ServedApp, client: httpx.Client) -> None:
@@ -168,7 +168,7 @@ def asked_with(client: httpx.Client, path: str, number: Any) -> list[httpx.Respo
 def test_one_thing_cannot_be_read_back_ten_thousand_times(
     served: ServedApp, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bundles, "READ_BYTES", 100)
+    monkeypatch.setattr(state_bundles, "READ_BYTES", 100)
     machine = served.pushed(client)
     path = f"/agents/{machine.agent_id}/read"
     state = machine.vault.state()
@@ -179,7 +179,7 @@ def test_one_thing_cannot_be_read_back_ten_thousand_times(
 
 
 def test_a_tenant_takes_no_more_than_its_part_of_what_all_have() -> None:
-    budget = Budget(100, share=0.6)
+    budget = MemoryBudget(100, share=0.6)
     with budget.taking() as one, budget.taking() as another:
         one.add("home", 60)
         with pytest.raises(RemoteBusy):
@@ -192,7 +192,7 @@ def test_a_tenant_takes_no_more_than_its_part_of_what_all_have() -> None:
 
 
 def test_what_is_larger_than_all_is_let_through_alone() -> None:
-    budget = Budget(100)
+    budget = MemoryBudget(100)
     with budget.taking() as one, budget.taking() as other:
         one.add("home", 1000, first=True)
         with pytest.raises(RemoteBusy):
@@ -205,14 +205,14 @@ def test_who_does_not_take_an_answer_does_not_keep_it_in_memory() -> None:
 
     async def sending() -> None:
         lanes, file = Lanes("test", 1, 10), io.BytesIO(bytes(1000))
-        answer = Answer(file=file, size=1000)
-        record = Record("id", "GET", 0.0)
+        answer = RouteResponse(file=file, size=1000)
+        record = RequestRecord("id", "GET", 0.0)
         try:
             with pytest.raises(SlowReader):
-                await send_answer(answer, lanes.of("a"), False, nobody, record, Pace(pause_seconds=0.01))
+                await send_answer(answer, lanes.of("a"), False, nobody, record, ServerPace(pause_seconds=0.01))
             assert file.closed
         finally:
-            lanes.close(lambda: close(answer))
+            lanes.close(lambda: close_response(answer))
 
     asyncio.run(sending())
 
@@ -261,7 +261,7 @@ def test_a_bundle_has_no_more_entries_than_bytes_allow(
     served: ServedApp, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Twenty bytes of a packed delta are an empty file, which costs as much as one of a kilobyte."""
-    monkeypatch.setattr(limits, "FREE_ENTRIES", 200)
+    monkeypatch.setattr(endpoint_limits, "FREE_ENTRIES", 200)
     machine = served.pushed(client)
     base = machine.here.number
     machine.commit({f"raw/openclaw/{number}": EntryPut({}, b"") for number in range(1000)})
@@ -294,7 +294,7 @@ def test_uploads_that_never_end_make_room_for_those_that_begin(tmp_path: Path) -
     with space_in(tmp_path, limited={"uploads": 4}) as space:
         space.register(AGENT, "ada", "openclaw")
         data = b"x" * 100
-        part = Part(hashlib.sha256(data).hexdigest(), 100)
+        part = ExpectedPart(hashlib.sha256(data).hexdigest(), 100)
         begun = [space.begin_upload(AGENT, "snapshot", None, [part]) for _ in range(3)]
         space.put_part(begun[0].id, part.sha256, data)
         begun += [space.begin_upload(AGENT, "snapshot", None, [part]) for _ in range(20)]
@@ -304,7 +304,7 @@ def test_uploads_that_never_end_make_room_for_those_that_begin(tmp_path: Path) -
 
 
 def test_parts_that_never_come_count_for_the_quota(tmp_path: Path) -> None:
-    parts = [Part(hashlib.sha256(str(number).encode()).hexdigest(), 1) for number in range(2000)]
+    parts = [ExpectedPart(hashlib.sha256(str(number).encode()).hexdigest(), 1) for number in range(2000)]
     with space_in(tmp_path, limited={"tenant_bytes": 500_000}) as space:
         space.register(AGENT, "ada", "openclaw")
         with pytest.raises(RemoteFull):
@@ -388,7 +388,7 @@ def test_an_accident_tells_nothing_of_this_side(
         raise ValueError(secret)
 
     machine = served.pushed(client)
-    monkeypatch.setattr(bundles, "snapshot", broken)
+    monkeypatch.setattr(state_bundles, "make_snapshot", broken)
     with caplog.at_level("INFO"):
         answer = client.get(f"/agents/{machine.agent_id}/snapshot", headers={"Accept": "application/zip"})
     document = answer.json()

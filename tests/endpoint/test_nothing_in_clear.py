@@ -14,11 +14,11 @@ import httpx
 import psutil
 import pytest
 
-from lifeboat_alf import ids
-from lifeboat_alf.seams.steps import Step
-from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.user_key import UserKey
-from lifeboat_vault.remote.checks.trial import Machine
+from lifeboat_alf.common import ids
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_keys.pairs.device_key import DeviceKey
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_vault.remote.checks.remote_trial import TrialMachine
 from lifeboat_vault.vault import Vault
 from support.cli.cli_client import run
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
@@ -31,11 +31,11 @@ TOLD += (base64.b64encode(CANARY)[:20], CANARY.hex().encode())
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Iterator[Machine]:
+def machine(tmp_path: Path) -> Iterator[TrialMachine]:
     """Its own vault lies beside what is looked through."""
-    agent_id = ids.new("2026-11-20T12:00:00.000Z")
+    agent_id = ids.make_id("2026-11-20T12:00:00.000Z")
     with Vault.create(tmp_path / "laptop", agent_id) as vault:
-        yield Machine(agent_id, vault, DeviceKey.generate(UserKey.generate()), MACHINE)
+        yield TrialMachine(agent_id, vault, DeviceKey.generate(UserKey.generate()), MACHINE)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def body(number: int) -> bytes:
     return CANARY * 20_000 + str(number).encode()
 
 
-def register(client: httpx.Client, machine: Machine) -> str:
+def register(client: httpx.Client, machine: TrialMachine) -> str:
     asked = {"id": machine.agent_id, "name": AGENT_NAME, "source_runtime": "openclaw"}
     assert client.post("/agents", json=asked).status_code == 201
     return f"/agents/{machine.agent_id}"
@@ -84,13 +84,13 @@ def in_parts(client: httpx.Client, path: str, data: bytes, base: int, *, leave_o
     return upload
 
 
-def test_nothing_that_was_decrypted_remains_on_a_disk(machine: Machine, server: Path) -> None:
+def test_nothing_that_was_decrypted_remains_on_a_disk(machine: TrialMachine, server: Path) -> None:
     with running_endpoint(server, plain=True) as endpoint:
         with endpoint.client() as client:
             path = register(client, machine)
             everything_done(client, path, machine)
         assert in_clear(server, endpoint.token.encode()) == []  # while it runs, write-ahead logs and all
-        cut_off(endpoint, path, machine, Step.ENDPOINT_ACCEPTED)
+        cut_off(endpoint, path, machine, CrashPoint.ENDPOINT_ACCEPTED)
         assert in_clear(server) == []
         endpoint.restart()
         run("endpoint", "rotate-key", "--data", endpoint.data)
@@ -102,7 +102,7 @@ def test_nothing_that_was_decrypted_remains_on_a_disk(machine: Machine, server: 
     assert list((server / "tmp").iterdir()) == []
 
 
-def everything_done(client: httpx.Client, path: str, machine: Machine) -> None:
+def everything_done(client: httpx.Client, path: str, machine: TrialMachine) -> None:
     """Each way to send something, and each way to fetch it."""
     named = {"X-Lifeboat-Machine": MACHINE.replace(" ", "%20")}
     machine.capture(raw__openclaw__canary=body(0), raw__openclaw__small=CANARY)
@@ -137,7 +137,7 @@ def read_back(client: httpx.Client, path: str) -> bytes:
     return base64.b64decode(found["entries"][0])
 
 
-def cut_off(endpoint: RunningEndpoint, path: str, machine: Machine, step: Step) -> None:
+def cut_off(endpoint: RunningEndpoint, path: str, machine: TrialMachine, step: CrashPoint) -> None:
     """A push in the middle of which the endpoint dies."""
     endpoint.restart(dies=(step, 1))
     with endpoint.client() as client:
@@ -148,7 +148,7 @@ def cut_off(endpoint: RunningEndpoint, path: str, machine: Machine, step: Step) 
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="looks into /proc")
-def test_no_process_of_an_endpoint_leaves_its_memory_or_shows_its_token(machine: Machine, server: Path) -> None:
+def test_no_process_of_an_endpoint_leaves_its_memory_or_shows_its_token(machine: TrialMachine, server: Path) -> None:
     with running_endpoint(server, plain=True, options=["--workers", "2"], by_exec=True) as endpoint:
         assert endpoint.process is not None
         processes = [process for process in family(endpoint.process.pid) if is_of_the_endpoint(process)]

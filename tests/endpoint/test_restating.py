@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from lifeboat_vault.at_rest.sealer import PLAIN, Sealer
 from lifeboat_vault.errors import DraftInvalid, UnknownSequence
+from lifeboat_vault.rows.row_spans import KeptSequences, RowSpan, replace_at_sequence
 from lifeboat_vault.vault import Draft, EntryPut, Vault
-from lifeboat_vault.vault.stays import KeptNumbers, Stay, put_right
 from support.endpoint.row_damage import (
     HARMS,
     Harm,
@@ -168,7 +168,7 @@ NUMBERS = st.sets(st.integers(0, 20), min_size=1, max_size=8)
 SPANS = st.lists(st.tuples(st.integers(0, 20), st.none() | st.integers(1, 22), st.sampled_from("abc")), max_size=4)
 
 
-def seen(stays: list[Stay], number: int) -> list[str]:
+def seen(stays: list[RowSpan], number: int) -> list[str]:
     return sorted(stay.content[0] for stay in stays if stay.covers(number))
 
 
@@ -176,10 +176,10 @@ def seen(stays: list[Stay], number: int) -> list[str]:
 def test_only_one_kept_sequence_reads_otherwise_afterwards(
     numbers: set[int], spans: list[tuple[int, int | None, str]], place: int, wanted: str | None
 ) -> None:
-    stays = [Stay(first, last, (text,), (text,)) for first, last, text in spans]
+    stays = [RowSpan(first, last, (text,), (text,)) for first, last, text in spans]
     number = sorted(numbers)[place % len(numbers)]
-    content = None if wanted is None else Stay(0, None, (wanted,), (wanted,))
-    made = put_right(stays, KeptNumbers([*numbers]), number, content)
+    content = None if wanted is None else RowSpan(0, None, (wanted,), (wanted,))
+    made = replace_at_sequence(stays, KeptSequences([*numbers]), number, content)
     assert seen(made, number) == ([] if wanted is None else [wanted])
     for other in numbers - {number}:
         assert {*seen(made, other)} == {*seen(stays, other)}
@@ -189,10 +189,10 @@ def test_only_one_kept_sequence_reads_otherwise_afterwards(
 def test_a_row_that_is_put_back_sequence_by_sequence_is_one_row(
     numbers: set[int], first: int, last: int | None
 ) -> None:
-    kept = KeptNumbers([*numbers])
-    made: list[Stay] = []
+    kept = KeptSequences([*numbers])
+    made: list[RowSpan] = []
     for number in kept.within(first, last):
-        made = put_right(made, kept, number, Stay(0, None, ("a",), ("a",)))
+        made = replace_at_sequence(made, kept, number, RowSpan(0, None, ("a",), ("a",)))
     assert len(made) == bool(kept.within(first, last))
     assert [number for number in numbers if seen(made, number)] == [
         number for number in numbers if number in kept.within(first, last)

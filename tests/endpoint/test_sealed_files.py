@@ -9,17 +9,10 @@ from pathlib import Path
 import pytest
 
 from lifeboat_endpoint.service import sealed_files
-from lifeboat_endpoint.service.sealed_files import SealedFiles
-from lifeboat_endpoint.service.space import TenantSpace
+from lifeboat_endpoint.service.sealed_files import SealedFileStore
+from lifeboat_endpoint.service.tenant_space import TenantSpace
 from lifeboat_vault.at_rest.sealer import Sealer
-from lifeboat_vault.errors import (
-    HeadMoved,
-    RemoteDamaged,
-    RemoteFull,
-    RemoteRefused,
-    RemoteTooLarge,
-    UnknownThere,
-)
+from lifeboat_vault.errors import HeadMoved, RemoteDamaged, RemoteFull, RemoteRefused, RemoteTooLarge, UnknownAtRemote
 from support.endpoint.spaces import TestKeys, clock, keys, space_in
 from support.vault.vaults import ManualClock
 
@@ -37,11 +30,11 @@ def space(tmp_path: Path, clock: ManualClock, keys: TestKeys) -> Iterator[Tenant
 
 
 @pytest.fixture
-def files(space: TenantSpace) -> SealedFiles:
+def files(space: TenantSpace) -> SealedFileStore:
     return space.sealed_files
 
 
-def test_a_file_comes_back_with_its_size_and_age(files: SealedFiles, clock: ManualClock) -> None:
+def test_a_file_comes_back_with_its_size_and_age(files: SealedFileStore, clock: ManualClock) -> None:
     files.put(AGENT, "000-aa.alf.age", SECRET)
     clock.advance(hours=30)
     (found,) = files.names(AGENT)
@@ -50,7 +43,7 @@ def test_a_file_comes_back_with_its_size_and_age(files: SealedFiles, clock: Manu
     assert files.get(AGENT, found.name) == SECRET
 
 
-def test_the_same_file_again_is_no_error_and_another_one_is(files: SealedFiles) -> None:
+def test_the_same_file_again_is_no_error_and_another_one_is(files: SealedFileStore) -> None:
     files.put(AGENT, "a", SECRET)
     files.put(AGENT, "a", SECRET)
     with pytest.raises(RemoteRefused):
@@ -58,17 +51,17 @@ def test_the_same_file_again_is_no_error_and_another_one_is(files: SealedFiles) 
     assert files.get(AGENT, "a") == SECRET
 
 
-def test_a_file_goes_with_its_body(files: SealedFiles, tmp_path: Path) -> None:
+def test_a_file_goes_with_its_body(files: SealedFileStore, tmp_path: Path) -> None:
     files.put(AGENT, "a", SECRET)
     assert len(list((tmp_path / "files").iterdir())) == 1
     files.remove(AGENT, "a")
     files.remove(AGENT, "a")
     assert list((tmp_path / "files").iterdir()) == []
-    with pytest.raises(UnknownThere):
+    with pytest.raises(UnknownAtRemote):
         files.get(AGENT, "a")
 
 
-def test_a_head_is_replaced_by_whoever_knows_the_one_that_is_there(files: SealedFiles) -> None:
+def test_a_head_is_replaced_by_whoever_knows_the_one_that_is_there(files: SealedFileStore) -> None:
     assert files.head(AGENT) is None
     first = files.set_head(AGENT, b"first", None)
     second = files.set_head(AGENT, b"second", first)
@@ -78,7 +71,7 @@ def test_a_head_is_replaced_by_whoever_knows_the_one_that_is_there(files: Sealed
     assert files.head(AGENT) == (b"second", second)
 
 
-def test_nothing_that_was_sent_lies_there_as_it_was_sent(files: SealedFiles, tmp_path: Path) -> None:
+def test_nothing_that_was_sent_lies_there_as_it_was_sent(files: SealedFileStore, tmp_path: Path) -> None:
     files.put(AGENT, "a", SECRET)
     files.set_head(AGENT, SECRET, None)
     every = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
@@ -86,14 +79,14 @@ def test_nothing_that_was_sent_lies_there_as_it_was_sent(files: SealedFiles, tmp
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../a", "a/b", "A", "a b", "a\x00", "a'--", "x" * 101, ".a"])
-def test_a_name_that_is_none_is_refused(files: SealedFiles, name: str) -> None:
+def test_a_name_that_is_none_is_refused(files: SealedFileStore, name: str) -> None:
     with pytest.raises(RemoteRefused):
         files.put(AGENT, name, SECRET)
 
 
-def test_an_agent_that_is_not_there_has_no_files(files: SealedFiles) -> None:
+def test_an_agent_that_is_not_there_has_no_files(files: SealedFileStore) -> None:
     for work in (files.names, files.head, lambda agent: files.put(agent, "a", b"")):
-        with pytest.raises(UnknownThere):
+        with pytest.raises(UnknownAtRemote):
             work("019a0000-0000-7000-8000-00000000bbbb")
 
 
@@ -120,7 +113,7 @@ def test_what_is_too_large_or_too_much_is_refused(tmp_path: Path, monkeypatch: p
 
 
 def test_everything_is_read_under_a_new_data_key(
-    files: SealedFiles, keys: TestKeys, monkeypatch: pytest.MonkeyPatch
+    files: SealedFileStore, keys: TestKeys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files.put(AGENT, "a", SECRET)
     tag = files.set_head(AGENT, b"head", None)
@@ -138,7 +131,7 @@ def test_everything_is_read_under_a_new_data_key(
     assert list(files.check()) == [] and set(used) <= {current.sealer().key_id}
 
 
-def test_a_body_that_was_changed_is_found(files: SealedFiles, tmp_path: Path) -> None:
+def test_a_body_that_was_changed_is_found(files: SealedFileStore, tmp_path: Path) -> None:
     files.put(AGENT, "a", SECRET)
     assert list(files.check()) == []
     (body,) = (tmp_path / "files").iterdir()

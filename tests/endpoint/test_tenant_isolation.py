@@ -15,13 +15,13 @@ from typing import Any
 import httpx
 import pytest
 
-from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.server import table
+from lifeboat_endpoint.server import route_table
 from lifeboat_endpoint.server.api import OPEN, Route
 from lifeboat_endpoint.service import sealed_statements
-from lifeboat_endpoint.service import statements as sql
-from lifeboat_endpoint.service.tables import open_tables
+from lifeboat_endpoint.service import tenant_statements as sql
+from lifeboat_endpoint.service.tenant_tables import open_tables
 from lifeboat_vault import errors
 from lifeboat_vault.vault import Vault
 from support.endpoint.sealed import data_keys
@@ -67,7 +67,7 @@ INJECTIONS = (
 
 def of_agents() -> list[Route]:
     """Every route that names an agent."""
-    return [route for route in table.OWN if "{agent_id}" in route.path and route.scopes is not OPEN]
+    return [route for route in route_table.OWN if "{agent_id}" in route.path and route.scopes is not OPEN]
 
 
 def asked(client: httpx.Client, route: Route, agent_id: str, token: str, upload_id: str = "0" * 32) -> httpx.Response:
@@ -208,11 +208,11 @@ def test_an_id_that_was_made_for_it_leads_out_of_no_tenant(tmp_path: Path) -> No
         theirs.register("ada", "Ada", "openclaw")
         for agent_id in ("ada", "../../office/agents/ada", "ada' or '1'='1", "' union select 1 --", "%", "_da"):
             for work in (ours.agent, ours.head, ours.keys, ours.snapshot, ours.remove_agent, ours.is_sealed):
-                with pytest.raises(errors.UnknownThere):
+                with pytest.raises(errors.UnknownAtRemote):
                     work(agent_id)
-            with pytest.raises(errors.UnknownThere):
+            with pytest.raises(errors.UnknownAtRemote):
                 ours.begin_upload(agent_id, "snapshot")
-            with pytest.raises(errors.UnknownThere):
+            with pytest.raises(errors.UnknownAtRemote):
                 ours.sealed_files.names(agent_id)
         assert ours.agent_ids() == []
         assert theirs.agent_ids() == ["ada"]

@@ -4,18 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_adapters import registry
+from lifeboat_adapters import adapter_registry
 from lifeboat_adapters.contract import Adapter, Placement
 from lifeboat_adapters.errors import NotAWorkspace
-from lifeboat_adapters.persona.documents import Texts
-from lifeboat_adapters.testing import Made
-from lifeboat_adapters.testing.looking import derivation_context
-from lifeboat_alf.testing import MemoryState, identity, principals, record
-from lifeboat_core.memories import records
+from lifeboat_adapters.persona.derivation_files import TextFiles
+from lifeboat_adapters.testing import SampleInstallation
+from lifeboat_adapters.testing.sample_installation import derivation_context
+from lifeboat_alf.testing.sample_states import MemoryState, make_identity, make_principals, make_record
+from lifeboat_core.memories import edit_records
 from lifeboat_core.testing import RuntimeConformance
-from lifeboat_core.testing.harness import Harness
-from lifeboat_formats.aicf import ADAPTER, layers
-from lifeboat_formats.aicf.mapping import RAW
+from lifeboat_core.testing.runtime_harness import Harness
+from lifeboat_formats.aicf import ADAPTER
+from lifeboat_formats.aicf.aicf_mapping import RAW
+from lifeboat_formats.aicf.records import identity_layers
 from support.adapters import openclaw_workspaces as workspaces
 from support.formats import aicf_files
 
@@ -24,26 +25,26 @@ class TestAicf(RuntimeConformance):
     def adapter(self) -> Adapter:
         return ADAPTER
 
-    def make(self, folder: Path) -> Made:
+    def make(self, folder: Path) -> SampleInstallation:
         workspace = folder / ".aicf"
         workspace.mkdir()
         for name in ("D1-specified", "D4-compiled", "D3-blocks"):
             (workspace / f"{name}.aicf").write_bytes(aicf_files.FILES[name])
         (workspace / "chart.png").write_bytes(b"\x89PNG not really")
         (workspace / "settings.json").write_text('{"api_key": "sk-0123456789abcdefghijklmnop"}\n')
-        return Made(workspace=workspace, user_home=folder)
+        return SampleInstallation(workspace=workspace, user_home=folder)
 
-    def remember(self, made: Made, text: str) -> None:
+    def remember(self, made: SampleInstallation, text: str) -> None:
         file = made.workspace / "D4-compiled.aicf"
         file.write_bytes(file.read_bytes() + f"\n@INSIGHTS:\n{text}|GENERAL|LOW|0.5\n".encode())
 
 
-def _made(folder: Path, files: dict[str, bytes]) -> Made:
+def _made(folder: Path, files: dict[str, bytes]) -> SampleInstallation:
     workspace = folder / "installed" / ".aicf"
     workspace.mkdir(parents=True)
     for name, data in files.items():
         (workspace / f"{name}.aicf").write_bytes(data)
-    return Made(workspace=workspace, user_home=folder / "installed")
+    return SampleInstallation(workspace=workspace, user_home=folder / "installed")
 
 
 def _begun(folder: Path, files: dict[str, bytes]) -> Harness:
@@ -105,13 +106,13 @@ def test_a_folder_without_such_files_is_none(tmp_path: Path) -> None:
 def test_a_workspace_of_another_runtime_stays_one_whatever_files_lie_in_it(tmp_path: Path) -> None:
     workspace = workspaces.make_workspace(tmp_path / "ws", large=False)
     (workspace / "notes.aicf").write_bytes(aicf_files.FILES["D1-specified"])
-    assert registry.recognise(workspace).runtime == "openclaw"
+    assert adapter_registry.recognise_workspace(workspace).runtime == "openclaw"
     assert ADAPTER.locate(workspace, {}, tmp_path).runtime == "aicf"
 
 
 def test_a_folder_of_such_files_is_recognised(tmp_path: Path) -> None:
     (tmp_path / "notes.aicf").write_bytes(aicf_files.FILES["D4-compiled"])
-    assert registry.recognise(tmp_path).runtime == "aicf"
+    assert adapter_registry.recognise_workspace(tmp_path).runtime == "aicf"
 
 
 def test_locks_and_half_written_files_are_left_out() -> None:
@@ -129,9 +130,9 @@ def test_keys_beside_the_files_are_cut_out() -> None:
 
 def test_users_of_sessions_are_principals(tmp_path: Path) -> None:
     made = _made(tmp_path, {"a": aicf_files.FILES["D1-specified"]})
-    files = Texts({f"{RAW}a.aicf": aicf_files.FILES["D1-specified"]})
+    files = TextFiles({f"{RAW}a.aicf": aicf_files.FILES["D1-specified"]})
     context = derivation_context(ADAPTER.locate(made.workspace, {}, tmp_path))
-    found = layers.principals(files, None, context)
+    found = identity_layers.derive_principals(files, None, context)
     assert found is not None
     assert [one["profile"]["structured"]["name"] for one in found["principals"]] == ["skipper_4"]
     sections = ADAPTER.split(f"{RAW}a.aicf", aicf_files.FILES["D1-specified"].decode()) or []
@@ -140,17 +141,20 @@ def test_users_of_sessions_are_principals(tmp_path: Path) -> None:
 
 
 def test_who_an_agent_is_and_whom_it_serves_travels_in_a_file_of_its_own(tmp_path: Path) -> None:
-    state = MemoryState().add_all([record("Sails dry by noon.")])
-    state.put_document("identity.json", identity()).put_document("principals.json", principals())
+    state = MemoryState().add_all([make_record("Sails dry by noon.")])
+    state.put_document("identity.json", make_identity()).put_document("principals.json", make_principals())
     files = {each.path: each.data for each in ADAPTER.render(state)}
     assert set(files) == {f"{RAW}memory.aicf", f"{RAW}identity.aicf"}
-    found = Texts(files)
+    found = TextFiles(files)
     context = derivation_context(ADAPTER.locate(_made(tmp_path, {"a": b"@X\n"}).workspace, {}, tmp_path))
-    said, people = layers.identity(found, None, context), layers.principals(found, None, context)
+    said, people = (
+        identity_layers.derive_identity(found, None, context),
+        identity_layers.derive_principals(found, None, context),
+    )
     assert said is not None and people is not None
-    assert said["prose"] == identity()["prose"] and said["structured"] == identity()["structured"]
-    assert [one["id"] for one in people["principals"]] == [one["id"] for one in principals()["principals"]]
-    assert people["principals"][0]["profile"]["prose"] == principals()["principals"][0]["profile"]["prose"]
+    assert said["prose"] == make_identity()["prose"] and said["structured"] == make_identity()["structured"]
+    assert [one["id"] for one in people["principals"]] == [one["id"] for one in make_principals()["principals"]]
+    assert people["principals"][0]["profile"]["prose"] == make_principals()["principals"][0]["profile"]["prose"]
 
 
 def test_a_file_is_made_whole_again_when_a_memory_was_forgotten() -> None:
@@ -180,7 +184,7 @@ def test_forgetting_a_memory_takes_its_line_out_of_a_restored_file(tmp_path: Pat
     data = aicf_files.FILES["D4-compiled"]
     harness, target = _begun(tmp_path, {"a": data}), tmp_path / "restored" / "workspace"
     one = next(name for name, text in harness.memories().items() if text == "Print labels")
-    records.forget(harness.context, harness.agent, [one])
+    edit_records.forget_records(harness.context, harness.agent, [one])
     harness.restore(target)
     assert (target / "a.aicf").read_bytes() == b"".join(
         line for line in data.splitlines(keepends=True) if b"Print labels" not in line

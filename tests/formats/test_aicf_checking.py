@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lifeboat_formats.aicf import checking, specified
-from lifeboat_formats.aicf.checking import check
-from lifeboat_formats.aicf.document import parse
+from lifeboat_formats.aicf.syntax import file_checks, specification
+from lifeboat_formats.aicf.syntax.document import parse_document
+from lifeboat_formats.aicf.syntax.file_checks import check_file
 from support import reference
 from support.formats import aicf_files
 
@@ -18,12 +18,12 @@ GOOD = TALK + STATE
 
 def _codes(source: str | bytes, *, strict: bool = False) -> list[tuple[str, int | None]]:
     data = source if isinstance(source, bytes) else aicf_files.numbered(source)
-    return [(finding.code, finding.line) for finding in check(data, strict=strict)]
+    return [(finding.code, finding.line) for finding in check_file(data, strict=strict)]
 
 
 def _errors(source: str | bytes, *, strict: bool) -> set[str]:
     data = source if isinstance(source, bytes) else aicf_files.numbered(source)
-    return {finding.code for finding in check(data, strict=strict) if finding.is_error}
+    return {finding.code for finding in check_file(data, strict=strict) if finding.is_error}
 
 
 def test_a_file_as_it_should_be_has_no_findings() -> None:
@@ -107,16 +107,16 @@ def test_what_is_wrong_with_lines_and_numbers(data: bytes, codes: list[tuple[str
 
 
 def test_long_values_and_long_lines_are_told_of() -> None:
-    long_value = GOOD + "actions=" + "é" * (specified.LARGEST_FIELD // 2 + 1) + "\n"
+    long_value = GOOD + "actions=" + "é" * (specification.LARGEST_FIELD // 2 + 1) + "\n"
     assert _codes(long_value) == [("field_too_long", 11)]
-    just_right = GOOD + "actions=" + "é" * (specified.LARGEST_FIELD // 2) + "\n"
+    just_right = GOOD + "actions=" + "é" * (specification.LARGEST_FIELD // 2) + "\n"
     assert _codes(just_right) == []
-    long_line = GOOD + "actions=" + "x" * specified.LARGEST_LINE + "\n"
+    long_line = GOOD + "actions=" + "x" * specification.LARGEST_LINE + "\n"
     assert _codes(long_line) == [("line_too_long", 11), ("field_too_long", 11)]
 
 
 def test_a_large_file_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(specified, "LARGEST_FILE", 20)
+    monkeypatch.setattr(specification, "LARGEST_FILE", 20)
     assert _codes(GOOD) == [("file_too_big", None)]
 
 
@@ -148,9 +148,9 @@ def test_the_findings_on_the_example_of_the_specification_are_its_own_contradict
 
 
 def test_many_findings_of_one_kind_are_counted_instead_of_listed() -> None:
-    found = check(aicf_files.numbered(GOOD + "nothing\n" * 1000), strict=True)
-    assert len(found) == checking.MOST + 1
-    assert found[-1].text == f"and {1000 - checking.MOST} more of this kind" and found[-1].is_error
+    found = check_file(aicf_files.numbered(GOOD + "nothing\n" * 1000), strict=True)
+    assert len(found) == file_checks.MOST + 1
+    assert found[-1].text == f"and {1000 - file_checks.MOST} more of this kind" and found[-1].is_error
 
 
 def test_rows_of_a_file_are_known_by_their_number_in_links() -> None:
@@ -162,10 +162,10 @@ def test_rows_of_a_file_are_known_by_their_number_in_links() -> None:
 
 def test_a_document_that_was_read_is_checked_as_its_bytes_are() -> None:
     data = aicf_files.SPECIFIED
-    assert check(parse(data), strict=True) == check(data, strict=True)
+    assert check_file(parse_document(data), strict=True) == check_file(data, strict=True)
 
 
 @pytest.mark.parametrize("name", aicf_files.FILES)
 def test_a_finding_says_nothing_of_what_stands_in_the_file(name: str) -> None:
-    shown = " ".join(f"{finding.text} {finding.where}" for finding in check(aicf_files.FILES[name], strict=True))
+    shown = " ".join(f"{finding.text} {finding.where}" for finding in check_file(aicf_files.FILES[name], strict=True))
     assert not any(word in shown for word in ("berth", "pump", "skipper", "anchor", "varnish", "belt", "locker"))

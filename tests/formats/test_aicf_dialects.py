@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from lifeboat_formats.aicf.document import Dialect, Document, Kind, Section, parse
+from lifeboat_formats.aicf.syntax.document import AicfDocument, AicfSection, Dialect, ItemKind, parse_document
 from support.formats import aicf_files
 
 
-def _section(data: bytes | Document, name: str, ident: str | None = None) -> Section:
-    document = parse(data) if isinstance(data, bytes) else data
+def _section(data: bytes | AicfDocument, name: str, ident: str | None = None) -> AicfSection:
+    document = parse_document(data) if isinstance(data, bytes) else data
     found = document.section(name, ident)
     assert found is not None
     return found
 
 
-def _rows(section: Section) -> list[list[str]]:
-    return [item.values for item in section.of_kind(Kind.ROW, Kind.CELLS)]
+def _rows(section: AicfSection) -> list[list[str]]:
+    return [item.values for item in section.of_kind(ItemKind.ROW, ItemKind.CELLS)]
 
 
 @pytest.mark.parametrize("name", aicf_files.DIALECTS)
 def test_a_file_is_told_by_its_shape(name: str) -> None:
     data, dialect = aicf_files.DIALECTS[name]
-    assert parse(data).dialect is dialect
+    assert parse_document(data).dialect is dialect
 
 
 def test_every_dialect_has_an_example() -> None:
@@ -30,7 +30,7 @@ def test_every_dialect_has_an_example() -> None:
 
 
 def test_the_specified_form_gives_pairs_rows_and_lists() -> None:
-    document = parse(aicf_files.SPECIFIED)
+    document = parse_document(aicf_files.SPECIFIED)
     assert document.is_numbered and document.is_version_declared and document.version == "3.1"
     state = _section(document, "STATE", "").pairs()
     assert state["flow"].as_list == ["question", "look at tides", "decision"]
@@ -63,7 +63,7 @@ def test_a_value_between_three_quotes_goes_over_lines_with_and_without_numbers()
 
 
 def test_three_quotes_that_are_never_closed_are_a_value_like_any_other() -> None:
-    document = parse(b'@STATE\nnote="""open\nstatus=completed\n')
+    document = parse_document(b'@STATE\nnote="""open\nstatus=completed\n')
     assert _section(document, "STATE").pairs()["note"].value == '"""open'
     assert _section(document, "STATE").pairs()["status"].value == "completed"
     assert [notice.code for notice in document.notices] == ["triple_quotes_open"]
@@ -79,14 +79,14 @@ def test_what_declares_the_specified_form_has_no_values_over_several_lines() -> 
 
 
 def test_blocks_keep_their_backslashes() -> None:
-    document = parse(aicf_files.BLOCKS)
+    document = parse_document(aicf_files.BLOCKS)
     assert _section(document, "CONVERSATION").pairs()["content"].value == "Is berth 4 free | or berth 5?"
     assert _section(document, "MEMORY").pairs()["tags"].as_list == ["song", "pier"]
     assert _section(document, "STATE", "user").pairs()["user:colour"].value == "blue"
 
 
 def test_compiled_sections_hold_rows_also_with_an_equals_sign_in_them() -> None:
-    document = parse(aicf_files.COMPILED)
+    document = parse_document(aicf_files.COMPILED)
     assert not document.is_numbered
     assert _rows(_section(document, "CONVERSATION"))[1][3] == "In the forepeak | under the sails"
     assert _rows(_section(document, "INSIGHTS")) == [["Keep a list of = what lies where", "GENERAL", "HIGH", "0.9"]]
@@ -95,11 +95,11 @@ def test_compiled_sections_hold_rows_also_with_an_equals_sign_in_them() -> None:
 
 def test_a_row_whose_text_is_like_a_pair_is_a_row_and_a_known_key_is_a_pair() -> None:
     section = _section(b"@INSIGHTS:\nx=1 means on|DATA|HIGH|0.9\npriority=HIGH|b\ninsight_2=short\n", "INSIGHTS")
-    assert [item.kind for item in section.items[1:]] == [Kind.CELLS, Kind.PAIR, Kind.PAIR]
+    assert [item.kind for item in section.items[1:]] == [ItemKind.CELLS, ItemKind.PAIR, ItemKind.PAIR]
 
 
 def test_files_written_by_hand_vary_their_headers() -> None:
-    document = parse(aicf_files.BY_HAND)
+    document = parse_document(aicf_files.BY_HAND)
     assert document.version == "3.1.0"
     assert _section(document, "INSIGHTS").ident == "engine:CRITICAL"
     assert _section(document, "STANDARDS").ident == "ropes" and _section(document, "STANDARDS").items[0].values == [
@@ -108,11 +108,11 @@ def test_files_written_by_hand_vary_their_headers() -> None:
     ]
     assert _section(document, "STATE", "user").header == "state"
     assert list(_section(document, "DECISIONS").pairs()) == ["decision_1", "decision_2"]
-    assert [item.kind for item in document.sections[0].items] == [Kind.COMMENT, Kind.FENCE]
+    assert [item.kind for item in document.sections[0].items] == [ItemKind.COMMENT, ItemKind.FENCE]
 
 
 def test_rows_without_a_header_open_their_section() -> None:
-    document = parse(b"@DECISIONS a|b\n@INSIGHT c|d\n@INSIGHTS e|f\n")
+    document = parse_document(b"@DECISIONS a|b\n@INSIGHT c|d\n@INSIGHTS e|f\n")
     assert [(section.name, section.header, len(section.items)) for section in document.sections] == [
         ("DECISIONS", "", 1),
         ("INSIGHTS", "", 2),
@@ -120,20 +120,20 @@ def test_rows_without_a_header_open_their_section() -> None:
 
 
 def test_a_count_at_the_end_of_a_stream_is_no_row() -> None:
-    document = parse(aicf_files.STREAM)
+    document = parse_document(aicf_files.STREAM)
     assert _section(document, "INSIGHT").pairs()["confidence"].value == "MEDIUM"
     assert _section(document, "INSIGHTS").ident == "count=1" and not _rows(_section(document, "INSIGHTS"))
 
 
 def test_a_block_in_one_line_is_read_as_its_lines() -> None:
-    document = parse(aicf_files.ESCAPED_BLOCKS)
+    document = parse_document(aicf_files.ESCAPED_BLOCKS)
     assert list(_section(document, "CONVERSATION", "talk_6").pairs()) == ["timestamp_start", "topic", "messages"]
     assert _section(document, "MEMORY").pairs()["content"].value == "Diesel is cheaper | at the north pier"
     assert [section.line for section in document.sections] == [1, 2, 3]
 
 
 def test_rows_of_version_2_know_their_table_and_columns() -> None:
-    document = parse(aicf_files.SCHEMA_DATA)
+    document = parse_document(aicf_files.SCHEMA_DATA)
     first, second = document.named("DATA")
     assert (first.group, first.columns) == ("CONVERSATIONS", ("C#", "TIMESTAMP", "TITLE", "SUMMARY"))
     assert (second.group, second.columns[0]) == ("DECISIONS", "D#")
@@ -161,22 +161,24 @@ def test_rows_of_version_2_know_their_table_and_columns() -> None:
     ],
 )
 def test_the_version_is_what_is_declared_else_the_dialects(text: str, version: str, declared: bool) -> None:
-    document = parse(text)
+    document = parse_document(text)
     assert (document.version, document.is_version_declared) == (version, declared)
 
 
 def test_values_of_a_json_file_have_their_places() -> None:
-    document = parse(aicf_files.JSON_WEB)
-    values = [(item.key, item.data) for item in document.items() if item.kind is Kind.JSON]
+    document = parse_document(aicf_files.JSON_WEB)
+    values = [(item.key, item.data) for item in document.items() if item.kind is ItemKind.JSON]
     assert [key for key, _ in values] == ["messages", "decisions", "insights", "todos", "todos"]
     assert values[2] == ("insights", "Wood bends in the sun")
-    assert all(document.text[item.start : item.end] == item.raw for item in document.items() if item.kind is Kind.JSON)
+    assert all(
+        document.text[item.start : item.end] == item.raw for item in document.items() if item.kind is ItemKind.JSON
+    )
     assert document.json["technical_context"] == {"tools": ["level"]}
 
 
 def test_a_json_list_is_its_values() -> None:
-    document = parse(b' [ {"id": 1}, [2] , "three" ]\n')
-    assert [item.data for item in document.items() if item.kind is Kind.JSON] == [{"id": 1}, [2], "three"]
+    document = parse_document(b' [ {"id": 1}, [2] , "three" ]\n')
+    assert [item.data for item in document.items() if item.kind is ItemKind.JSON] == [{"id": 1}, [2], "three"]
 
 
 @pytest.mark.parametrize(
@@ -192,37 +194,42 @@ def test_a_json_list_is_its_values() -> None:
     ],
 )
 def test_what_only_begins_like_json_is_read_as_lines(text: str) -> None:
-    document = parse(text)
+    document = parse_document(text)
     assert document.dialect is not Dialect.JSON and [notice.code for notice in document.notices] == ["json_invalid"]
 
 
 def test_xml_is_kept_and_its_text_is_read() -> None:
-    document = parse(aicf_files.XML)
+    document = parse_document(aicf_files.XML)
     assert document.sections[0].text() == "Fish & chips at the quay?"
-    assert parse(b'<!DOCTYPE a [<!ENTITY b "x">]><AICF version="1.0">&b;</AICF>').sections[0].text().endswith("&b;")
+    assert (
+        parse_document(b'<!DOCTYPE a [<!ENTITY b "x">]><AICF version="1.0">&b;</AICF>')
+        .sections[0]
+        .text()
+        .endswith("&b;")
+    )
 
 
 def test_what_stands_behind_an_end_tag_is_of_no_section() -> None:
-    document = parse(aicf_files.END_TAGS)
+    document = parse_document(aicf_files.END_TAGS)
     assert [section.name for section in document.sections] == ["SUMMARY", "DECISIONS", ""]
     assert _section(document, "SUMMARY").pairs()["topic"].value == "winter work"
     assert document.sections[2].text() == "Made by hand."
 
 
 def test_prose_behind_a_tag_stays_prose() -> None:
-    document = parse(aicf_files.TAGGED_LINES)
+    document = parse_document(aicf_files.TAGGED_LINES)
     assert _section(document, "CONTENT").text() == "The crew met at eight.\n# Agenda\nrope = 20 m | chain = 10 m"
     assert [section.text() for section in document.named("MESSAGE")] == ["Who pays for the rope?", "The club does."]
 
 
 def test_a_mention_of_somebody_opens_no_section() -> None:
-    document = parse(b"@CONTENT:\n@skipper said so\nmail@example.com\n@.x\n")
+    document = parse_document(b"@CONTENT:\n@skipper said so\nmail@example.com\n@.x\n")
     assert len(document.sections) == 1 and _section(document, "CONTENT").text().startswith("@skipper said so")
 
 
 @pytest.mark.parametrize("name", ["D14-key-cells", "D15-watcher"])
 def test_lines_whose_first_cell_is_their_key(name: str) -> None:
-    keys = [item.key for item in parse(aicf_files.FILES[name]).items() if item.kind is Kind.CELLS]
+    keys = [item.key for item in parse_document(aicf_files.FILES[name]).items() if item.kind is ItemKind.CELLS]
     assert keys[-1] in ("workingOn", "decision")
     assert len(keys) >= 5
 
@@ -233,6 +240,6 @@ def test_a_watchers_header_names_the_conversation() -> None:
 
 
 def test_three_cells_of_a_file_made_by_hand() -> None:
-    document = parse(aicf_files.MANUAL)
+    document = parse_document(aicf_files.MANUAL)
     assert _rows(_section(document, "DECISIONS")) == [["Replace the belt", "it is ten years old", "IMPACT:HIGH"]]
     assert _section(document, "DETAILS").ident == "engine"

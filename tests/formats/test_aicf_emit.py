@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lifeboat_formats.aicf.document import Document, emit, find_section, parse
+from lifeboat_formats.aicf.syntax.document import AicfDocument, emit_document, find_section, parse_document
 from support import reference
 from support.formats import aicf_files
 
@@ -45,8 +45,8 @@ _BITS = (
 _MIXTURES = st.lists(st.sampled_from(_BITS), max_size=30).map("".join)
 
 
-def _check(document: Document, data: bytes) -> None:
-    assert emit(document) == data
+def _check(document: AicfDocument, data: bytes) -> None:
+    assert emit_document(document) == data
     at = 0
     for section in document.sections:
         assert section.start == at and section.items
@@ -60,9 +60,9 @@ def _check(document: Document, data: bytes) -> None:
 @pytest.mark.parametrize("name", aicf_files.FILES)
 def test_a_file_of_every_dialect_comes_out_as_it_was(name: str) -> None:
     data = aicf_files.FILES[name]
-    _check(parse(data), data)
+    _check(parse_document(data), data)
     _check(
-        parse(b"\xef\xbb\xbf" + data.removeprefix(b"\xef\xbb\xbf")),
+        parse_document(b"\xef\xbb\xbf" + data.removeprefix(b"\xef\xbb\xbf")),
         b"\xef\xbb\xbf" + data.removeprefix(b"\xef\xbb\xbf"),
     )
 
@@ -70,8 +70,8 @@ def test_a_file_of_every_dialect_comes_out_as_it_was(name: str) -> None:
 @pytest.mark.parametrize("name", aicf_files.FILES)
 def test_a_compressed_file_comes_out_as_it_was_compressed(name: str) -> None:
     data = aicf_files.packed(aicf_files.FILES[name])
-    document = parse(data)
-    assert emit(document) == data
+    document = parse_document(data)
+    assert emit_document(document) == data
     assert document.text.encode() == aicf_files.FILES[name].removeprefix(b"\xef\xbb\xbf")
 
 
@@ -83,7 +83,7 @@ def test_a_compressed_file_comes_out_as_it_was_compressed(name: str) -> None:
 @example("1|\\@X\\n\\n2|y\r")
 @example("@X\n@X_END\ny\n@X_END")
 def test_any_mixture_comes_out_as_it_was(text: str) -> None:
-    _check(parse(text), text.encode())
+    _check(parse_document(text), text.encode())
 
 
 @settings(max_examples=200, deadline=None)
@@ -93,7 +93,7 @@ def test_any_bytes_that_are_text_come_out_as_they_were(data: bytes) -> None:
         data.decode()
     except UnicodeDecodeError:
         return
-    assert emit(parse(data)) == data
+    assert emit_document(parse_document(data)) == data
 
 
 @settings(max_examples=500, deadline=None)
@@ -102,7 +102,7 @@ def test_any_bytes_that_are_text_come_out_as_they_were(data: bytes) -> None:
 @example("@STATE x\n@INSIGHTS \n@INSIGHTS a\n@DECISION b\n")
 @example("7|@STATE:user\nkey=1\n  @STATE:user\nkey=2\n")
 def test_one_section_is_found_as_it_is_read_among_all(text: str) -> None:
-    document = parse(text)
+    document = parse_document(text)
     for section in [*document.sections]:
         assert find_section(document.text, section.name, section.ident) == document.section(section.name, section.ident)
         assert find_section(document.text, section.name) == document.section(section.name)
@@ -111,7 +111,7 @@ def test_one_section_is_found_as_it_is_read_among_all(text: str) -> None:
 
 @pytest.mark.parametrize("name", aicf_files.FILES)
 def test_each_section_of_each_dialect_is_found_alone(name: str) -> None:
-    document = parse(aicf_files.FILES[name])
+    document = parse_document(aicf_files.FILES[name])
     for section in document.sections:
         assert find_section(document.text, section.name.lower(), section.ident) == document.section(
             section.name, section.ident
@@ -120,7 +120,7 @@ def test_each_section_of_each_dialect_is_found_alone(name: str) -> None:
 
 
 def test_a_value_can_be_replaced_in_its_place() -> None:
-    document = parse(aicf_files.SPECIFIED)
+    document = parse_document(aicf_files.SPECIFIED)
     section = document.section("state", "user")
     assert section is not None
     item = section.pairs()["user:preferred_language"]
@@ -133,6 +133,6 @@ def test_the_examples_of_the_specification_come_out_as_they_were() -> None:
     blocks = [block.split("\n", 1)[1] for block in text.split("```")[1::2]]
     assert len(blocks) > 10
     for block in blocks:
-        _check(parse(block), block.encode())
-    full = parse(blocks[-1])
+        _check(parse_document(block), block.encode())
+    full = parse_document(blocks[-1])
     assert (full.dialect, full.version, len(full.sections)) == ("v3.1", "3.1", 10)

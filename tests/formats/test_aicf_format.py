@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_adapters.receipts import Outcome
-from lifeboat_alf.testing import record
+from lifeboat_adapters.item_fates import ItemOutcome
+from lifeboat_alf.testing.sample_states import make_record
 from lifeboat_formats.aicf import FORMAT
-from lifeboat_formats.aicf.format import LARGEST
-from lifeboat_formats.interchange import registry
+from lifeboat_formats.aicf.aicf_format import LARGEST
+from lifeboat_formats.interchange import format_registry
 from lifeboat_formats.interchange.errors import SourceRefused
 from support.formats import aicf_files
 from support.formats import aicf_states as states
@@ -17,7 +17,7 @@ from support.formats import aicf_states as states
 def test_a_file_is_recognised_by_its_name(tmp_path: Path) -> None:
     for name in ("a.aicf", "A.AICF", "a.aicf.gz"):
         (tmp_path / name).write_bytes(aicf_files.FILES["D1-specified"])
-        assert registry.of_source(str(tmp_path / name)).name == "aicf"
+        assert format_registry.detect_format(str(tmp_path / name)).name == "aicf"
     assert not FORMAT.recognises("https://example.com/a.aicf", b"")
     assert not FORMAT.recognises("a.txt", b"@INSIGHTS\n")
 
@@ -38,7 +38,7 @@ def test_what_does_not_resolve_is_told(tmp_path: Path) -> None:
     path = tmp_path / "a.aicf"
     path.write_bytes(aicf_files.FILES["D1-specified"])
     found = {fate.code: fate.outcome for fate in states.read(path).fates if fate.code}
-    assert found == {"link_unresolved": Outcome.UNRESOLVED, "temp_state": Outcome.TRANSFORMED}
+    assert found == {"link_unresolved": ItemOutcome.UNRESOLVED, "temp_state": ItemOutcome.TRANSFORMED}
 
 
 def test_a_compressed_file_reads_as_what_is_in_it(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_what_is_wrong_with_a_file_is_told_once_each(tmp_path: Path) -> None:
 
 def test_losses_are_what_writing_would_say(tmp_path: Path) -> None:
     state = states.state_in(tmp_path, "a.aicf", aicf_files.FILES["D1-specified"])
-    state.add(record("Sails dry by noon."))
+    state.add(make_record("Sails dry by noon."))
     for dialect in ("same", "v3.1", "compiled"):
         options = {**states.OPTIONS, "dialect": dialect}
         assert FORMAT.losses(state, options) == states.written(state, dialect=dialect)[1].fates
@@ -87,7 +87,7 @@ def test_losses_are_what_writing_would_say(tmp_path: Path) -> None:
 
 def test_a_file_as_it_came_loses_nothing(tmp_path: Path) -> None:
     state = states.state_in(tmp_path, "a.aicf", aicf_files.FILES["D1-specified"])
-    assert {fate.outcome for fate in FORMAT.losses(state, states.OPTIONS)} == {Outcome.ACCEPTED}
+    assert {fate.outcome for fate in FORMAT.losses(state, states.OPTIONS)} == {ItemOutcome.ACCEPTED}
 
 
 def test_there_are_tables_and_options_with_short_helps() -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_formats.aicf.checking import check
-from lifeboat_formats.aicf.document import emit, find_section, parse
+from lifeboat_formats.aicf.syntax.document import emit_document, find_section, parse_document
+from lifeboat_formats.aicf.syntax.file_checks import check_file
 from lifeboat_formats.interchange.errors import SourceRefused
 from support.formats import aicf_files
 
@@ -74,10 +74,10 @@ def test_many_lines_are_read_in_time_that_grows_with_their_number(start: str) ->
 
 
 def _read(text: str) -> None:
-    document = parse(text)
-    assert emit(document) == text.encode()
+    document = parse_document(text)
+    assert emit_document(document) == text.encode()
     find_section(text, "STATE", "user")
-    check(document, strict=True)
+    check_file(document, strict=True)
 
 
 @settings(max_examples=150, deadline=None)
@@ -90,19 +90,19 @@ def test_damaged_files_are_read_or_refused(name: str, random: Random) -> None:
             [b"", b"\n", b"|", b"\\", b"@", b"\xff", b'"""', b"1|", b"\0"]
         )
     try:
-        document = parse(bytes(data))
+        document = parse_document(bytes(data))
     except SourceRefused as refused:
         assert refused.format_code == "utf8_invalid"
         return
-    assert emit(document) == bytes(data)
-    check(document, strict=True)
+    assert emit_document(document) == bytes(data)
+    check_file(document, strict=True)
     for item in document.items():
         assert isinstance(item.value, str) and len(item.values) == len(item.cells)
 
 
 def test_a_hundred_thousand_sections_are_read_and_found() -> None:
     data = b"".join(b"@STATE:s%d\nk=%d\n" % (number, number) for number in range(100_000))
-    document = parse(data)
+    document = parse_document(data)
     assert len(document.sections) == 100_000
     section = document.section("STATE", "s99999")
     assert section is not None and section.pairs()["k"].value == "99999"

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from lifeboat_formats.aicf import reading
-from lifeboat_formats.aicf.document import Dialect, emit, parse
-from lifeboat_formats.aicf.patching import rejoined
-from lifeboat_formats.aicf.pieces import Piece
+from lifeboat_formats.aicf.output.file_patching import rejoin_file
+from lifeboat_formats.aicf.records import file_memories
+from lifeboat_formats.aicf.records.file_pieces import FilePiece
+from lifeboat_formats.aicf.syntax.document import Dialect, emit_document, parse_document
 
 Json = dict[str, Any]
 
@@ -272,8 +272,8 @@ OF_DIALECT = {
 """A file for each dialect that a file can be told to be of."""
 
 
-def memories(text: str) -> list[tuple[Piece, Json]]:
-    return list(reading.read(text.encode(), "golden.aicf").memories())
+def memories(text: str) -> list[tuple[FilePiece, Json]]:
+    return list(file_memories.read_memories(text.encode(), "golden.aicf").memories())
 
 
 @pytest.mark.parametrize("name", [*GOLDEN, *DIALECTS])
@@ -293,7 +293,7 @@ def test_a_file_says_when_who_about_what_and_what_was_decided(name: str) -> None
 def test_each_dialect_has_a_file() -> None:
     assert OF_DIALECT.keys() == set(Dialect) - {Dialect.UNKNOWN}
     for dialect, name in OF_DIALECT.items():
-        assert parse(DIALECTS[name][0].encode()).dialect is dialect
+        assert parse_document(DIALECTS[name][0].encode()).dialect is dialect
 
 
 def test_a_file_says_no_more_than_is_expected_of_it() -> None:
@@ -306,17 +306,17 @@ def test_a_file_says_no_more_than_is_expected_of_it() -> None:
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_file_of_each_dialect_comes_out_as_it_came_in(name: str) -> None:
     data = DIALECTS[name][0].encode()
-    assert emit(parse(data)) == data
+    assert emit_document(parse_document(data)) == data
 
 
 def test_one_message_of_an_xml_file_changes_in_its_place() -> None:
     text = DIALECTS["XML of two conversations"][0]
     names = [str(record["id"]) for _, record in memories(text)]
     now = {name: str(record["content"]) for name, (_, record) in zip(names, memories(text), strict=True)}
-    changed = rejoined(text, names, {**now, names[1]: "Where & when?"})
+    changed = rejoin_file(text, names, {**now, names[1]: "Where & when?"})
     assert changed == text.replace("Where is it?", "Where &amp; when?")
     del now[names[0]]
-    without = rejoined(text, names, now)
+    without = rejoin_file(text, names, now)
     assert without is not None and "the boat" not in without and "<conversation>\n<message role" in without
 
 
@@ -324,14 +324,14 @@ def test_one_message_of_a_positional_file_changes_in_its_place() -> None:
     text = DIALECTS["positions without names"][0]
     names = [str(record["id"]) for _, record in memories(text)]
     now = {name: str(record["content"]) for name, (_, record) in zip(names, memories(text), strict=True)}
-    changed = rejoined(text, names, {**now, names[2]: "At sea | far out."})
+    changed = rejoin_file(text, names, {**now, names[2]: "At sea | far out."})
     assert changed == text.replace("In the harbour \\| at berth nine.", "At sea \\| far out.")
 
 
 @pytest.mark.parametrize("tags", ["<conversation>", "<message>", "</message>", "<!--", "<![CDATA[", "<a b='"])
 def test_xml_that_is_never_closed_is_read_whole(tags: str) -> None:
     data = f'<AICF version="1.0"><message>Red.</message>{tags * 300}'.encode()
-    assert emit(parse(data)) == data
+    assert emit_document(parse_document(data)) == data
     assert "Red." in [record["content"] for _, record in memories(data.decode())]
 
 

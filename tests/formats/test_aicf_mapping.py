@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf import ids, times
-from lifeboat_formats.aicf import mapping, reading
+from lifeboat_alf.common import ids, times
+from lifeboat_formats.aicf import aicf_mapping
+from lifeboat_formats.aicf.records import file_memories
 from support.formats import aicf_files
 
 
 def _records(text: str | bytes, file: str = "a.aicf") -> list[dict[str, Any]]:
-    return [record for _, record in reading.read(text, file).memories()]
+    return [record for _, record in file_memories.read_memories(text, file).memories()]
 
 
 def _one(text: str) -> dict[str, Any]:
@@ -62,7 +63,7 @@ def test_a_word_that_is_no_confidence_is_kept_and_is_no_number(cell: str) -> Non
     ("confidence", "level"), [(1, "HIGH"), (0.75, "HIGH"), (0.74, "MEDIUM"), (0.45, "MEDIUM"), (0, "LOW")]
 )
 def test_a_number_is_a_level_again(confidence: float, level: str) -> None:
-    assert mapping.level_of(confidence) == level
+    assert aicf_mapping.level_of(confidence) == level
 
 
 def test_the_type_may_stand_in_any_later_cell() -> None:
@@ -114,7 +115,7 @@ def test_supersedes_of_a_file_retires_nothing() -> None:
 
 
 def test_a_link_to_nothing_is_told_and_kept() -> None:
-    found = reading.read("@CONVERSATION:a\nmessages=1\n@LINKS\n@LINKS a->z|depends_on\n", "a.aicf")
+    found = file_memories.read_memories("@CONVERSATION:a\nmessages=1\n@LINKS\n@LINKS a->z|depends_on\n", "a.aicf")
     assert [(link.target, link.is_resolved) for link in found.relations.links] == [("z", False)]
     assert all("related_records" not in record for record in found.records.values())
 
@@ -133,12 +134,12 @@ def test_a_vector_belongs_to_the_memory_that_it_names(model: str, ours: str) -> 
     text = f"@CONVERSATION:a\nmessages=1\n\n@EMBEDDING:a\nmodel={model}\ndimension=2\nvector=0.5,-1e-3\n"
     (vector,) = _one(text)["embeddings"]
     assert (vector["model"], vector["vector"], vector["dimensions"]) == (ours, [0.5, -0.001], 2)
-    assert mapping.model_back(ours) == model
+    assert aicf_mapping.aicf_model_name(ours) == model
 
 
 @pytest.mark.parametrize("said", ["dimension=1536\nvector=0.1,0.2,...", "dimension=3\nvector=0.1,0.2", "vector=a,b"])
 def test_a_vector_that_is_not_written_out_is_none(said: str) -> None:
-    found = reading.read(f"@CONVERSATION:a\nmessages=1\n\n@EMBEDDING:a\nmodel=m\n{said}\n", "a.aicf")
+    found = file_memories.read_memories(f"@CONVERSATION:a\nmessages=1\n\n@EMBEDDING:a\nmodel=m\n{said}\n", "a.aicf")
     assert all("embeddings" not in record for record in found.records.values())
     assert found.relations.vectors[0].problem
 
@@ -168,7 +169,7 @@ def test_the_same_file_gives_the_same_memories_each_with_an_id_of_its_own(name: 
     assert len({each["id"] for each in first}) == len(first)
     assert all(ids.is_version_7(each["id"]) for each in first)
     for each in first:
-        assert times.parse(each["temporal"]["created_at"]).year < 2026 or "2026" in aicf_files.FILES[name].decode()
+        assert times.parse_time(each["temporal"]["created_at"]).year < 2026 or "2026" in aicf_files.FILES[name].decode()
 
 
 def test_ids_are_of_a_file_and_do_not_follow_line_numbers() -> None:
@@ -184,8 +185,8 @@ def test_equal_rows_are_two_memories() -> None:
 
 
 def test_every_kind_of_memory_stands_in_the_tables() -> None:
-    rows = [row for table in mapping.tables() for row in table.rows]
+    rows = [row for table in aicf_mapping.build_mapping_tables() for row in table.rows]
     shown = "\n".join(f"{row.theirs} {row.ours}" for row in rows)
-    assert all(f"`{kind.category}`" in shown for kind in mapping.KINDS.values())
-    assert all(theirs in shown and ours in shown for theirs, ours in mapping.RELATIONS.items())
-    assert all(str(value) in shown for value in mapping.LEVELS.values())
+    assert all(f"`{kind.category}`" in shown for kind in aicf_mapping.KINDS.values())
+    assert all(theirs in shown and ours in shown for theirs, ours in aicf_mapping.RELATIONS.items())
+    assert all(str(value) in shown for value in aicf_mapping.LEVELS.values())

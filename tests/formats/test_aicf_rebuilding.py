@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf.testing import MemoryState, record
-from lifeboat_formats.aicf import reading, rebuilding
-from lifeboat_formats.aicf.rendering import render
+from lifeboat_alf.testing.sample_states import MemoryState, make_record
+from lifeboat_formats.aicf.output import rebuilding
+from lifeboat_formats.aicf.output.workspace_rendering import render_workspace
+from lifeboat_formats.aicf.records import file_memories
 
 VECTORS = b"""@EMBEDDING:t
 model=m
@@ -33,11 +34,11 @@ vector=0.5
 
 
 def test_what_is_about_one_memory_goes_with_it_and_stands_in_its_place_again() -> None:
-    one, other = (each for _, each in reading.read(VECTORS, "a.aicf").memories())
+    one, other = (each for _, each in file_memories.read_memories(VECTORS, "a.aicf").memories())
     assert "vector=" not in str(other)
-    whole = rebuilding.rebuilt("a.aicf", [one, other])
+    whole = rebuilding.rebuild_file("a.aicf", [one, other])
     assert whole is not None and whole.text.encode() == VECTORS
-    rest = rebuilding.rebuilt("a.aicf", [other])
+    rest = rebuilding.rebuild_file("a.aicf", [other])
     assert rest is not None and rest.text == "@EMBEDDING:nobody\nmodel=n\n\n@INSIGHTS a row of it|GENERAL|LOW|LOW\n"
 
 
@@ -58,7 +59,9 @@ def test_what_is_about_one_memory_goes_with_it_and_stands_in_its_place_again() -
 )
 def test_a_memory_may_say_anything_of_where_it_stood(own: dict[str, Any]) -> None:
     said = {"span": "@INSIGHTS Sails dry by noon.\n", **own}
-    state = MemoryState().add_all([{**record("Sails dry by noon."), "x_aicf": said}])
-    (made,) = render(state)
+    state = MemoryState().add_all([{**make_record("Sails dry by noon."), "x_aicf": said}])
+    (made,) = render_workspace(state)
     assert made.path in ("raw/aicf/a.aicf", "raw/aicf/memory.aicf")
-    assert [each["content"] for _, each in reading.read(made.data, "a").memories()] == ["Sails dry by noon."]
+    assert [each["content"] for _, each in file_memories.read_memories(made.data, "a").memories()] == [
+        "Sails dry by noon."
+    ]

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.testing import MemoryState, record
-from lifeboat_formats.aicf import reading
+from lifeboat_alf.testing.sample_states import MemoryState, make_record
+from lifeboat_formats.aicf.records import file_memories
 from lifeboat_formats.interchange.errors import SecretsFound
 from support.formats import aicf_files
 from support.formats import aicf_states as states
@@ -15,7 +15,7 @@ KEY = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 2
 
 
 def _state(*texts: str) -> MemoryState:
-    return MemoryState().add_all(record(text) for text in texts)
+    return MemoryState().add_all(make_record(text) for text in texts)
 
 
 def test_what_is_found_is_counted_always() -> None:
@@ -27,10 +27,10 @@ def test_what_is_found_is_counted_always() -> None:
 @pytest.mark.parametrize("dialect", ["v3.1", "compiled", "blocks"])
 def test_what_is_found_is_redacted_when_asked(dialect: str) -> None:
     state = _state(f"Write to {MAIL}.\nCall {PHONE}.", "Nothing here.")
-    state.add(record("Tagged.", tags=[MAIL], x_other={"mail": f"line\n{MAIL}"}))
+    state.add(make_record("Tagged.", tags=[MAIL], x_other={"mail": f"line\n{MAIL}"}))
     data, made = states.written(state, dialect=dialect, redact=True)
     assert MAIL.encode() not in data and b"234-5678" not in data
-    texts = states.contents(each for _, each in reading.read(data, "x.aicf").memories())
+    texts = states.contents(each for _, each in file_memories.read_memories(data, "x.aicf").memories())
     assert "Write to [redacted:email].\nCall [redacted:phone]." in texts
     assert [fate.code for fate in made.fates].count("redacted") == 1
 

@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_formats.aicf import superseding
-from lifeboat_formats.aicf.format import FORMAT
-from lifeboat_formats.interchange import changed
+from lifeboat_formats.aicf.aicf_format import FORMAT
+from lifeboat_formats.aicf.records import superseding
+from lifeboat_formats.interchange import change_marks
 from support.formats.aimem_states import AROUND
 
 FILE = """1|@AICF_VERSION
@@ -43,7 +43,7 @@ def test_what_a_link_replaces_is_superseded_and_comes_first(tmp_path: Path) -> N
     (old, new) = read(tmp_path / "a.aicf", **{"apply-supersedes": True}).values()
     assert old["content"].endswith("eight.") and (old["status"], new["status"]) == ("superseded", "active")
     assert new["supersedes"] == old["id"]
-    assert changed.is_unchanged(old, "x_aicf") and changed.is_unchanged(new, "x_aicf")
+    assert change_marks.is_unchanged(old, "x_aicf") and change_marks.is_unchanged(new, "x_aicf")
 
 
 LINKED = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 8)), max_size=30)
@@ -60,7 +60,7 @@ def test_whatever_links_say_no_circle_comes_of_it(links: list[tuple[int, int]]) 
         }
         for number in range(8)
     ]
-    made = superseding.applied(records)
+    made = superseding.apply_supersedes(records)
     assert sorted(record["id"] for record in made) == sorted(record["id"] for record in records)
     place = {record["id"]: number for number, record in enumerate(made)}
     replaced = [record["supersedes"] for record in made if "supersedes" in record]
@@ -74,5 +74,5 @@ def test_a_long_chain_takes_time_in_proportion_to_it() -> None:
     count = 50_000
     link = [[{"id": str(number + 1), "relation": "supersedes"}] for number in range(count)]
     records = [{"id": str(number), "status": "active", "related_records": link[number]} for number in range(count)]
-    made = superseding.applied(records)
+    made = superseding.apply_supersedes(records)
     assert [record["id"] for record in made] == [str(number) for number in reversed(range(count))]

@@ -7,14 +7,15 @@ import os
 
 import pytest
 
-from lifeboat_adapters.testing import Made
-from lifeboat_alf import codec, ids, testing
-from lifeboat_alf.testing import MemoryState
+from lifeboat_adapters.testing import SampleInstallation
+from lifeboat_alf.common import ids, json_codec
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import MemoryState
 from lifeboat_core.testing import RuntimeConformance
-from lifeboat_core.testing.harness import Harness
-from lifeboat_formats.aimem import workspace
+from lifeboat_core.testing.runtime_harness import Harness
+from lifeboat_formats.aimem import bundle_workspace
 from lifeboat_formats.aimem.adapter import ADAPTER, FOLDER
-from lifeboat_formats.aimem.reading import parse, reads_as
+from lifeboat_formats.aimem.wire.bundle_reading import open_bundle_bytes, parse_bundle
 from support.formats import aimem_bundles as bundles
 
 
@@ -55,7 +56,7 @@ class TestAimem(RuntimeConformance):
         lines = bundles.stream(bundles.bundle(chunks=[bundles.chunk("s1", "Streams are lines.")]))
         (where / "more.aimem.ndjson").write_bytes(lines)
         (where / "notes.txt").write_text("not a bundle\n")
-        return Made(workspace=where, user_home=folder, environment={FOLDER: str(where)})
+        return SampleInstallation(workspace=where, user_home=folder, environment={FOLDER: str(where)})
 
     def remember(self, made, text):
         path = made.workspace / "memory.aimem.json"
@@ -71,13 +72,13 @@ class TestAimem(RuntimeConformance):
 def captured(tmp_path):
     path = tmp_path / "bundles" / "memory.aimem.json"
     write(path, sample())
-    made = Made(workspace=path.parent, user_home=tmp_path)
+    made = SampleInstallation(workspace=path.parent, user_home=tmp_path)
     return Harness.begin(ADAPTER, made, tmp_path / "home"), path
 
 
 def records_of(harness):
     with harness.context.vault(harness.agent.id) as vault:
-        return {record.id: codec.decode(record.line) for record in vault.state().records()}
+        return {record.id: json_codec.decode_json(record.line) for record in vault.state().records()}
 
 
 def test_a_chunk_becomes_a_record_with_what_the_bundle_says_of_it(captured):
@@ -90,7 +91,7 @@ def test_a_chunk_becomes_a_record_with_what_the_bundle_says_of_it(captured):
     assert tea["related_records"][0]["id"] == boat["id"] and tea["related_records"][0]["relation"] == "caused"
     assert boat["entities"][0]["name"] == "Pier four" and boat["entities"][0]["type"] == "location"
     assert paint["x_aimem"]["is_pinned"] is True
-    assert tea["id"] == ids.derived(1775035800000, f"aimem\0{bundles.urn('c1')}")
+    assert tea["id"] == ids.derive_id(1775035800000, f"aimem\0{bundles.urn('c1')}")
 
 
 def test_an_edit_of_one_chunk_changes_just_its_record(captured):
@@ -154,8 +155,8 @@ def test_bytes_that_are_no_bundle_hold_no_memories():
         "[" * 5000,
         '{"chunks":' + "[" * 5000,
     ):
-        assert not [each for each in workspace.split("raw/aimem/x.aimem.json", text) or [] if each.text]
-    assert workspace.split("raw/aimem/notes.txt", json.dumps(sample())) is None
+        assert not [each for each in bundle_workspace.split_sections("raw/aimem/x.aimem.json", text) or [] if each.text]
+    assert bundle_workspace.split_sections("raw/aimem/notes.txt", json.dumps(sample())) is None
 
 
 def test_odd_records_are_passed_over_and_the_others_count():
@@ -173,7 +174,7 @@ def test_odd_records_are_passed_over_and_the_others_count():
     document["entities"] += [{"id": 1}, None]
     document["chunk_entities"] += [{"chunk_id": []}, 5]
     text = json.dumps(document)
-    sections = workspace.split("raw/aimem/x.aimem.json", text)
+    sections = bundle_workspace.split_sections("raw/aimem/x.aimem.json", text)
     assert "".join(section.content for section in sections) == text
     assert [section.text for section in sections if section.text] == [each["content"] for each in sample()["chunks"]]
 
@@ -186,32 +187,32 @@ def as_state(document, path="raw/aimem/memory.aimem.json"):
     text = json.dumps(document, ensure_ascii=False, indent=2)
     state = MemoryState()
     listed = []
-    for section in workspace.split(path, text):
+    for section in bundle_workspace.split_sections(path, text):
         if section.text:
-            fields = {**section.fields, "temporal": {**section.fields["temporal"], "created_at": testing.TIME}}
-            record = testing.record(section.text, **{**fields, "id": section.record_id})
+            fields = {**section.fields, "temporal": {**section.fields["temporal"], "created_at": sample_states.TIME}}
+            record = sample_states.make_record(section.text, **{**fields, "id": section.record_id})
             listed.append(state.add(record).id)
     state.put(path, text.encode(), records=listed)
     return state, text, listed
 
 
 def updated(state, record_id, **fields):
-    record = {**codec.decode(state.record(record_id).line), **fields}
+    record = {**json_codec.decode_json(state.record(record_id).line), **fields}
     record["temporal"] = {**record["temporal"], "updated_at": "2026-11-21T00:00:00.000Z"}
     state.update(record)
 
 
 def test_a_bundle_whose_memories_did_not_change_is_not_written_again():
     state, _, _ = as_state(sample())
-    assert list(workspace.render(state)) == []
+    assert list(bundle_workspace.render_bundles(state)) == []
 
 
 def test_an_edit_elsewhere_is_written_into_its_chunk_and_nothing_else_moves():
     state, text, listed = as_state(sample())
     updated(state, listed[1], content="The boat is moored at pier nine.")
-    (made,) = workspace.render(state)
+    (made,) = bundle_workspace.render_bundles(state)
     assert (made.path, made.basis) == ("raw/aimem/memory.aimem.json", "merged")
-    bundle = parse(made.data)
+    bundle = parse_bundle(made.data)
     chunk = bundle.chunks[1]
     assert chunk["content"] == "The boat is moored at pier nine." and chunk["created_at"] == "2026-11-21T00:00:00.000Z"
     assert chunk["id"] == bundles.urn("c2")
@@ -227,8 +228,8 @@ def test_a_memory_that_went_elsewhere_leaves_its_bundle_with_its_edges():
     for place in range(3):
         state, _, listed = as_state(sample())
         updated(state, listed[place], status="deleted")
-        (made,) = workspace.render(state)
-        bundle = parse(made.data)
+        (made,) = bundle_workspace.render_bundles(state)
+        bundle = parse_bundle(made.data)
         left = [chunk["id"] for number, chunk in enumerate(sample()["chunks"]) if number != place]
         assert [chunk["id"] for chunk in bundle.chunks] == left
         assert len(bundle.edges) == (1 if place == 2 else 0)
@@ -239,18 +240,18 @@ def test_all_memories_may_go():
     state, _, listed = as_state(sample())
     for record_id in listed:
         updated(state, record_id, status="deleted")
-    (made,) = workspace.render(state)
-    assert len(parse(made.data).chunks) == 0
+    (made,) = bundle_workspace.render_bundles(state)
+    assert len(parse_bundle(made.data).chunks) == 0
 
 
 def test_a_memory_from_elsewhere_comes_into_a_bundle_of_its_own():
     state, _, _ = as_state(sample())
-    new = state.add(testing.record("Learned to splice rope."))
-    (made,) = workspace.render(state)
+    new = state.add(sample_states.make_record("Learned to splice rope."))
+    (made,) = bundle_workspace.render_bundles(state)
     assert (made.path, made.basis) == ("raw/aimem/memory-2.aimem.json", "structured")
-    (chunk,) = parse(made.data).chunks
+    (chunk,) = parse_bundle(made.data).chunks
     assert chunk["content"] == "Learned to splice rope." and chunk["id"].endswith(new.id)
-    (section,) = [each for each in workspace.split(made.path, made.data.decode()) if each.text]
+    (section,) = [each for each in bundle_workspace.split_sections(made.path, made.data.decode()) if each.text]
     assert section.heading[-1] == ADAPTER.label(new.id) and section.record_id == new.id
 
 
@@ -259,15 +260,15 @@ def test_a_stream_is_written_again_line_by_line():
     lines = bundles.stream(sample()).decode()
     path = "raw/aimem/x.aimem.ndjson"
     ids = []
-    for section in workspace.split(path, lines):
+    for section in bundle_workspace.split_sections(path, lines):
         if section.text:
-            fields = {**section.fields, "temporal": {**section.fields["temporal"], "created_at": testing.TIME}}
-            ids.append(state.add(testing.record(section.text, **{**fields, "id": section.record_id})).id)
+            fields = {**section.fields, "temporal": {**section.fields["temporal"], "created_at": sample_states.TIME}}
+            ids.append(state.add(sample_states.make_record(section.text, **{**fields, "id": section.record_id})).id)
     state.put(path, lines.encode(), records=ids)
     updated(state, ids[0], content="Prefers coffee now.")
     updated(state, ids[1], status="deleted")
-    (made,) = workspace.render(state)
-    with reads_as(made.data) as bundle:
+    (made,) = bundle_workspace.render_bundles(state)
+    with open_bundle_bytes(made.data) as bundle:
         assert [chunk["content"] for chunk in bundle.chunks] == [
             "Prefers coffee now.",
             sample()["chunks"][2]["content"],
@@ -277,9 +278,9 @@ def test_a_stream_is_written_again_line_by_line():
 
 def test_a_long_memory_in_parts_is_one_section_and_one_record():
     long = "A paragraph of a very long memory.\n\n" * 4000
-    joined = workspace.join("raw/aimem/x.aimem.json", [("019d4860-d9c0-7616-9716-0d8801123e99", long)])
-    assert len(parse(joined.encode()).chunks) == 3
-    (section,) = [each for each in workspace.split("raw/aimem/x.aimem.json", joined) if each.text]
+    joined = bundle_workspace.join_memories("raw/aimem/x.aimem.json", [("019d4860-d9c0-7616-9716-0d8801123e99", long)])
+    assert len(parse_bundle(joined.encode()).chunks) == 3
+    (section,) = [each for each in bundle_workspace.split_sections("raw/aimem/x.aimem.json", joined) if each.text]
     assert section.text == long and section.record_id == "019d4860-d9c0-7616-9716-0d8801123e99"
 
 
@@ -312,9 +313,11 @@ def fates_of(state):
 
 def test_what_of_an_agent_stands_in_no_bundle_is_told():
     state = MemoryState()
-    state.put("identity.json", codec.encode({"structured": {"names": {"primary": "Ada"}, "psychology": {"a": 1}}}))
-    state.put("principals.json", codec.encode({"principals": [{"id": "p1"}, {"id": "p2"}, "odd"]}))
-    state.put("credentials.json", codec.encode({"credentials": [{"id": "c1"}]}))
+    state.put(
+        "identity.json", json_codec.encode_json({"structured": {"names": {"primary": "Ada"}, "psychology": {"a": 1}}})
+    )
+    state.put("principals.json", json_codec.encode_json({"principals": [{"id": "p1"}, {"id": "p2"}, "odd"]}))
+    state.put("credentials.json", json_codec.encode_json({"credentials": [{"id": "c1"}]}))
     assert fates_of(state) == {
         ("setting", "identity: what it says in fields"): "omitted",
         ("principal", "p1"): "omitted",
@@ -325,6 +328,6 @@ def test_what_of_an_agent_stands_in_no_bundle_is_told():
 
 def test_a_folder_of_bundles_loses_nothing_of_itself():
     state = MemoryState()
-    state.put("identity.json", codec.encode({"structured": {"names": {"primary": "Ada"}}, "prose": {}}))
+    state.put("identity.json", json_codec.encode_json({"structured": {"names": {"primary": "Ada"}}, "prose": {}}))
     state.put("raw/aimem/one.aimem.json", b"{}")
     assert fates_of(state) == {}

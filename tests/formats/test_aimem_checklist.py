@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.testing import MemoryState
+from lifeboat_alf.testing.sample_states import MemoryState
 from support.endpoint.served_apps import bearer
 from support.endpoint.served_apps import served as served  # a fixture
 from support.formats import aimem_bundles as made

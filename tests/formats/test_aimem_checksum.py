@@ -12,15 +12,15 @@ import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_formats.aimem import checksum, reading
-from lifeboat_formats.aimem.bundle import BundleRefused, Envelope
-from lifeboat_formats.aimem.writing import BundleWriter
+from lifeboat_formats.aimem.wire import bundle_reading, checksum
+from lifeboat_formats.aimem.wire.bundle_model import BundleRefused, Envelope
+from lifeboat_formats.aimem.wire.bundle_writing import BundleWriter
 from support.formats import aimem_bundles as made
 
 
 def refused(data: bytes) -> tuple[str, int]:
     with pytest.raises(BundleRefused) as caught:
-        reading.parse(data)
+        bundle_reading.parse_bundle(data)
     return caught.value.format_code, caught.value.status
 
 
@@ -41,12 +41,12 @@ def test_014_the_empty_bundle_has_the_checksum_that_others_compute() -> None:
     assert made.bundle()["checksum"] == golden
     with writer_of(made.bundle()) as writer:
         assert writer.finish() == golden
-    assert reading.parse(made.document(made.bundle())).envelope.checksum == golden
+    assert bundle_reading.parse_bundle(made.document(made.bundle())).envelope.checksum == golden
 
 
 def test_014_the_hash_of_a_content_is_the_one_that_others_compute() -> None:
     golden = "sha256:3875aaa120bc9065b67477b5fa1c22e6038e78fb31f08dc41d33de5d5d7418ac"
-    assert checksum.content_hash("Prefers PostgreSQL — naïve 日本 😀") == golden
+    assert checksum.hash_content("Prefers PostgreSQL — naïve 日本 😀") == golden
 
 
 @pytest.mark.parametrize(
@@ -56,14 +56,14 @@ def test_014_the_hash_of_a_content_is_the_one_that_others_compute() -> None:
 )  # fmt: skip
 def test_014_a_weight_is_hashed_as_ecmascript_writes_it(weight: float, text: str) -> None:
     bundle = made.bundle(chunks=[made.chunk()], edges=[made.edge("c1", "c1", weight=weight)])
-    found = reading.parse(made.document(bundle))
-    assert f'"weight":{text}}}'.encode() in b"".join(reading.canonical(found))
+    found = bundle_reading.parse_bundle(made.document(bundle))
+    assert f'"weight":{text}}}'.encode() in b"".join(bundle_reading.canonical_bundle_pieces(found))
 
 
 @pytest.mark.parametrize("number", [1e16, 1e20, 1e21, 123456789012345680.0, 1e-6, 0.000123])
 def test_014_large_and_small_numbers_are_hashed_as_ecmascript_writes_them(number: float) -> None:
     bundle = made.bundle(x_other=number)
-    assert reading.parse(made.document(bundle)).envelope.checksum == bundle["checksum"]
+    assert bundle_reading.parse_bundle(made.document(bundle)).envelope.checksum == bundle["checksum"]
 
 
 def test_014_what_is_written_has_the_checksum_that_fits_it() -> None:
@@ -76,9 +76,9 @@ def test_014_what_is_written_has_the_checksum_that_fits_it() -> None:
 
 def test_014_names_are_ordered_by_their_utf_16_units() -> None:
     bundle = made.bundle(**{"ﬀ": 1, "😀": 2, "é": 3, "zone": 4, "Z": 5, "": 6})
-    found = reading.parse(made.document(bundle))
+    found = bundle_reading.parse_bundle(made.document(bundle))
     covered = {name: value for name, value in bundle.items() if name != "checksum"}
-    assert b"".join(reading.canonical(found)) == rfc8785.dumps(covered)
+    assert b"".join(bundle_reading.canonical_bundle_pieces(found)) == rfc8785.dumps(covered)
 
 
 @pytest.mark.parametrize("at", ["chunks", "edges", "entities", "chunk_entities", "exported_at", "embedding_model"])
@@ -129,28 +129,28 @@ def _shuffled(value: Any, random: Random) -> Any:
 def test_018_the_order_of_members_and_white_space_do_not_matter(seed: int, indent: Any, is_ascii: bool) -> None:
     bundle = _shuffled(made.sample(), Random(seed))
     text = json.dumps(bundle, indent=indent, ensure_ascii=is_ascii)
-    found = reading.parse(text.encode())
+    found = bundle_reading.parse_bundle(text.encode())
     assert found.envelope.checksum == made.sample()["checksum"]
 
 
 def test_018_the_canonical_form_of_a_document_needs_no_check() -> None:
     bundle = {**made.sample(), "checksum": "whatever"}
     covered = {name: value for name, value in bundle.items() if name != "checksum"}
-    assert b"".join(reading.canonical(made.document(bundle))) == rfc8785.dumps(covered)
+    assert b"".join(bundle_reading.canonical_bundle_pieces(made.document(bundle))) == rfc8785.dumps(covered)
 
 
 def test_018_the_canonical_form_is_the_same_of_what_is_read_and_what_is_written() -> None:
-    bundle = reading.parse(made.document(made.sample()))
-    read = b"".join(reading.canonical(bundle))
-    assert checksum.digest((read,)) == bundle.envelope.checksum
-    with reading.reads_as(made.stream(made.sample())) as streamed:
-        assert b"".join(reading.canonical(streamed)) == read
+    bundle = bundle_reading.parse_bundle(made.document(made.sample()))
+    read = b"".join(bundle_reading.canonical_bundle_pieces(bundle))
+    assert checksum.digest_pieces((read,)) == bundle.envelope.checksum
+    with bundle_reading.open_bundle_bytes(made.stream(made.sample())) as streamed:
+        assert b"".join(bundle_reading.canonical_bundle_pieces(streamed)) == read
     with writer_of(made.sample()) as writer:
         out = io.BytesIO()
         writer.write_json(out)
-        again = b"".join(reading.canonical(reading.parse(out.getvalue())))
+        again = b"".join(bundle_reading.canonical_bundle_pieces(bundle_reading.parse_bundle(out.getvalue())))
         assert b"".join(writer.canonical()) == again
-        assert again == b"".join(reading.canonical(out.getvalue()))
+        assert again == b"".join(bundle_reading.canonical_bundle_pieces(out.getvalue()))
 
 
 @settings(max_examples=60, deadline=None)

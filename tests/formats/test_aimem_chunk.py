@@ -9,22 +9,22 @@ from typing import Any
 
 import pytest
 
-from lifeboat_formats.aimem import reading
-from lifeboat_formats.aimem.bundle import BundleRefused, Envelope, Limits
-from lifeboat_formats.aimem.writing import BundleWriter
+from lifeboat_formats.aimem.wire import bundle_reading
+from lifeboat_formats.aimem.wire.bundle_model import BundleLimits, BundleRefused, Envelope
+from lifeboat_formats.aimem.wire.bundle_writing import BundleWriter
 from support.formats import aimem_bundles as made
 from support.formats.aimem_bundles import ABSENT
 
 
 def refused(bundle: dict[str, Any], **options: Any) -> tuple[str, str]:
     with pytest.raises(BundleRefused) as caught:
-        reading.parse(made.document(bundle), **options)
+        bundle_reading.parse_bundle(made.document(bundle), **options)
     assert caught.value.status == 422
     return caught.value.format_code, caught.value.where
 
 
 def taken(**changes: Any) -> dict[str, Any]:
-    (chunk,) = reading.parse(made.document(made.with_chunk(**changes))).chunks
+    (chunk,) = bundle_reading.parse_bundle(made.document(made.with_chunk(**changes))).chunks
     return chunk
 
 
@@ -78,7 +78,7 @@ def test_020_65536_code_points_are_taken_whatever_the_bytes(character: str) -> N
 def test_020_a_longer_content_is_taken_up_to_the_limit() -> None:
     assert len(taken(content="x" * 1_048_576)["content"]) == 1_048_576
     assert refused(made.with_chunk(content="x" * 1_048_577)) == ("content_too_long", "chunks[0].content")
-    assert refused(made.with_chunk(content="😀" * 11), limits=Limits(content=10))[0] == "content_too_long"
+    assert refused(made.with_chunk(content="😀" * 11), limits=BundleLimits(content=10))[0] == "content_too_long"
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_028_what_is_no_embedding_is_refused() -> None:
 
 def test_a_chunk_that_a_dna_bundle_is_not_for_is_taken_with_a_word() -> None:
     chunks = [made.chunk("c1"), made.chunk("c2", is_pinned=True), made.chunk("c3", memory_type="pitfall")]
-    found = reading.parse(made.document(made.bundle(scope="DNA_ONLY", chunks=chunks)))
+    found = bundle_reading.parse_bundle(made.document(made.bundle(scope="DNA_ONLY", chunks=chunks)))
     assert [notice.code for notice in found.notices] == ["scope_violation"]
     assert found.notices[0].text.startswith("1 ")
 
@@ -189,7 +189,7 @@ def test_the_first_wrong_chunk_is_the_one_that_is_told() -> None:
 
 def test_a_writer_refuses_more_than_a_reader_takes() -> None:
     envelope = Envelope("aimem-bundle", "1", made.PRODUCER, made.TENANT, made.WHEN, "FULL")
-    with BundleWriter(envelope, limits=Limits(chunks=1)) as into:
+    with BundleWriter(envelope, limits=BundleLimits(chunks=1)) as into:
         into.chunk(made.chunk("c1"))
         with pytest.raises(BundleRefused) as caught:
             into.chunk(made.chunk("c2"))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from lifeboat_adapters.receipts import Outcome
-from lifeboat_alf import records, testing
-from lifeboat_alf.testing import MemoryState
-from lifeboat_formats.aimem import consuming, reading
+from lifeboat_adapters.item_fates import ItemOutcome
+from lifeboat_alf.memory import memory_records
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import MemoryState
+from lifeboat_formats.aimem.convert import bundle_import
+from lifeboat_formats.aimem.wire import bundle_reading
 from support.formats import aimem_bundles as bundles
 from support.formats.aimem_states import apply, bundle_of, only, planned, records_of, taken
 
@@ -26,7 +28,7 @@ def crowded():
     """Something of everything, doubles and conflicts too."""
     text = "A very long story.\n\n" * 5000
     state = MemoryState()
-    state.add(testing.record(text))
+    state.add(sample_states.make_record(text))
     parts = bundle_of(state)
     chunks = [*parts.chunks, *bundles.sample()["chunks"], bundles.chunk("gone", "Erased.")]
     edges = [*parts.edges, *bundles.sample()["edges"], bundles.edge("c1", "gone"), bundles.edge("gone", "c1")]
@@ -51,7 +53,7 @@ def test_every_object_of_a_bundle_has_one_fate():
     apply(state, first)
     again = planned(state, document, erased=erased)
     assert len(again.fates) == objects_in(document) and not again.inserts and not again.updates
-    assert not any(fate.outcome is Outcome.ACCEPTED for fate in again.fates)
+    assert not any(fate.outcome is ItemOutcome.ACCEPTED for fate in again.fates)
 
 
 def test_nothing_of_what_memories_say_stands_in_fates_summary_and_notices():
@@ -111,7 +113,7 @@ def test_entities_that_no_chunk_names_are_kept_beside_the_memories_and_come_back
 
 
 def test_a_memory_that_two_names_claim_goes_to_the_first():
-    record_id = testing.record()["id"]
+    record_id = sample_states.make_record()["id"]
     chunks = [
         bundles.chunk(id=f"urn:aimem:{name}:{record_id}", content=f"From {name}.", x_alf={}) for name in ("a", "b")
     ]
@@ -121,15 +123,15 @@ def test_a_memory_that_two_names_claim_goes_to_the_first():
 
 def test_pinned_and_dna_memories_are_kept_by_everything_that_works_in_the_background():
     for changes in ({"memory_type": "identity"}, {"memory_type": "decision"}, {"is_pinned": True}):
-        assert records.is_kept(only(taken(bundles.with_chunk(**changes))))
-    assert not records.is_kept(only(taken(bundles.with_chunk())))
+        assert memory_records.is_kept(only(taken(bundles.with_chunk(**changes))))
+    assert not memory_records.is_kept(only(taken(bundles.with_chunk())))
 
 
 def test_the_draft_has_no_word_for_it_and_nothing_is_written_before_all_is_read():
     state = MemoryState()
-    existing = consuming.existing_of(state)
-    with reading.reads_as(bundles.stream(crowded())) as bundle:
-        plan = consuming.plan(existing, bundle)
+    existing = bundle_import.index_state(state)
+    with bundle_reading.open_bundle_bytes(bundles.stream(crowded())) as bundle:
+        plan = bundle_import.plan_import(existing, bundle)
     assert len(plan.inserts) > 0 and records_of(state) == {}
 
 

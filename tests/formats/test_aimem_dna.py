@@ -19,25 +19,32 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_alf import ids, lifecycle, partitions, records, times
-from lifeboat_alf.effective import effective_records, visible_records
-from lifeboat_alf.lifecycle import Scribe
-from lifeboat_alf.partitions import Ledger, Partition
-from lifeboat_alf.state import State
-from lifeboat_alf.testing import record
-from lifeboat_core.agents import syncing
-from lifeboat_core.history import retention
-from lifeboat_core.memories import records as memory_commands
+from lifeboat_alf.common import ids, times
+from lifeboat_alf.memory import memory_records, partitions, record_lifecycle
+from lifeboat_alf.memory.effective_view import effective_records, visible_records
+from lifeboat_alf.memory.partitions import Partition, PartitionLedger
+from lifeboat_alf.memory.record_lifecycle import RecordContext
+from lifeboat_alf.states.agent_state import State
+from lifeboat_alf.testing.sample_states import make_record
+from lifeboat_core.agents import agent_sync
+from lifeboat_core.history import thin_history
+from lifeboat_core.memories import edit_records as memory_commands
 from lifeboat_daemon.work import operations
 from lifeboat_endpoint import maintenance
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.maintenance import care, due, purges, removal, rotation
-from lifeboat_endpoint.service.importing import Additions
-from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_endpoint.tenancy.rows import Tenant
-from lifeboat_formats.aimem.consuming import ConsumerOptions, existing_of, plan
-from lifeboat_formats.aimem.reading import reads_as
-from lifeboat_vault.remote.checks.trial import Machine
+from lifeboat_endpoint.maintenance import (
+    data_key_rotation,
+    periodic_maintenance,
+    tenant_care,
+    tenant_purges,
+    tenant_removal,
+)
+from lifeboat_endpoint.service.memory_import import Additions
+from lifeboat_endpoint.service.tenant_space import TenantSpace
+from lifeboat_endpoint.tenancy.tenant_rows import Tenant
+from lifeboat_formats.aimem.convert.bundle_import import ConsumerOptions, index_state, plan_import
+from lifeboat_formats.aimem.wire.bundle_reading import open_bundle_bytes
+from lifeboat_vault.remote.checks.remote_trial import TrialMachine
 from lifeboat_vault.vault import Vault
 from support.core.harbour import Harbour, harbour
 from support.endpoint.keeping import RunningClock, new_endpoint, reopened
@@ -55,29 +62,29 @@ PART = "a part of those that are listed"
 TEST = "makes data for tests and trials of its own"
 
 WRITERS = {
-    "lifeboat_core.capture.commit": PART,
-    "lifeboat_core.capture.records": TRIED,
+    "lifeboat_core.capture.sequence_commit": PART,
+    "lifeboat_core.capture.memory_capture": TRIED,
     "lifeboat_core.capture.row_matching": TRIED,
-    "lifeboat_core.exchange.foreign": ASKED,
-    "lifeboat_core.exchange.importing": ASKED,
-    "lifeboat_core.purge.applying": ASKED,
-    "lifeboat_core.memories.records": ASKED,
+    "lifeboat_core.exchange.foreign_state": ASKED,
+    "lifeboat_core.exchange.agent_import": ASKED,
+    "lifeboat_core.purge.local_redaction": ASKED,
+    "lifeboat_core.memories.edit_records": ASKED,
     "lifeboat_core.remotes.pulling": ASKED,
-    "lifeboat_core.remotes.redacting": ASKED,
-    "lifeboat_core.remotes.sealed.log": ASKED,
-    "lifeboat_core.restore.taking_back": ASKED,
-    "lifeboat_core.history.retention": TRIED,
-    "lifeboat_vault.legacy.accepting": ASKED,
-    "lifeboat_vault.legacy.memory": PART,
-    "lifeboat_endpoint.maintenance.care": TRIED,
-    "lifeboat_endpoint.maintenance.history": TRIED,
-    "lifeboat_vault.remote.checks.redacting": TEST,
-    "lifeboat_vault.remote.checks.trial": TEST,
-    "lifeboat_endpoint.service.in_process": ASKED,
-    "lifeboat_endpoint.server.routes.redactions": ASKED,
-    "lifeboat_endpoint.service.holding": ASKED,
-    "lifeboat_endpoint.service.redacting": ASKED,
-    "lifeboat_vault.testing": TEST,
+    "lifeboat_core.remotes.redactions.purge_exchange": ASKED,
+    "lifeboat_core.remotes.sealed.sealed_log": ASKED,
+    "lifeboat_core.restore.memory_rollback": ASKED,
+    "lifeboat_core.history.thin_history": TRIED,
+    "lifeboat_vault.legacy.legacy_pushes": ASKED,
+    "lifeboat_vault.legacy.legacy_memory": PART,
+    "lifeboat_endpoint.maintenance.tenant_care": TRIED,
+    "lifeboat_endpoint.maintenance.history_thinning": TRIED,
+    "lifeboat_vault.remote.checks.purge_checks": TEST,
+    "lifeboat_vault.remote.checks.remote_trial": TEST,
+    "lifeboat_endpoint.service.in_process_remote": ASKED,
+    "lifeboat_endpoint.server.routes.redaction_routes": ASKED,
+    "lifeboat_endpoint.service.purge.waiting_redactions": ASKED,
+    "lifeboat_endpoint.service.purge.tenant_redactions": ASKED,
+    "lifeboat_vault.testing.store_conformance": TEST,
     "lifeboat_vault.vault.draft": PART,
 }
 """Modules that write memories or let go of them, and at whose word. Those that only hand on what a machine captured, or
@@ -161,7 +168,7 @@ _DNA = {"preference", "decision", "identity", "pitfall", "procedure"}
 def _records(draw: st.DrawFn) -> Json:
     """A record of any kind, with and without what another system knew of it."""
     made: Json = {
-        "id": ids.new("2026-04-01T09:30:00.000Z"),
+        "id": ids.make_id("2026-04-01T09:30:00.000Z"),
         "content": draw(st.text(min_size=1, max_size=20)),
         "memory_type": draw(st.sampled_from(["semantic", "episodic", "procedural", "preference", "summary", "odd"])),
         "category": draw(st.sampled_from(["", "decision", "identity", "goal", "bad_pattern", "aimem:fact"])),
@@ -173,27 +180,29 @@ def _records(draw: st.DrawFn) -> Json:
         foreign = {"memory_type": draw(st.sampled_from(_KINDS)), "is_pinned": draw(st.booleans())}
         made["x_aimem"] = {**foreign, "mapped_from": made["memory_type"]}
     if draw(st.booleans()):
-        made[records.PINNED] = True
+        made[memory_records.PINNED] = True
     return made
 
 
 @settings(max_examples=100)
 @given(_records(), st.booleans())
 def test_066_a_kept_memory_that_vanishes_is_archived_with_every_word(record: Json, is_sealed: bool) -> None:
-    now = times.parse("2026-11-20T12:00:00.000Z")
+    now = times.parse_time("2026-11-20T12:00:00.000Z")
     old = Partition("memory/partitions/2026-Q2.jsonl", "2026-04-01", "2026-06-30" if is_sealed else None, is_sealed)
-    ledger = Ledger([old], now)
-    scribe = Scribe("0190f0a0-0000-7000-8000-0000000000a1", ledger, lambda at, *parts: ids.derived(0, repr(parts)))
-    after = records.parse(lifecycle.vanish(scribe, record, old.file).line)
+    ledger = PartitionLedger([old], now)
+    scribe = RecordContext(
+        "0190f0a0-0000-7000-8000-0000000000a1", ledger, lambda at, *parts: ids.derive_id(0, repr(parts))
+    )
+    after = memory_records.parse_record(record_lifecycle.retire_vanished_record(scribe, record, old.file).line)
     foreign = record.get("x_aimem", {})
-    is_kept = record.get(records.PINNED) or foreign.get("is_pinned") or foreign.get("memory_type") in _DNA
+    is_kept = record.get(memory_records.PINNED) or foreign.get("is_pinned") or foreign.get("memory_type") in _DNA
     is_kept = is_kept or (not foreign and record["memory_type"] in ("preference", "procedural"))
     if is_kept:
         assert (after["status"], after["content"]) == ("archived", record["content"])
-    if not records.is_kept(record):
+    if not memory_records.is_kept(record):
         assert not is_kept
         assert after["status"] == "deleted"
-    assert partitions.locate("2026-04-02", ledger.partitions) is not None
+    assert partitions.locate_partition("2026-04-02", ledger.partitions) is not None
 
 
 # An endpoint's jobs ---------------------------------------------------------------------------------------------------
@@ -213,10 +222,10 @@ class Kept:
         return self.endpoint.space(self.tenant.id)
 
     def take(self, made: Json) -> None:
-        with reads_as(document(made)) as found:
+        with open_bundle_bytes(document(made)) as found:
 
             def planned(state: State) -> Additions:
-                wanted = plan(existing_of(state), found, ConsumerOptions(namespace="alf-kept"))
+                wanted = plan_import(index_state(state), found, ConsumerOptions(namespace="alf-kept"))
                 return Additions(wanted.inserts, wanted.updates, wanted.entries)
 
             self.space.add_to(self.agent, 0, planned)
@@ -228,17 +237,20 @@ class Kept:
 
 
 def _rotated(kept: Kept) -> None:
-    rotation.rotate(kept.endpoint, kept.tenant)
-    care.compact(kept.endpoint, kept.tenant)
+    data_key_rotation.rotate_keys(kept.endpoint, kept.tenant)
+    tenant_care.compact_tenant(kept.endpoint, kept.tenant)
 
 
 JOBS: dict[str, Callable[[Kept], Any]] = {
-    "thin": lambda kept: care.look_after(kept.endpoint, kept.tenant),
-    "compact": lambda kept: care.compact(kept.endpoint, kept.tenant),
+    "thin": lambda kept: tenant_care.look_after(kept.endpoint, kept.tenant),
+    "compact": lambda kept: tenant_care.compact_tenant(kept.endpoint, kept.tenant),
     "rotate": _rotated,
-    "due": lambda kept: due.run_due(kept.endpoint, kept.clock.now()),
-    "purges": lambda kept: purges.apply_due(kept.endpoint, kept.endpoint.control.tenants()),
-    "removals": lambda kept: (removal.finish_removals(kept.endpoint), removal.remove_nobodys(kept.endpoint)),
+    "due": lambda kept: periodic_maintenance.run_due(kept.endpoint, kept.clock.now()),
+    "purges": lambda kept: tenant_purges.apply_due(kept.endpoint, kept.endpoint.control.tenants()),
+    "removals": lambda kept: (
+        tenant_removal.finish_removals(kept.endpoint),
+        tenant_removal.remove_unknown_tenants(kept.endpoint),
+    ),
     "sweep": lambda kept: kept.space.sweep(kept.clock.now()),
     "recount": lambda kept: kept.space.recount(kept.agent),
 }
@@ -286,7 +298,7 @@ def test_066_no_job_of_an_endpoint_changes_what_an_agent_remembers(
     kept_endpoint: tuple[Endpoint, Tenant, RunningClock], bundles: list[Json], jobs: list[tuple[str, int]]
 ) -> None:
     endpoint, tenant, clock = kept_endpoint
-    kept = Kept(endpoint, tenant, ids.new(times.to_text(clock.now())), clock)
+    kept = Kept(endpoint, tenant, ids.make_id(times.to_text(clock.now())), clock)
     kept.space.register(kept.agent, "ada", "aimem")
     for made in bundles:
         kept.take(made)
@@ -331,12 +343,12 @@ ACCIDENTS = {"remove": _remove, "empty": _empty, "template": _template, "halve":
 
 
 def _capture(home: Harbour) -> None:
-    syncing.sync(home.context, home.agent, full=True)
+    agent_sync.sync_agent(home.context, home.agent, full=True)
 
 
 def _thin(home: Harbour) -> None:
-    retention.look_after(home.context, home.agent)
-    retention.thin(home.context, home.agent, whatever_remotes_need=True)
+    thin_history.apply_retention(home.context, home.agent)
+    thin_history.thin_agent(home.context, home.agent, whatever_remotes_need=True)
 
 
 MACHINE_JOBS: dict[str, Callable[[Harbour], Any]] = {"capture": _capture, "thin": _thin}
@@ -345,7 +357,11 @@ MACHINE_JOBS: dict[str, Callable[[Harbour], Any]] = {"capture": _capture, "thin"
 def _kept_memories(home: Harbour) -> dict[str, Json]:
     """What is of the DNA class or pinned, and in force, by the id that counts."""
     found = [record for _, record in _chains(home)]
-    return {each["id"]: each for each in found if records.is_kept(each) and records.status(each) == "active"}
+    return {
+        each["id"]: each
+        for each in found
+        if memory_records.is_kept(each) and memory_records.status_of(each) == "active"
+    }
 
 
 def _chains(home: Harbour) -> list[tuple[tuple[str, ...], Json]]:
@@ -383,7 +399,7 @@ def test_066_no_job_of_a_machine_lets_go_of_a_kept_memory_whatever_becomes_of_it
         ends = {record_id: last for chain, last in _chains(home) for record_id in chain}
         for record_id, was in before.items():
             last = ends[record_id]
-            assert records.status(last) in ("active", "archived"), (accident, job)
+            assert memory_records.status_of(last) in ("active", "archived"), (accident, job)
             assert last["content"] == was["content"]
 
 
@@ -393,10 +409,10 @@ def test_066_no_job_of_a_machine_lets_go_of_a_kept_memory_whatever_becomes_of_it
 def test_067_a_kept_memory_goes_when_its_user_says_so(tmp_path: Path) -> None:
     home = harbour(tmp_path)
     record_id = next(iter(_kept_memories(home)))
-    memory_commands.forget(home.context, home.agent, [record_id])
+    memory_commands.forget_records(home.context, home.agent, [record_id])
     assert record_id not in _kept_memories(home)
     (last,) = [last for chain, last in _chains(home) if record_id in chain]
-    assert records.is_deleted(last)
+    assert memory_records.is_deleted(last)
 
 
 def test_067_a_purge_of_a_kept_memory_is_carried_out(brain: BrainServer) -> None:
@@ -449,9 +465,11 @@ def test_068_two_machines_that_contradict_each_other_both_keep_what_they_wrote(b
     base = one.here.number
     one.vault.copy_to(brain.served.folder / "twin")
     with Vault.open(brain.served.folder / "twin") as vault:
-        two = Machine(one.agent_id, vault, one.device, "desktop", one.made)
+        two = TrialMachine(one.agent_id, vault, one.device, "desktop", one.made)
         for machine, text in ((one, "Likes tea."), (two, "Likes coffee.")):
-            made = record(text, created_at="2026-10-01T08:00:00.000Z", agent_id=one.agent_id, memory_type="preference")
+            made = make_record(
+                text, created_at="2026-10-01T08:00:00.000Z", agent_id=one.agent_id, memory_type="preference"
+            )
             machine.commit({}, [made])
         assert push_delta(brain.client, one, base).status_code == 201
         assert push_delta(brain.client, two, base).status_code == 409

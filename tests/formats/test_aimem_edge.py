@@ -11,21 +11,21 @@ import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_formats.aimem import reading
-from lifeboat_formats.aimem.bundle import BundleRefused, Envelope
-from lifeboat_formats.aimem.writing import BundleWriter, Dangling, portable_weight
+from lifeboat_formats.aimem.wire import bundle_reading
+from lifeboat_formats.aimem.wire.bundle_model import BundleRefused, Envelope
+from lifeboat_formats.aimem.wire.bundle_writing import BundleWriter, Dangling, portable_weight
 from support.formats import aimem_bundles as made
 from support.formats.aimem_bundles import ABSENT
 
 
 def refused(bundle: dict[str, Any]) -> tuple[str, int, str]:
     with pytest.raises(BundleRefused) as caught:
-        reading.parse(made.document(bundle))
+        bundle_reading.parse_bundle(made.document(bundle))
     return caught.value.format_code, caught.value.status, caught.value.where
 
 
 def taken(**changes: Any) -> dict[str, Any]:
-    (edge,) = reading.parse(made.document(made.with_edge(**changes))).edges
+    (edge,) = bundle_reading.parse_bundle(made.document(made.with_edge(**changes))).edges
     return edge
 
 
@@ -97,7 +97,7 @@ def test_037_what_dangles_is_left_out_and_told() -> None:
         out = io.BytesIO()
         into.write_json(out)
         counts = into.counts()
-    found = reading.parse(out.getvalue())
+    found = bundle_reading.parse_bundle(out.getvalue())
     assert list(found.edges) == [made.edge("c1", "c2"), made.edge("c2", "c1")]
     assert list(found.chunk_entities) == [made.link("c1", "e1")]
     assert counts == {"chunks": 2, "edges": 2, "entities": 1, "chunk_entities": 1}
@@ -157,6 +157,6 @@ def test_034_no_weight_is_written_with_an_exponent(weight: float) -> None:
 def test_self_edges_and_doubles_are_kept_as_they_came() -> None:
     edges = [made.edge("c1", "c1"), made.edge("c1", "c2"), made.edge("c1", "c2"), made.edge("c2", "c1")]
     bundle = made.bundle(chunks=[made.chunk("c1"), made.chunk("c2")], edges=edges)
-    assert list(reading.parse(made.document(bundle)).edges) == edges
-    with reading.reads_as(made.stream(bundle)) as found:
+    assert list(bundle_reading.parse_bundle(made.document(bundle)).edges) == edges
+    with bundle_reading.open_bundle_bytes(made.stream(bundle)) as found:
         assert list(found.edges) == edges

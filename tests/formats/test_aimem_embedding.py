@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_formats.aimem import reading, vectors
-from lifeboat_formats.aimem.bundle import LIMITS, BundleRefused, Limits
+from lifeboat_formats.aimem.wire import bundle_reading, float_vectors
+from lifeboat_formats.aimem.wire.bundle_model import LIMITS, BundleLimits, BundleRefused
 from support.formats import aimem_bundles as made
 
 GOLDEN = "AACAPwAAIMDNzMw9"
@@ -29,18 +29,18 @@ def with_embedding(text: object, dimensions: int = 3) -> dict[str, Any]:
     return made.bundle(embedding_dim=dimensions, embedding_model=made.MODEL, chunks=chunks)
 
 
-def refused(bundle: dict[str, Any], limits: Limits = LIMITS) -> tuple[str, int]:
+def refused(bundle: dict[str, Any], limits: BundleLimits = LIMITS) -> tuple[str, int]:
     with pytest.raises(BundleRefused) as caught:
-        reading.parse(made.document(bundle), limits=limits)
+        bundle_reading.parse_bundle(made.document(bundle), limits=limits)
     assert caught.value.where == "chunks[1].embedding"
     return caught.value.format_code, caught.value.status
 
 
 def test_040_the_vector_that_others_encode_is_encoded_so() -> None:
-    assert vectors.packed([1.0, -2.5, 0.1]) == GOLDEN
-    assert vectors.unpacked(GOLDEN, 3) == [1.0, -2.5, single(0.1)]
-    assert vectors.shortest(vectors.unpacked(GOLDEN, 3)) == [1.0, -2.5, 0.1]
-    assert list(reading.parse(made.document(with_embedding(GOLDEN))).chunks)[1]["embedding"] == GOLDEN
+    assert float_vectors.pack_vector([1.0, -2.5, 0.1]) == GOLDEN
+    assert float_vectors.unpack_vector(GOLDEN, 3) == [1.0, -2.5, single(0.1)]
+    assert float_vectors.shortest_floats(float_vectors.unpack_vector(GOLDEN, 3)) == [1.0, -2.5, 0.1]
+    assert list(bundle_reading.parse_bundle(made.document(with_embedding(GOLDEN))).chunks)[1]["embedding"] == GOLDEN
 
 
 @pytest.mark.parametrize(
@@ -76,37 +76,37 @@ def test_040_an_embedding_is_a_text(value: object) -> None:
 
 
 def test_040_more_dimensions_than_a_reader_takes_are_too_many() -> None:
-    assert refused(with_embedding(GOLDEN), Limits(dimensions=2)) == ("too_many", 413)
+    assert refused(with_embedding(GOLDEN), BundleLimits(dimensions=2)) == ("too_many", 413)
     assert refused(with_embedding(GOLDEN, 2**53 - 1)) == ("too_many", 413)
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
 def test_040_every_float32_comes_back_to_the_bit(numbers: list[float]) -> None:
-    text = vectors.packed(numbers)
-    assert struct.pack(f"<{len(numbers)}f", *vectors.unpacked(text, len(numbers))) == base64.b64decode(text)
-    assert vectors.packed(vectors.shortest(numbers)) == text
-    assert vectors.survives(vectors.shortest(numbers))
+    text = float_vectors.pack_vector(numbers)
+    assert struct.pack(f"<{len(numbers)}f", *float_vectors.unpack_vector(text, len(numbers))) == base64.b64decode(text)
+    assert float_vectors.pack_vector(float_vectors.shortest_floats(numbers)) == text
+    assert float_vectors.is_exact_in_float32(float_vectors.shortest_floats(numbers))
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
 def test_040_the_shortest_decimal_is_no_longer_than_nine_digits(number: float) -> None:
-    (found,) = vectors.shortest([number])
+    (found,) = float_vectors.shortest_floats([number])
     digits = repr(found).split("e")[0].replace(".", "").lstrip("-0").rstrip("0")
     assert single(found) == number and len(digits) <= 9
 
 
 def test_040_a_number_of_more_precision_is_known_not_to_survive() -> None:
-    assert vectors.survives([0.1, 0.25, -3.0])
-    assert not vectors.survives([0.1 + 0.2])
-    assert not vectors.survives([1e39]) and not vectors.survives([math.nan])
+    assert float_vectors.is_exact_in_float32([0.1, 0.25, -3.0])
+    assert not float_vectors.is_exact_in_float32([0.1 + 0.2])
+    assert not float_vectors.is_exact_in_float32([1e39]) and not float_vectors.is_exact_in_float32([math.nan])
 
 
 @pytest.mark.parametrize("numbers", [[1e39], [-1e300], [math.nan], [math.inf], ["x"]])
 def test_040_what_float32_cannot_hold_is_not_encoded(numbers: list[Any]) -> None:
-    with pytest.raises(vectors.BadVector):
-        vectors.packed(numbers)
+    with pytest.raises(float_vectors.BadVector):
+        float_vectors.pack_vector(numbers)
 
 
 def test_045_all_embeddings_of_a_bundle_have_one_length() -> None:

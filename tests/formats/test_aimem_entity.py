@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from lifeboat_formats.aimem import reading
-from lifeboat_formats.aimem.bundle import BundleRefused
+from lifeboat_formats.aimem.wire import bundle_reading
+from lifeboat_formats.aimem.wire.bundle_model import BundleRefused
 from support.formats import aimem_bundles as made
 from support.formats.aimem_bundles import ABSENT
 
 
 def refused(bundle: dict[str, Any]) -> tuple[str, int, str]:
     with pytest.raises(BundleRefused) as caught:
-        reading.parse(made.document(bundle))
+        bundle_reading.parse_bundle(made.document(bundle))
     return caught.value.format_code, caught.value.status, caught.value.where
 
 
@@ -45,7 +45,7 @@ def test_038_another_kind_is_refused(value: object) -> None:
 
 @pytest.mark.parametrize("value", ["person", "organization", "place", "technology", "concept", "x-project", "x-é"])
 def test_038_the_five_kinds_and_those_of_ones_own_are_taken(value: str) -> None:
-    (entity,) = reading.parse(made.document(made.with_entity(kind=value))).entities
+    (entity,) = bundle_reading.parse_bundle(made.document(made.with_entity(kind=value))).entities
     assert entity["kind"] == value
 
 
@@ -61,7 +61,7 @@ def test_027_an_entity_stands_once() -> None:
 
 def test_038_two_entities_of_one_name_are_two() -> None:
     bundle = made.bundle(entities=[made.entity("e1"), made.entity("e2")])
-    assert len(reading.parse(made.document(bundle)).entities) == 2
+    assert len(bundle_reading.parse_bundle(made.document(bundle)).entities) == 2
 
 
 def test_039_both_ends_of_a_link_are_in_the_bundle() -> None:
@@ -82,11 +82,16 @@ def test_039_what_is_no_object_is_refused() -> None:
 def test_039_good_links_are_taken_as_often_as_they_stand() -> None:
     bundle = with_link()
     links = bundle["chunk_entities"] * 2
-    assert list(reading.parse(made.document(made.sealed({**bundle, "chunk_entities": links}))).chunk_entities) == links
+    assert (
+        list(
+            bundle_reading.parse_bundle(made.document(made.sealed({**bundle, "chunk_entities": links}))).chunk_entities
+        )
+        == links
+    )
 
 
 def test_an_entity_that_nothing_links_is_taken() -> None:
-    assert len(reading.parse(made.document(made.with_entity())).entities) == 1
+    assert len(bundle_reading.parse_bundle(made.document(made.with_entity())).entities) == 1
 
 
 def test_a_wrong_edge_is_told_before_a_wrong_entity() -> None:

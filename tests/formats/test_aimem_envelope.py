@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from lifeboat_formats.aimem import reading
-from lifeboat_formats.aimem.bundle import Bundle, BundleRefused, Envelope, Limits
-from lifeboat_formats.aimem.writing import BundleWriter
+from lifeboat_formats.aimem.wire import bundle_reading
+from lifeboat_formats.aimem.wire.bundle_model import AimemBundle, BundleLimits, BundleRefused, Envelope
+from lifeboat_formats.aimem.wire.bundle_writing import BundleWriter
 from support.formats import aimem_bundles as made
 from support.formats.aimem_bundles import ABSENT
 
@@ -19,15 +19,15 @@ STALE = "sha256:" + "0" * 64
 
 def refused(data: bytes | dict[str, Any]) -> tuple[str, int]:
     with pytest.raises(BundleRefused) as caught:
-        reading.parse(data if isinstance(data, bytes) else made.document(data))
+        bundle_reading.parse_bundle(data if isinstance(data, bytes) else made.document(data))
     return caught.value.format_code, caught.value.status
 
 
-def taken(bundle: dict[str, Any]) -> Bundle:
-    return reading.parse(made.document(bundle))
+def taken(bundle: dict[str, Any]) -> AimemBundle:
+    return bundle_reading.parse_bundle(made.document(bundle))
 
 
-def codes(bundle: Bundle) -> list[str]:
+def codes(bundle: AimemBundle) -> list[str]:
     return [notice.code for notice in bundle.notices]
 
 
@@ -288,29 +288,34 @@ def test_a_number_that_cannot_be_hashed_comes_after_the_envelope() -> None:
 def test_more_records_than_a_reader_takes_are_too_many(name: str) -> None:
     bundle = made.bundle(**{name: [{}] * 3})
     with pytest.raises(BundleRefused) as caught:
-        reading.parse(made.document(bundle), limits=Limits(chunks=2, edges=2, entities=2, chunk_entities=2))
+        bundle_reading.parse_bundle(
+            made.document(bundle), limits=BundleLimits(chunks=2, edges=2, entities=2, chunk_entities=2)
+        )
     assert (caught.value.format_code, caught.value.status, caught.value.where) == ("too_many", 413, name)
 
 
 def test_a_document_over_the_limit_is_too_large() -> None:
     data = made.document(made.sample())
-    limits = Limits(document=len(data) - 1)
-    for read in (lambda: reading.parse(data, limits=limits), lambda: list(map(str, _opened(data, limits)))):
+    limits = BundleLimits(document=len(data) - 1)
+    for read in (
+        lambda: bundle_reading.parse_bundle(data, limits=limits),
+        lambda: list(map(str, _opened(data, limits))),
+    ):
         with pytest.raises(BundleRefused) as caught:
             read()
         assert (caught.value.format_code, caught.value.status) == ("too_large", 413)
-    assert reading.parse(data, limits=Limits(document=len(data))).envelope.producer == made.PRODUCER
+    assert bundle_reading.parse_bundle(data, limits=BundleLimits(document=len(data))).envelope.producer == made.PRODUCER
 
 
-def _opened(data: bytes, limits: Limits) -> list[Bundle]:
-    with reading.opened(io.BytesIO(data), limits=limits) as bundle:
+def _opened(data: bytes, limits: BundleLimits) -> list[AimemBundle]:
+    with bundle_reading.open_bundle(io.BytesIO(data), limits=limits) as bundle:
         return [bundle]
 
 
 def test_a_refusal_names_the_place_and_nothing_of_the_content() -> None:
     chunks = [made.chunk("c1"), made.chunk("c2", "The door opens with 4711.", memory_type="\x1b[31m4711")]
     with pytest.raises(BundleRefused) as caught:
-        reading.parse(made.document(made.bundle(chunks=chunks)))
+        bundle_reading.parse_bundle(made.document(made.bundle(chunks=chunks)))
     assert caught.value.where == "chunks[1].memory_type"
     assert "4711" not in caught.value.message and "\x1b" not in caught.value.message
     assert caught.value.fix

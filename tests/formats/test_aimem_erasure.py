@@ -13,20 +13,20 @@ from typing import Any
 import httpx
 import pytest
 
-from lifeboat_alf import ids
-from lifeboat_alf.redactions import WHOLE_AGENT
+from lifeboat_alf.common import ids
+from lifeboat_alf.redaction.redactions import WHOLE_AGENT
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.maintenance.removal import remove_tenant
+from lifeboat_endpoint.maintenance.tenant_removal import remove_tenant
 from lifeboat_endpoint.server.call import Call
-from lifeboat_endpoint.server.formats import Brain
+from lifeboat_endpoint.server.format_routes import FormatCall
 from lifeboat_endpoint.tenancy.callers import Caller
-from lifeboat_formats.aimem import consuming
-from lifeboat_formats.aimem import http as profile
-from lifeboat_formats.aimem.bundle import BundleRefused
-from lifeboat_formats.aimem.reading import reads_as
-from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.user_key import UserKey
-from lifeboat_vault.errors import AgentErased, LifeboatError, RemoteBusy, RemoteDenied, UnknownThere
+from lifeboat_formats.aimem import brain_routes as profile
+from lifeboat_formats.aimem.convert import bundle_import
+from lifeboat_formats.aimem.wire.bundle_model import BundleRefused
+from lifeboat_formats.aimem.wire.bundle_reading import open_bundle_bytes
+from lifeboat_keys.pairs.device_key import DeviceKey
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_vault.errors import AgentErased, LifeboatError, RemoteBusy, RemoteDenied, UnknownAtRemote
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 from support.endpoint.served_apps import ServedApp, served
 from support.formats.aimem_bundles import Json, bundle, chunk, document, edge, entity, link, many, sealed, urn
@@ -49,7 +49,7 @@ def two() -> Json:
     )
 
 
-def handled(brain: BrainServer, handler: Callable[[Brain], Any], **query: Any) -> Any:
+def handled(brain: BrainServer, handler: Callable[[FormatCall], Any], **query: Any) -> Any:
     """The answer of an export's handler, of which nothing was sent yet."""
     server = brain.served.server
     route = next(each for each in server.routes if each.path == "/brain/export")
@@ -57,7 +57,7 @@ def handled(brain: BrainServer, handler: Callable[[Brain], Any], **query: Any) -
     found = server.endpoint.control.authenticate(secret)
     known = Caller(found.tenant_id, found.token_id, found.token_name, found.scopes)
     call = Call(server, route, {}, profile.ExportQuery(**query), {}, "127.0.0.1", False, known)
-    return handler(Brain(call))  # type: ignore[arg-type]
+    return handler(FormatCall(call))  # type: ignore[arg-type]
 
 
 def rest_of(reply: Any) -> bytes:
@@ -177,7 +177,7 @@ def test_071_a_purge_while_the_bundle_is_made_refuses_it(brain: BrainServer, mon
     assert contents(brain.exported()) == {_KEPT}
 
 
-@pytest.mark.parametrize("handler", [profile.export, profile.export_stream], ids=["document", "stream"])
+@pytest.mark.parametrize("handler", [profile.export_document, profile.export_stream], ids=["document", "stream"])
 def test_071_a_purge_before_the_first_byte_lets_nothing_out(brain: BrainServer, handler: Any) -> None:
     agent = brain.agent()
     brain.taken(two())
@@ -187,7 +187,7 @@ def test_071_a_purge_before_the_first_byte_lets_nothing_out(brain: BrainServer, 
         reply.file.read(10)
 
 
-@pytest.mark.parametrize("handler", [profile.export, profile.export_stream], ids=["document", "stream"])
+@pytest.mark.parametrize("handler", [profile.export_document, profile.export_stream], ids=["document", "stream"])
 def test_071_a_purge_in_the_middle_ends_the_answer_and_what_went_is_no_bundle(brain: BrainServer, handler: Any) -> None:
     agent = brain.agent()
     brain.taken(many(600))
@@ -199,7 +199,7 @@ def test_071_a_purge_in_the_middle_ends_the_answer_and_what_went_is_no_bundle(br
             reply.file.read(50_000)
     assert 0 < len(begun) < reply.size
     assert b"Memory number 599." not in begun
-    with pytest.raises(BundleRefused), reads_as(begun):
+    with pytest.raises(BundleRefused), open_bundle_bytes(begun):
         pass
 
 
@@ -222,7 +222,7 @@ def test_071_nothing_happened_so_all_of_it_is_given(brain: BrainServer) -> None:
     brain.taken(bundle(chunks=[chunk("later", "Came meanwhile.")]))
     data = rest_of(reply)
     assert len(data) == reply.size
-    with reads_as(data) as found:
+    with open_bundle_bytes(data) as found:
         assert len(found.chunks) == 599
 
 
@@ -255,7 +255,7 @@ def _revoke_token(brain: BrainServer, agent: str) -> None:
     ("how", "error"),
     [
         (_erase_agent, AgentErased),
-        (_remove_agent, UnknownThere),
+        (_remove_agent, UnknownAtRemote),
         (_make_agent_anew, RemoteBusy),
         (_remove_tenant, RemoteDenied),
         (_revoke_token, RemoteDenied),
@@ -276,7 +276,7 @@ def test_071_what_goes_whole_in_the_middle_ends_the_answer(
 
 def test_071_a_reader_that_pauses_gets_no_whole_bundle_after_a_purge(tmp_path: Path) -> None:
     with running_endpoint(tmp_path, plain=True) as endpoint, endpoint.client() as client:
-        agent = ids.new("2026-11-20T12:00:00.000Z")
+        agent = ids.make_id("2026-11-20T12:00:00.000Z")
         made = {"id": agent, "name": "ada", "source_runtime": "aimem"}
         assert client.post("/agents", json=made).status_code == 201
         chunks = [chunk(f"c{number}", f"Number {number}. " + "many words " * 5_000) for number in range(200)]
@@ -384,7 +384,7 @@ def test_054_its_like_under_another_name_is_another_memory(brain: BrainServer) -
 def test_054_a_purge_between_looking_and_writing_wins(brain: BrainServer, monkeypatch: pytest.MonkeyPatch) -> None:
     agent, looked = brain.agent(), []
     brain.taken(two())
-    plan = consuming.plan
+    plan = bundle_import.plan_import
 
     def purged_meanwhile(*given: Any) -> Any:
         made = plan(*given)
@@ -393,7 +393,7 @@ def test_054_a_purge_between_looking_and_writing_wins(brain: BrainServer, monkey
             brain.purge(agent, _SECRET)
         return made
 
-    monkeypatch.setattr(consuming, "plan", purged_meanwhile)
+    monkeypatch.setattr(bundle_import, "plan_import", purged_meanwhile)
     third = chunk("third", "A third one.")
     summary = brain.taken(sealed({**two(), "chunks": [*two()["chunks"], third]}))
     assert looked == [1, 1]
@@ -407,14 +407,14 @@ def test_054_an_import_into_an_agent_that_is_purged_meanwhile_is_refused(
     agent = brain.agent()
     brain.taken(two())
     wanted = brain.redaction(agent, _SECRET, scope=WHOLE_AGENT)
-    plan = consuming.plan
+    plan = bundle_import.plan_import
 
     def erased_meanwhile(*given: Any) -> Any:
         made = plan(*given)
         brain.space().redact(agent, wanted.to_json(), confirmed=True)
         return made
 
-    monkeypatch.setattr(consuming, "plan", erased_meanwhile)
+    monkeypatch.setattr(bundle_import, "plan_import", erased_meanwhile)
     answer = brain.send(bundle(chunks=[chunk("third", "A third one.")]), agent=agent)
     assert answer.status_code == 410, answer.text
     monkeypatch.undo()
@@ -437,7 +437,7 @@ def test_an_app_of_another_tenant_knows_nothing_of_the_erased(served: ServedApp)
         brain.purge(agent, _SECRET)
         other = served.new_token(tenant="office")
         headers = {"Authorization": f"Bearer {other}"}
-        made = {"id": ids.new("2026-11-20T12:00:00.000Z"), "name": "ada", "source_runtime": "aimem"}
+        made = {"id": ids.make_id("2026-11-20T12:00:00.000Z"), "name": "ada", "source_runtime": "aimem"}
         assert client.post("/agents", json=made, headers=headers).status_code == 201
         assert brain.taken(two(), headers=headers)["inserted"] == 2
         served.server.endpoint.close_thread()

@@ -8,12 +8,13 @@ import json
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from lifeboat_alf import ids, testing
-from lifeboat_alf.testing import MemoryState
-from lifeboat_formats.aimem import reading, signing
-from lifeboat_formats.aimem.format import FORMAT
-from lifeboat_formats.interchange import registry
-from lifeboat_formats.interchange.contract import Identity, Surroundings
+from lifeboat_alf.common import ids
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import MemoryState
+from lifeboat_formats.aimem.aimem_format import FORMAT
+from lifeboat_formats.aimem.wire import bundle_reading, bundle_signatures
+from lifeboat_formats.interchange import format_registry
+from lifeboat_formats.interchange.contract import ConversionContext, WriterIdentity
 from lifeboat_formats.interchange.errors import InterchangeError, SourceRefused
 from support.formats import aimem_bundles as bundles
 from support.formats.aimem_states import AROUND, NOW, OURS, records_of
@@ -44,7 +45,7 @@ def test_a_bundle_is_recognised_by_its_name_or_by_what_it_says():
     assert FORMAT.recognises("x.aimem.json", b"") and FORMAT.recognises("X.AIMEM.NDJSON", b"")
     assert FORMAT.recognises("x.json", whole) and FORMAT.recognises("x", bundles.stream(bundles.sample()))
     assert not FORMAT.recognises("x.json", b'{"format": "other"}') and not FORMAT.recognises("x.aicf", b"$AICF")
-    assert registry.named("aimem") is FORMAT
+    assert format_registry.load_format("aimem") is FORMAT
 
 
 @pytest.mark.parametrize("name", ["one.aimem.json", "one.aimem.ndjson"])
@@ -69,24 +70,24 @@ def test_the_same_tenant_is_always_the_same_agent(source):
 
 
 def test_what_we_wrote_is_read_as_the_agent_that_it_is_of(source):
-    state = testing.full_state()
+    state = sample_states.make_full_state()
     stream, _ = written(state)
     found, made = read(source(stream.getvalue()))
-    assert found.agent_id == testing.AGENT_ID and found.agent_name == "Ada"
+    assert found.agent_id == sample_states.AGENT_ID and found.agent_name == "Ada"
     assert [record["id"] for record in made] == list(records_of(state))
 
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_document_and_a_stream_say_the_same(source, stream):
-    state = testing.full_state()
+    state = sample_states.make_full_state()
     out, done = written(state, stream=stream)
     assert (len(out.getvalue().splitlines()) > 1) and done.figures["chunks"] == 2
-    with reading.reads_as(out.getvalue()) as bundle:
-        assert bundle.envelope.checksum == reading.parse(written(state)[0].getvalue()).envelope.checksum
+    with bundle_reading.open_bundle_bytes(out.getvalue()) as bundle:
+        assert bundle.envelope.checksum == bundle_reading.parse_bundle(written(state)[0].getvalue()).envelope.checksum
 
 
 def test_options_reach_the_bundle():
-    state = testing.full_state()
+    state = sample_states.make_full_state()
     out, _ = written(state, scope="SINCE", since="2026-11-01T00:00:00Z", tenant="did:web:example.com", pure=True)
     found = json.loads(out.getvalue())
     assert found["scope"] == "SINCE" and found["tenant_id"] == "did:web:example.com" and "x_alf" not in found
@@ -137,18 +138,18 @@ def key():
 
 
 def signer(key):
-    return Surroundings(NOW, Identity(OURS, key.sign, key.public_key().public_bytes_raw()))
+    return ConversionContext(NOW, WriterIdentity(OURS, key.sign, key.public_key().public_bytes_raw()))
 
 
 @pytest.fixture
 def signed(source, key, tmp_path):
     pytest.importorskip("cwt")
     around = signer(key)
-    stream, done = written(testing.full_state(), around, sign=True)
+    stream, done = written(sample_states.make_full_state(), around, sign=True)
     path = source(stream.getvalue())
     ending, signature = done.signature
     (tmp_path / (path.name + ending)).write_bytes(signature)
-    document, _ = signing.public_document([signing.ed25519(around.identity.public)])
+    document, _ = bundle_signatures.public_document([bundle_signatures.ed25519_key(around.identity.public)])
     trusted = tmp_path / "key.cose"
     trusted.write_bytes(document)
     return path, trusted
@@ -162,7 +163,7 @@ def test_073_a_signature_beside_the_file_is_checked_with_the_trusted_key(signed)
 
 def test_073_whoever_signs_is_told_the_key_that_checks_it(source, key, tmp_path):
     pytest.importorskip("cwt")
-    stream, done = written(testing.full_state(), signer(key), sign=True)
+    stream, done = written(sample_states.make_full_state(), signer(key), sign=True)
     path = source(stream.getvalue())
     ending, signature = done.signature
     (tmp_path / (path.name + ending)).write_bytes(signature)
@@ -173,7 +174,7 @@ def test_073_whoever_signs_is_told_the_key_that_checks_it(source, key, tmp_path)
 
 
 def test_a_finding_tells_its_place_once(source):
-    stream, _ = written(testing.full_state())
+    stream, _ = written(sample_states.make_full_state())
     path = source(stream.getvalue().replace(b'"checksum":"sha256:', b'"checksum":"sha256:0', 1))
     (found,) = FORMAT.check(str(path), strict=False)
     assert found.where == "checksum" and found.text and not found.text.startswith("checksum")
@@ -183,7 +184,7 @@ def test_074_nothing_is_read_under_a_wrong_an_unknown_or_no_signature(signed, tm
     path, trusted = signed
     stranger = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
     unknown = tmp_path / "stranger.cose"
-    unknown.write_bytes(signing.public_document([signing.ed25519(stranger)])[0])
+    unknown.write_bytes(bundle_signatures.public_document([bundle_signatures.ed25519_key(stranger)])[0])
     with pytest.raises(SourceRefused) as refused:
         read(path, **{"trusted-key": str(unknown)})
     assert refused.value.format_code == "signature_unknown_key"
@@ -208,5 +209,5 @@ def test_075_a_bundle_that_nobody_vouches_for_says_so(signed, source):
 def test_without_a_key_nothing_is_signed_and_nothing_written():
     stream = io.BytesIO()
     with pytest.raises(InterchangeError):
-        FORMAT.write(testing.full_state(), stream, {"sign": True}, AROUND)
+        FORMAT.write(sample_states.make_full_state(), stream, {"sign": True}, AROUND)
     assert stream.getvalue() == b""

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from lifeboat_formats.aimem import reading
-from lifeboat_formats.aimem.bundle import BundleRefused, Limits
+from lifeboat_formats.aimem.wire import bundle_reading
+from lifeboat_formats.aimem.wire.bundle_model import BundleLimits, BundleRefused
 from support.formats import aimem_bundles as made
 
 CODES = {
@@ -27,26 +27,28 @@ CODES = {
     "invalid_entity_kind", "ce_chunk_unknown", "ce_entity_unknown", "unknown_kind",
 }  # fmt: skip
 SEEDS = [form(bundle) for bundle in (made.sample(), made.bundle()) for form in (made.document, made.stream)]
-SMALL = Limits(document=200_000, stream=200_000, line=100_000, chunks=100, edges=100, entities=100, chunk_entities=100)
+SMALL = BundleLimits(
+    document=200_000, stream=200_000, line=100_000, chunks=100, edges=100, entities=100, chunk_entities=100
+)
 SECRET = "4711-open-sesame"
 
 
-def outcome(data: bytes, limits: Limits = SMALL) -> str:
+def outcome(data: bytes, limits: BundleLimits = SMALL) -> str:
     """The code with which bytes are refused, "" when they are taken. Both doors agree."""
     found = _code(data, limits)
     try:
-        reading.parse(data, limits=limits)
+        bundle_reading.parse_bundle(data, limits=limits)
     except BundleRefused as problem:
         assert problem.format_code in CODES and problem.status in (409, 413, 422)
     return found
 
 
-def _code(data: bytes, limits: Limits) -> str:
+def _code(data: bytes, limits: BundleLimits) -> str:
     try:
-        with reading.reads_as(data, limits=limits) as bundle:
+        with bundle_reading.open_bundle_bytes(data, limits=limits) as bundle:
             for name in made.ARRAYS:
                 assert len(list(bundle.array(name))) == len(bundle.array(name))
-            assert b"".join(reading.canonical(bundle))
+            assert b"".join(bundle_reading.canonical_bundle_pieces(bundle))
     except BundleRefused as problem:
         assert problem.format_code in CODES and problem.status in (409, 413, 422)
         assert SECRET not in problem.message and problem.message.isprintable()
@@ -172,7 +174,7 @@ def test_large_nonsense_takes_time_in_proportion_only(make: Any) -> None:
     data, begun = make(), time.process_time()
     with io.BytesIO(data) as source:
         try:
-            with reading.opened(source):
+            with bundle_reading.open_bundle(source):
                 pass
         except BundleRefused as problem:
             assert problem.format_code in CODES

@@ -12,11 +12,12 @@ import cbor2
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from lifeboat_alf import codec, ids, testing
-from lifeboat_alf.testing import MemoryState
-from lifeboat_formats.aimem import http as profile
-from lifeboat_formats.aimem import signing
-from lifeboat_formats.aimem.bundle import BundleRefused
+from lifeboat_alf.common import ids, json_codec
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import MemoryState
+from lifeboat_formats.aimem import brain_routes as profile
+from lifeboat_formats.aimem.wire import bundle_signatures
+from lifeboat_formats.aimem.wire.bundle_model import BundleRefused
 from support.endpoint.served_apps import ServedApp, bearer
 from support.endpoint.served_apps import served as served  # a fixture
 from support.formats import aimem_bundles as made
@@ -36,7 +37,7 @@ def one(local: str = "c1", content: str = "The shop opens at nine.", **changes: 
 def victim(**changes: Any) -> MemoryState:
     """A state with one memory of its own, of which an attacker knows the id."""
     state = MemoryState()
-    state.add({**testing.record("Pays by invoice.", **changes), "id": VICTIM})
+    state.add({**sample_states.make_record("Pays by invoice.", **changes), "id": VICTIM})
     return state
 
 
@@ -64,7 +65,7 @@ def test_a_bundle_cannot_delete_what_it_may_update() -> None:
         {"content": "Something else."},
         {"related_records": [{"id": VICTIM, "relation": "related_to"}]},
         {"entities": [{"name": "X", "type": "person"}]},
-        {"embeddings": [testing.embedding([1.0])]},
+        {"embeddings": [sample_states.make_embedding([1.0])]},
         {"pinned": True},
         {"missing_at_source": True},
         {"x_aimem": {"is_pinned": True, "id": "urn:aimem:a:b"}},
@@ -310,7 +311,7 @@ def test_odd_times_are_taken_whole_or_refused_whole(brain: BrainServer, moment: 
 
 
 def test_what_is_kept_counts_against_the_room_of_a_tenant(tmp_path: Path) -> None:
-    from lifeboat_endpoint import settings as endpoint_settings
+    from lifeboat_endpoint import endpoint_config as endpoint_settings
 
     app = ServedApp(tmp_path)
     file = tmp_path / "data" / endpoint_settings.FILE
@@ -340,10 +341,10 @@ def test_a_document_that_calls_itself_a_stream_is_refused(brain: BrainServer) ->
 def test_a_signature_over_more_than_stands_in_memory_is_refused(
     brain: BrainServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lifeboat_endpoint.server.formats import Brain
+    from lifeboat_endpoint.server.format_routes import FormatCall
 
     agent = brain.agent()
-    monkeypatch.setattr(Brain, "largest_document", property(lambda _: 1000))
+    monkeypatch.setattr(FormatCall, "largest_document", property(lambda _: 1000))
     body = made.stream(one(content="x" * 5000))
     answer = brain.send(body, media_type=LINES, headers={"AIMEM-Signature": "AAAA"})
     assert answer.status_code == 413 and "signature=skip" in answer.json()["fix"]
@@ -496,10 +497,10 @@ def test_a_memory_that_was_deleted_came_back_and_was_erased_stays_away() -> None
     (second,) = plan.inserts
     assert second["id"] != first["id"]
     state = MemoryState()
-    state.add({**first, "agent_id": testing.AGENT_ID, "status": "deleted"})
+    state.add({**first, "agent_id": sample_states.AGENT_ID, "status": "deleted"})
     again = planned(state, one(), erased={f"urn:aimem:x:{second['id']}"})
     assert codes(again) == ["erased"] and not again.inserts
-    assert ids.is_version_7(second["id"]) and codec.encode(second)
+    assert ids.is_version_7(second["id"]) and json_codec.encode_json(second)
 
 
 # Keys -----------------------------------------------------------------------------------------------------------------
@@ -507,13 +508,13 @@ def test_a_memory_that_was_deleted_came_back_and_was_erased_stays_away() -> None
 
 def test_a_key_of_the_same_name_is_not_the_same_key(monkeypatch: pytest.MonkeyPatch) -> None:
     mallory, trusted = (Ed25519PrivateKey.generate() for _ in range(2))
-    theirs, ours = (signing.ed25519(each.public_key().public_bytes_raw()) for each in (mallory, trusted))
-    monkeypatch.setattr(signing.PublicKey, "kid", b"the same")
+    theirs, ours = (bundle_signatures.ed25519_key(each.public_key().public_bytes_raw()) for each in (mallory, trusted))
+    monkeypatch.setattr(bundle_signatures.PublicKey, "kid", b"the same")
     protected = cbor2.dumps({1: -8, 4: b"the same"})
     signed = mallory.sign(cbor2.dumps(["Signature1", protected, b"", b"payload"]))
     signature = cbor2.dumps(cbor2.CBORTag(18, [protected, {}, None, signed]))
-    with pytest.raises(signing.SignatureRefused) as caught:
-        signing.verify_detached(signature, [b"payload"], [ours])
+    with pytest.raises(bundle_signatures.SignatureRefused) as caught:
+        bundle_signatures.verify_detached(signature, [b"payload"], [ours])
     assert caught.value.format_code == "signature_invalid"
     for keys in ([ours, theirs], [theirs, ours]):
-        assert signing.verify_detached(signature, [b"payload"], keys) == theirs
+        assert bundle_signatures.verify_detached(signature, [b"payload"], keys) == theirs

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf import codec, testing
-from lifeboat_alf.testing import MemoryState
-from lifeboat_formats.aimem import workspace
-from lifeboat_formats.aimem.reading import parse
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import MemoryState
+from lifeboat_formats.aimem import bundle_workspace
+from lifeboat_formats.aimem.wire.bundle_reading import parse_bundle
 from support.formats import aimem_bundles as made
 from support.formats.aimem_states import exported, records_of, taken
 
@@ -63,22 +64,22 @@ ODD_FILES: dict[str, tuple[made.Json, set[str]]] = {
 def test_a_file_that_nobody_can_write_again_gives_the_memories_that_are_right(what: str) -> None:
     changes, wanted = ODD_FILES[what]
     text = json.dumps({**made.bundle(), **changes})
-    sections = workspace.split("raw/aimem/odd.aimem.json", text)
+    sections = bundle_workspace.split_sections("raw/aimem/odd.aimem.json", text)
     assert sections is not None and "".join(section.content for section in sections) == text
     found = [section for section in sections if section.memory]
     for section in found:
-        line = codec.encode({**section.fields, "content": section.memory})
-        assert codec.decode(line)["content"] == section.memory
+        line = json_codec.encode_json({**section.fields, "content": section.memory})
+        assert json_codec.decode_json(line)["content"] == section.memory
     assert {section.heading[0] for section in found} == {made.urn(name) for name in wanted}
 
 
 def _captured(document: made.Json) -> tuple[MemoryState, list[str]]:
     """The state that a capture of a folder with this one file leaves, and its records in order."""
     path, text, state, listed = "raw/aimem/odd.aimem.json", json.dumps(document), MemoryState(), []
-    for section in workspace.split(path, text) or ():
+    for section in bundle_workspace.split_sections(path, text) or ():
         if section.memory:
-            temporal = {**section.fields["temporal"], "created_at": testing.TIME}
-            record = {**testing.record(section.memory), **section.fields, "temporal": temporal}
+            temporal = {**section.fields["temporal"], "created_at": sample_states.TIME}
+            record = {**sample_states.make_record(section.memory), **section.fields, "temporal": temporal}
             listed.append(state.add({**record, "id": section.record_id}).id)
     state.put(path, text.encode(), records=listed)
     return state, listed
@@ -94,9 +95,13 @@ def test_a_memory_in_an_odd_file_can_still_be_edited_and_forgotten(odd: Any) -> 
         state, listed = _captured({**made.bundle(), "chunks": [odd, made.chunk("a", "As it was."), made.chunk("b")]})
         record = records_of(state)[listed[0]]
         state.update({**record, **changed})
-        (written_again,) = workspace.render(state)
+        (written_again,) = bundle_workspace.render_bundles(state)
         text = written_again.data.decode()
-        sections = [each.memory for each in workspace.split("raw/aimem/odd.aimem.json", text) or () if each.memory]
+        sections = [
+            each.memory
+            for each in bundle_workspace.split_sections("raw/aimem/odd.aimem.json", text) or ()
+            if each.memory
+        ]
         assert ("Edited elsewhere." in sections) == ("content" in changed)
         assert record["content"] not in sections and len(sections) == (2 if "content" in changed else 1)
 
@@ -105,15 +110,15 @@ def test_a_memory_in_an_odd_file_can_still_be_edited_and_forgotten(odd: Any) -> 
 @pytest.mark.parametrize("now", ["Short now.", "Another story.\n\n" * 8000, "No.\n\n" * 60_000, ""], ids=len)
 def test_a_long_memory_in_a_file_can_be_edited_and_forgotten(now: str, pure: bool) -> None:
     before = MemoryState()
-    before.add(testing.record("A long story.\n\n" * 9000))
-    before.add(testing.record("Beside it."))
+    before.add(sample_states.make_record("A long story.\n\n" * 9000))
+    before.add(sample_states.make_record("Beside it."))
     state, listed = _captured(json.loads(exported(before, pure=pure)[0]))
     assert len(listed) == 2
     (long,) = [record for record in records_of(state).values() if record["content"] != "Beside it."]
     state.update({**long, **({"content": now} if now else {"status": "deleted"})})
-    (again,) = workspace.render(state)
-    bundle = parse(again.data)
+    (again,) = bundle_workspace.render_bundles(state)
+    bundle = parse_bundle(again.data)
     assert {record["content"] for record in records_of(taken(again.data)).values()} == {"Beside it.", now} - {""}
-    sections = workspace.split("raw/aimem/odd.aimem.json", again.data.decode()) or ()
+    sections = bundle_workspace.split_sections("raw/aimem/odd.aimem.json", again.data.decode()) or ()
     assert {section.memory for section in sections if section.memory} == {"Beside it.", now} - {""}
     assert all(len(chunk["content"]) <= 65_536 for chunk in bundle.chunks) or len(now) > 2 * 65_536

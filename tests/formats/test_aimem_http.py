@@ -13,12 +13,12 @@ from typing import Any
 import httpx
 import pytest
 
-from lifeboat_alf import ids
-from lifeboat_formats.aimem import http as profile
-from lifeboat_formats.aimem import producing
-from lifeboat_formats.aimem.reading import parse
-from lifeboat_formats.aimem.sealed_file import SealedFile
-from lifeboat_formats.aimem.spools import Spool
+from lifeboat_alf.common import ids
+from lifeboat_formats.aimem import brain_routes as profile
+from lifeboat_formats.aimem.convert import bundle_export
+from lifeboat_formats.aimem.wire.bundle_reading import parse_bundle
+from lifeboat_formats.aimem.wire.sealed_file import SealedTemporaryFile
+from lifeboat_formats.aimem.wire.spools import RecordSpool
 from support.endpoint.endpoint_servers import running_endpoint
 from support.endpoint.served_apps import ServedApp, bearer, served
 from support.formats.aimem_bundles import (
@@ -48,7 +48,7 @@ def test_058_an_export_is_a_bundle_in_its_own_media_type(brain: BrainServer) -> 
     brain.taken(sample())
     answer = brain.fetch()
     assert answer.headers["content-type"] == BUNDLE
-    found = parse(answer.content)
+    found = parse_bundle(answer.content)
     assert (found.envelope.tenant_id, found.envelope.scope) == (agent, "FULL")
     assert contents(answer.json()) == contents(sample())
 
@@ -79,7 +79,7 @@ def test_058_clients_that_ask_for_json_get_it(brain: BrainServer, accept: str, m
 
 def test_058_an_agent_without_memories_gives_an_empty_bundle(brain: BrainServer) -> None:
     brain.agent()
-    assert parse(brain.fetch().content).chunks == []
+    assert parse_bundle(brain.fetch().content).chunks == []
 
 
 def test_058_the_scopes_choose(brain: BrainServer) -> None:
@@ -185,7 +185,7 @@ def test_062_other_media_types_are_415(brain: BrainServer, media_type: str) -> N
 
 
 def test_062_what_is_too_large_is_413(tmp_path: Path) -> None:
-    from lifeboat_endpoint import settings as endpoint_settings
+    from lifeboat_endpoint import endpoint_config as endpoint_settings
 
     app = ServedApp(tmp_path)
     file = tmp_path / "data" / endpoint_settings.FILE
@@ -247,7 +247,7 @@ def test_063_several_agents_or_none_is_422_and_says_which_there_are(brain: Brain
     assert contents(brain.exported(agent="bela")) == contents(sample())
     assert contents(brain.exported(agent=first.upper())) == set()
     assert brain.fetch(agent="nobody").status_code == 404
-    assert brain.fetch(agent=ids.new("2026-11-20T12:00:00.000Z")).status_code == 404
+    assert brain.fetch(agent=ids.make_id("2026-11-20T12:00:00.000Z")).status_code == 404
 
 
 def test_063_the_first_import_of_a_tenant_without_agents_makes_its_agent(brain: BrainServer) -> None:
@@ -273,7 +273,7 @@ def test_063_a_tenant_sees_its_own_agents_only(brain: BrainServer) -> None:
 
 def test_065_a_connection_that_ends_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
     with running_endpoint(tmp_path, plain=True) as endpoint, endpoint.client() as client:
-        agent = ids.new("2026-11-20T12:00:00.000Z")
+        agent = ids.make_id("2026-11-20T12:00:00.000Z")
         made = {"id": agent, "name": "ada", "source_runtime": "aimem"}
         assert client.post("/agents", json=made).status_code == 201
         body = document(many(200))
@@ -324,7 +324,7 @@ def test_051_the_same_bundle_twice_is_one_state(brain: BrainServer) -> None:
 
 
 def test_056_what_is_odd_but_right_is_taken_and_its_export_is_nothing_new(brain: BrainServer) -> None:
-    from lifeboat_alf.validate import validate
+    from lifeboat_alf.validation.validate_file import validate_archive
 
     agent = brain.agent()
     odd = [
@@ -349,7 +349,7 @@ def test_056_what_is_odd_but_right_is_taken_and_its_export_is_nothing_new(brain:
     ]
     assert brain.taken(bundle(chunks=odd))["inserted"] == len(odd)
     data = brain.client.get(f"/agents/{agent}/snapshot", headers={"Accept": "application/zip"}).content
-    assert not list(validate(io.BytesIO(data)).errors)
+    assert not list(validate_archive(io.BytesIO(data)).errors)
     assert all(record["agent_id"] == agent for record in brain.records(agent))
     for query in ({}, {"preserve_ids": True}, {"pure": True}):
         summary = brain.taken(brain.exported(**query))
@@ -392,7 +392,7 @@ def test_an_agent_whose_epoch_a_machine_raised_takes_no_import(brain: BrainServe
 
 
 def test_a_sealed_agent_can_neither_be_read_nor_written(brain: BrainServer) -> None:
-    agent = ids.new("2026-11-20T12:00:00.000Z")
+    agent = ids.make_id("2026-11-20T12:00:00.000Z")
     made = {"id": agent, "name": "ada", "source_runtime": "openclaw", "sealed": True}
     assert brain.client.post("/agents", json=made).status_code == 201
     for answer in (brain.fetch(), brain.send(sample())):
@@ -401,7 +401,7 @@ def test_a_sealed_agent_can_neither_be_read_nor_written(brain: BrainServer) -> N
 
 def test_what_was_imported_is_a_whole_snapshot(brain: BrainServer) -> None:
     from lifeboat_alf.snapshot import SnapshotReader
-    from lifeboat_alf.validate import validate
+    from lifeboat_alf.validation.validate_file import validate_archive
 
     agent = brain.agent()
     brain.taken(sample())
@@ -410,7 +410,7 @@ def test_what_was_imported_is_a_whole_snapshot(brain: BrainServer) -> None:
     with SnapshotReader(io.BytesIO(data)) as reader:
         assert len(list(reader.records())) == 5
         assert reader.sequence.agent_id == agent
-    report = validate(io.BytesIO(data))
+    report = validate_archive(io.BytesIO(data))
     assert not list(report.errors), report.errors
 
 
@@ -418,14 +418,14 @@ def test_an_export_that_takes_long_keeps_no_agent_waiting(brain: BrainServer, mo
     agent = brain.agent()
     brain.taken(sample())
     begun, may_end, answers = threading.Event(), threading.Event(), []
-    produce = producing.produce
+    produce = bundle_export.produce_bundle
 
     def slowly(*given: Any) -> Any:
         begun.set()
         assert may_end.wait(patience())
         return produce(*given)
 
-    monkeypatch.setattr(producing, "produce", slowly)
+    monkeypatch.setattr(bundle_export, "produce_bundle", slowly)
     exporting = threading.Thread(target=lambda: answers.append(brain.fetch().status_code))
     exporting.start()
     try:
@@ -450,10 +450,10 @@ def test_one_tenant_cannot_take_every_thread_that_there_is_for_this(brain: Brain
 
 
 def test_a_package_may_give_routes_of_both_kinds() -> None:
-    from lifeboat_endpoint.server import table
-    from lifeboat_endpoint.server.formats import routes_of
+    from lifeboat_endpoint.server import route_table
+    from lifeboat_endpoint.server.format_routes import routes_of
 
-    own = table.OWN[0]
+    own = route_table.OWN[0]
     first, *others = routes_of([own, *profile.ROUTES])
     assert first is own
     assert [(each.method, each.path) for each in others] == [(each.method, each.path) for each in profile.ROUTES]
@@ -477,7 +477,7 @@ def test_what_looks_like_a_secret_does_not_leave_unless_it_is_allowed(brain: Bra
 
 def test_a_temporary_file_gives_back_what_was_written_and_holds_nothing_of_it(tmp_path: Path) -> None:
     data = b"words of mine " * 100_000
-    with SealedFile(tmp_path) as file:
+    with SealedTemporaryFile(tmp_path) as file:
         for start in range(0, len(data), 10_007):
             file.write(data[start : start + 10_007])
         assert file.size == len(data)
@@ -491,7 +491,7 @@ def test_a_temporary_file_gives_back_what_was_written_and_holds_nothing_of_it(tm
 
 
 def test_records_that_wait_for_their_checksum_wait_sealed(tmp_path: Path) -> None:
-    with Spool(tmp_path) as spool:
+    with RecordSpool(tmp_path) as spool:
         for number in range(20_000):
             spool.append(b'{"content":"words of mine %d"}' % number)
         kept = os.pread(spool._file._file.fileno(), 1 << 22, 0)

@@ -10,10 +10,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from lifeboat_formats.aimem import http as profile
-from lifeboat_formats.aimem import signing
-from lifeboat_formats.aimem.reading import canonical, parse, reads_as
-from lifeboat_formats.interchange.contract import Identity
+from lifeboat_formats.aimem import brain_routes as profile
+from lifeboat_formats.aimem.wire import bundle_signatures
+from lifeboat_formats.aimem.wire.bundle_reading import canonical_bundle_pieces, open_bundle_bytes, parse_bundle
+from lifeboat_formats.interchange.contract import WriterIdentity
 from support.endpoint.served_apps import served
 from support.formats.aimem_bundles import bundle, chunk, document, many, sample
 from support.formats.brain_servers import BrainServer, brain, problem
@@ -22,13 +22,21 @@ __all__ = ["brain", "served"]
 
 _SECRET = Ed25519PrivateKey.from_private_bytes(b"\x07" * 32)
 _PUBLIC = _SECRET.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-_PARTNER = Identity("alf-test", _SECRET.sign, _PUBLIC)
-_VOUCHED = {"AIMEM-Public-Key": base64.b64encode(signing.public_document([signing.ed25519(_PUBLIC)])[0]).decode()}
+_PARTNER = WriterIdentity("alf-test", _SECRET.sign, _PUBLIC)
+_VOUCHED = {
+    "AIMEM-Public-Key": base64.b64encode(
+        bundle_signatures.public_document([bundle_signatures.ed25519_key(_PUBLIC)])[0]
+    ).decode()
+}
 
 
 def partner_signature(made: Any) -> dict[str, str]:
     """The header of a bundle that a partner signed."""
-    return {"AIMEM-Signature": signing.header_of(signing.sign_detached(canonical(parse(document(made))), _PARTNER))}
+    return {
+        "AIMEM-Signature": bundle_signatures.encode_header(
+            bundle_signatures.sign_detached(canonical_bundle_pieces(parse_bundle(document(made))), _PARTNER)
+        )
+    }
 
 
 def test_064_the_key_of_the_endpoint_is_published_as_a_cose_key(brain: BrainServer) -> None:
@@ -48,8 +56,8 @@ def test_073_an_export_is_signed_and_the_signature_holds_by_hand(brain: BrainSer
         answer = brain.client.get(f"/v1/brain/{path}")
         protected, _, payload, signature = cbor2.loads(base64.b64decode(answer.headers["aimem-signature"])).value
         assert payload is None
-        with reads_as(answer.content) as found:
-            whole = b"".join(canonical(found))
+        with open_bundle_bytes(answer.content) as found:
+            whole = b"".join(canonical_bundle_pieces(found))
         structure = cbor2.dumps(["Signature1", protected, b"", whole])
         Ed25519PublicKey.from_public_bytes(public).verify(signature, structure)
 
@@ -59,13 +67,16 @@ def test_073_an_own_export_is_taken_with_its_own_signature(brain: BrainServer) -
     brain.taken(sample())
     answer = brain.fetch()
     summary = brain.taken(answer.content, headers={"AIMEM-Signature": answer.headers["aimem-signature"]})
-    assert summary["signature"] == signing.ed25519(brain.served.server.endpoint.signing_key().public).kid.hex()
+    assert (
+        summary["signature"]
+        == bundle_signatures.ed25519_key(brain.served.server.endpoint.signing_key().public).kid.hex()
+    )
 
 
 def test_073_a_partner_s_bundle_is_checked_with_the_key_that_the_caller_vouches_for(brain: BrainServer) -> None:
     brain.agent()
     summary = brain.taken(sample(), headers={**partner_signature(sample()), **_VOUCHED})
-    assert summary["signature"] == signing.ed25519(_PUBLIC).kid.hex()
+    assert summary["signature"] == bundle_signatures.ed25519_key(_PUBLIC).kid.hex()
     assert brain.audit("signature_check_skipped") == []
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lifeboat_alf import testing
-from lifeboat_alf.testing import MemoryState
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import MemoryState
 from support.formats import aimem_bundles as bundles
 from support.formats.aimem_states import apply, bundle_of, codes, counts, only, planned, records_of, taken
 
@@ -99,27 +99,29 @@ def test_051_a_bundle_taken_twice_changes_nothing_the_second_time():
 
 
 def full():
-    state = testing.full_state()
-    tea = state.add(testing.record("Prefers tea.", memory_type="preference", tags=["Tea", "x" * 70, "tea"]))
-    old = state.add(testing.record("Lives in Porto.", confidence=0.25))
+    state = sample_states.make_full_state()
+    tea = state.add(sample_states.make_record("Prefers tea.", memory_type="preference", tags=["Tea", "x" * 70, "tea"]))
+    old = state.add(sample_states.make_record("Lives in Porto.", confidence=0.25))
     state.add(
-        testing.record("Lives in Faro.", supersedes=old.id, related_records=[{"id": old.id, "relation": "odd one"}])
+        sample_states.make_record(
+            "Lives in Faro.", supersedes=old.id, related_records=[{"id": old.id, "relation": "odd one"}]
+        )
     )
     state.add(
-        testing.record(
+        sample_states.make_record(
             "A long story.\n\n" * 9000,
             memory_type="summary",
             entities=[{"name": "Porto", "type": "location", "role": "home"}, {"name": "Porto", "type": "location"}],
             related_records=[
                 {"id": tea.id, "relation": "caused_by"},
                 {"id": tea.id, "relation": "related_to"},
-                {"id": testing.AGENT_ID, "relation": "elaborates_on"},
+                {"id": sample_states.AGENT_ID, "relation": "elaborates_on"},
             ],
-            embeddings=[testing.embedding([0.5, -1.25, 3.0])],
+            embeddings=[sample_states.make_embedding([0.5, -1.25, 3.0])],
         )
     )
-    state.add(testing.record("Kept aside.", status="archived"))
-    state.add(testing.record("Forgotten.", status="deleted"))
+    state.add(sample_states.make_record("Kept aside.", status="archived"))
+    state.add(sample_states.make_record("Forgotten.", status="deleted"))
     return taken(bundles.sample(), state)
 
 
@@ -195,7 +197,7 @@ def test_what_was_deleted_here_comes_back_once_under_another_id():
 
 def test_an_old_bundle_does_not_fight_with_what_was_written_since():
     state = MemoryState()
-    old = state.add(testing.record("The shop opens at nine.", created_at="2026-05-01T00:00:00.000Z"))
+    old = state.add(sample_states.make_record("The shop opens at nine.", created_at="2026-05-01T00:00:00.000Z"))
     bundle = bundle_of(state)
-    state.add(testing.record("The shop opens at ten.", supersedes=old.id))
+    state.add(sample_states.make_record("The shop opens at ten.", supersedes=old.id))
     assert nothing_new(planned(state, bundle)) and counts(planned(state, bundle))["skipped"] == 1

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from lifeboat_alf import records, testing
-from lifeboat_alf.testing import MemoryState
-from lifeboat_formats.aimem import mapping, urn
-from lifeboat_formats.aimem.bundle import EDGE_TYPES, ENTITY_KINDS, MEMORY_TYPES
-from lifeboat_formats.aimem.format import FORMAT
-from lifeboat_formats.interchange import changed
+from lifeboat_alf.memory import memory_records
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import MemoryState
+from lifeboat_formats.aimem import aimem_mapping
+from lifeboat_formats.aimem.aimem_format import FORMAT
+from lifeboat_formats.aimem.wire import urn
+from lifeboat_formats.aimem.wire.bundle_model import EDGE_TYPES, ENTITY_KINDS, MEMORY_TYPES
+from lifeboat_formats.interchange import change_marks
 from support.formats import aimem_bundles as bundles
 from support.formats.aimem_states import OURS, bundle_of, exported, only, planned, records_of, taken
 
 
 def chunk_of(**fields):
     state = MemoryState()
-    state.add(testing.record(**fields))
+    state.add(sample_states.make_record(**fields))
     (chunk,) = bundle_of(state).chunks
     return chunk
 
@@ -28,9 +30,9 @@ def record_of(**changes):
 @pytest.mark.parametrize("name", MEMORY_TYPES)
 def test_every_type_comes_back(name):
     record = record_of(memory_type=name)
-    assert record["category"] == f"aimem:{name}" and record["memory_type"] == mapping.TYPES[name].ours
-    assert mapping.type_of(record) == name
-    assert mapping.type_of({**record, "x_aimem": None}) == name
+    assert record["category"] == f"aimem:{name}" and record["memory_type"] == aimem_mapping.TYPES[name].ours
+    assert aimem_mapping.type_of(record) == name
+    assert aimem_mapping.type_of({**record, "x_aimem": None}) == name
 
 
 @pytest.mark.parametrize(
@@ -71,11 +73,13 @@ def test_a_type_that_was_edited_wins_over_what_the_bundle_said():
                                       "x-foo", "has a blank", "ünïcode", "", "a" * 300, "-"])  # fmt: skip
 def test_every_relation_comes_back(relation):
     state = MemoryState()
-    other = state.add(testing.record("One."))
-    mine = state.add(testing.record("Two.", related_records=[{"id": other.id, "relation": relation, "note": [1]}]))
+    other = state.add(sample_states.make_record("One."))
+    mine = state.add(
+        sample_states.make_record("Two.", related_records=[{"id": other.id, "relation": relation, "note": [1]}])
+    )
     bundle = bundle_of(state)
     (edge,) = bundle.edges
-    assert edge["weight"] == 1.0 and edge["created_at"] == testing.TIME
+    assert edge["weight"] == 1.0 and edge["created_at"] == sample_states.TIME
     found = records_of(taken(exported(state)[0]))
     (related,) = found[mine.id]["related_records"]
     assert {"id": related["id"], "relation": related["relation"], "note": related["note"]} == {
@@ -87,8 +91,10 @@ def test_every_relation_comes_back(relation):
 
 def test_what_was_caused_by_another_is_an_edge_the_other_way_round():
     state = MemoryState()
-    cause = state.add(testing.record("It rained."))
-    effect = state.add(testing.record("It is wet.", related_records=[{"id": cause.id, "relation": "caused_by"}]))
+    cause = state.add(sample_states.make_record("It rained."))
+    effect = state.add(
+        sample_states.make_record("It is wet.", related_records=[{"id": cause.id, "relation": "caused_by"}])
+    )
     (edge,) = bundle_of(state).edges
     assert edge["edge_type"] == "causal" and edge["source_id"].endswith(cause.id)
     assert edge["target_id"].endswith(effect.id)
@@ -118,7 +124,7 @@ def test_every_entity_comes_back(kind):
 def test_every_type_of_an_entity_comes_back_with_its_role(entity_type):
     state = MemoryState()
     entity = {"name": "Anna-Lena", "type": entity_type, "role": "owner", "since": 2020}
-    state.add(testing.record(entities=[entity]))
+    state.add(sample_states.make_record(entities=[entity]))
     (found,) = only(taken(exported(state)[0]))["entities"]
     assert {name: found[name] for name in entity} == entity
     (named,) = bundle_of(state).entities
@@ -126,7 +132,7 @@ def test_every_type_of_an_entity_comes_back_with_its_role(entity_type):
 
 
 def test_032_names_of_ours_are_made_of_the_record_and_lead_back_to_it():
-    record = testing.record()
+    record = sample_states.make_record()
     state = MemoryState()
     state.add(record)
     (chunk,) = bundle_of(state).chunks
@@ -138,19 +144,19 @@ def test_032_names_of_ours_are_made_of_the_record_and_lead_back_to_it():
 def test_a_foreign_name_gives_the_same_id_everywhere_and_is_kept_beside_it():
     record = record_of()
     assert record["id"] == only(taken(bundles.with_chunk(), namespace="elsewhere"))["id"]
-    assert record["x_aimem"]["id"] == bundles.urn("c1") and records.is_pinned(record) is False
+    assert record["x_aimem"]["id"] == bundles.urn("c1") and memory_records.is_pinned(record) is False
     (chunk,) = bundle_of(taken(bundles.with_chunk())).chunks
     assert chunk["id"] == f"urn:aimem:{OURS}:{record['id']}" and chunk["x_alf"]["origin_id"] == bundles.urn("c1")
 
 
 def test_what_we_said_of_a_chunk_counts_only_while_it_still_is_what_we_wrote():
     state = MemoryState()
-    state.add(testing.record("A plan.", category="mine", tags=["One"], namespace="work"))
+    state.add(sample_states.make_record("A plan.", category="mine", tags=["One"], namespace="work"))
     (chunk,) = bundle_of(state).chunks
     for changes in ({"memory_type": "goal"}, {"tags": ["two"]}):
         record = only(taken(bundles.bundle(producer=OURS, chunks=[{**chunk, **changes}])))
         assert record["namespace"] == "work" and record["category"].startswith("aimem:")
-        assert mapping.type_of(record) == changes.get("memory_type", "fact")
+        assert aimem_mapping.type_of(record) == changes.get("memory_type", "fact")
         assert record["tags"] == changes.get("tags", ["one"])
 
 
@@ -165,9 +171,17 @@ def test_what_we_said_of_a_chunk_counts_only_while_it_still_is_what_we_wrote():
         {"confidence": 7},
         {"tags": [1]},
         {"raw_source_format": "x"},
-        {"ext": {"id": "x", "agent_id": "y", "supersedes": testing.AGENT_ID, "missing_at_source": True, "x_aimem": 1}},
+        {
+            "ext": {
+                "id": "x",
+                "agent_id": "y",
+                "supersedes": sample_states.AGENT_ID,
+                "missing_at_source": True,
+                "x_aimem": 1,
+            }
+        },
         {"ext": []},
-        {"supersedes": testing.AGENT_ID, "id": testing.AGENT_ID, "content": "other"},
+        {"supersedes": sample_states.AGENT_ID, "id": sample_states.AGENT_ID, "content": "other"},
         [],
         "text",
     ],
@@ -175,9 +189,11 @@ def test_what_we_said_of_a_chunk_counts_only_while_it_still_is_what_we_wrote():
 def test_what_others_put_into_our_member_does_no_harm(ours):
     record = only(taken(bundles.with_chunk(x_alf=ours)))
     assert record["content"] == bundles.chunk()["content"] and record["status"] == "active"
-    assert record["namespace"] == "default" and "supersedes" not in record and record["agent_id"] == testing.AGENT_ID
+    assert (
+        record["namespace"] == "default" and "supersedes" not in record and record["agent_id"] == sample_states.AGENT_ID
+    )
     assert record["temporal"]["created_at"] == "2026-04-01T09:30:00Z" and "missing_at_source" not in record
-    assert changed.is_unchanged(record, "x_aimem")
+    assert change_marks.is_unchanged(record, "x_aimem")
 
 
 def test_an_import_hides_no_memory_that_is_here():
@@ -192,9 +208,9 @@ def test_an_import_hides_no_memory_that_is_here():
 
 def test_models_of_vectors_come_back():
     for name in ("text-embedding-3-small", "some-model", "BAAI/bge-m3", "a/b/c", "bge-m3"):
-        assert mapping.model_name_of(mapping.model_of(name)) in (name, name.removeprefix("BAAI/"))
-    assert mapping.model_of("some-model") == "unknown/some-model"
-    assert mapping.model_of("text-embedding-3-small") == "openai/text-embedding-3-small"
+        assert aimem_mapping.model_name_of(aimem_mapping.model_of(name)) in (name, name.removeprefix("BAAI/"))
+    assert aimem_mapping.model_of("some-model") == "unknown/some-model"
+    assert aimem_mapping.model_of("text-embedding-3-small") == "openai/text-embedding-3-small"
 
 
 def test_the_tables_of_the_documentation_say_every_word_of_the_draft():

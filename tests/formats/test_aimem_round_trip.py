@@ -5,12 +5,15 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_adapters.receipts import Outcome
-from lifeboat_alf import ids, records, testing
-from lifeboat_alf.embeddings import bytes_of
-from lifeboat_alf.testing import MemoryState
-from lifeboat_formats.aimem import producing, reading
-from lifeboat_formats.aimem.options import ProducerOptions
+from lifeboat_adapters.item_fates import ItemOutcome
+from lifeboat_alf.common import ids
+from lifeboat_alf.memory import memory_records
+from lifeboat_alf.memory.embeddings import bytes_of
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import MemoryState
+from lifeboat_formats.aimem.convert import bundle_export
+from lifeboat_formats.aimem.convert.bundle_options import ProducerOptions
+from lifeboat_formats.aimem.wire import bundle_reading
 from support.formats import aimem_bundles as bundles
 from support.formats.aimem_states import AROUND, OURS, bundle_of, exported, planned, records_of, taken
 
@@ -46,7 +49,9 @@ bodies = st.fixed_dictionaries(
         "raw_source_format": st.dictionaries(words, values, min_size=1, max_size=2),
         "x_aicf": st.fixed_dictionaries({"line": texts, "generic_sha256": st.just("ab" * 32)}),
         "source": st.fixed_dictionaries({"runtime": words}, optional={"session_id": texts, "origin": texts}),
-        "embeddings": st.lists(numbers, min_size=3, max_size=3).map(lambda vector: [testing.embedding(vector)]),
+        "embeddings": st.lists(numbers, min_size=3, max_size=3).map(
+            lambda vector: [sample_states.make_embedding(vector)]
+        ),
     },
 )
 relations = st.sampled_from(["related_to", "caused", "caused_by", "hebbian", "mine", "odd one", "supersedes"])
@@ -58,7 +63,7 @@ def states(draw):
     for body in draw(st.lists(bodies, max_size=5)):
         related = draw(st.lists(st.tuples(st.sampled_from(made), relations), max_size=2, unique=True)) if made else []
         fields = {"related_records": [{"id": other, "relation": relation} for other, relation in related]}
-        made.append(state.add(records.arranged(testing.record(**{**body, **fields}))).id)
+        made.append(state.add(memory_records.arrange_fields(sample_states.make_record(**{**body, **fields}))).id)
     return state
 
 
@@ -76,7 +81,7 @@ def plain(record):
 @given(states())
 def test_a_state_comes_back_from_its_bundle_as_it_was(state):
     data, produced = exported(state, embeddings=True)
-    assert [fate for fate in produced.fates if fate.outcome is not Outcome.ACCEPTED] == []
+    assert [fate for fate in produced.fates if fate.outcome is not ItemOutcome.ACCEPTED] == []
     back = records_of(taken(data))
     assert {name: plain(record) for name, record in back.items()} == {
         name: plain(record) for name, record in records_of(state).items()
@@ -137,7 +142,7 @@ def as_written(bundle):
 
 
 def parse(document):
-    return reading.parse(bundles.document(document))
+    return bundle_reading.parse_bundle(bundles.document(document))
 
 
 def foreign():
@@ -169,10 +174,10 @@ def test_055_a_foreign_bundle_comes_back_the_same_but_for_names_by_default():
 def test_what_another_format_knows_of_a_memory_travels_untouched():
     own = {"section": "decisions", "raw": "| odd | bytes \u0001 |", "generic_sha256": "0" * 64, "deep": {"a": [1, {}]}}
     state = MemoryState()
-    name = state.add(testing.record("Chose tea.", x_aicf=own, x_aionforge={"id": "n1"})).id
+    name = state.add(sample_states.make_record("Chose tea.", x_aicf=own, x_aionforge={"id": "n1"})).id
     back = records_of(taken(exported(state)[0]))[name]
     assert back["x_aicf"] == own and back["x_aionforge"] == {"id": "n1"}
-    lost = [fate for fate in producing.losses(state, ProducerOptions(pure=True)) if fate.name == name]
+    lost = [fate for fate in bundle_export.list_export_losses(state, ProducerOptions(pure=True)) if fate.name == name]
     assert [fate.reason for fate in lost] == ["without category, ext, source"]
 
 
@@ -186,6 +191,6 @@ def test_an_edit_between_two_bundles_goes_along_and_what_was_not_edited_stays():
 
 
 def test_the_agent_that_wrote_a_bundle_is_its_tenant():
-    bundle = bundle_of(testing.full_state())
-    assert bundle.envelope.tenant_id == ids.as_uuid(testing.AGENT_ID) and bundle.envelope.producer == OURS
+    bundle = bundle_of(sample_states.make_full_state())
+    assert bundle.envelope.tenant_id == ids.as_uuid(sample_states.AGENT_ID) and bundle.envelope.producer == OURS
     assert bundle.envelope.exported_at == AROUND.now

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lifeboat_adapters.receipts import Outcome
-from lifeboat_formats.aimem import reading
-from lifeboat_formats.aimem.bundle import BundleRefused
-from lifeboat_formats.aimem.format import FORMAT
+from lifeboat_adapters.item_fates import ItemOutcome
+from lifeboat_formats.aimem.aimem_format import FORMAT
+from lifeboat_formats.aimem.wire import bundle_reading
+from lifeboat_formats.aimem.wire.bundle_model import BundleRefused
 from support.formats import aimem_bundles as bundles
 from support.formats.aimem_states import AROUND
 
@@ -43,7 +43,7 @@ def test_the_right_records_come_in_and_each_wrong_one_is_told(tmp_path, ending):
     assert [record["content"] for record in made] == ["Right.", "Right too."]
     assert [each["id"] for each in made[0]["related_records"]] == [made[1]["id"]]
     assert [each["name"] for each in made[0]["entities"]] == ["Alpha"]
-    rejected = {fate.name: (fate.kind, fate.code) for fate in found.fates if fate.outcome is Outcome.REJECTED}
+    rejected = {fate.name: (fate.kind, fate.code) for fate in found.fates if fate.outcome is ItemOutcome.REJECTED}
     assert rejected == {
         bundles.urn("bad"): ("memory", "invalid_memory_type"),
         bundles.urn("c1"): ("memory", "duplicate_chunk_id"),
@@ -91,8 +91,8 @@ def test_a_signature_is_checked_over_everything_that_the_bundle_holds(tmp_path, 
     path = tmp_path / f"one{ending}"
     path.write_bytes(FORMS[ending](damaged()))
     whole = {name: value for name, value in damaged().items() if name != "checksum"}
-    with reading.opened(path, salvages=True) as found:
-        assert b"".join(reading.canonical(found)) == bundles.rfc8785.dumps(whole)
+    with bundle_reading.open_bundle(path, salvages=True) as found:
+        assert b"".join(bundle_reading.canonical_bundle_pieces(found)) == bundles.rfc8785.dumps(whole)
 
 
 def test_a_record_that_is_no_object_is_left_out_by_its_place(tmp_path):
@@ -100,4 +100,4 @@ def test_a_record_that_is_no_object_is_left_out_by_its_place(tmp_path):
     path.write_bytes(bundles.document(bundles.bundle(chunks=[bundles.chunk(), 7, None])))
     found, made = read(path, salvage=True)
     assert len(made) == 1
-    assert [fate.name for fate in found.fates if fate.outcome is Outcome.REJECTED] == ["chunks[1]", "chunks[2]"]
+    assert [fate.name for fate in found.fates if fate.outcome is ItemOutcome.REJECTED] == ["chunks[1]", "chunks[2]"]

@@ -16,26 +16,26 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_formats.aimem import signing
-from lifeboat_formats.aimem.reading import canonical, reads_as
-from lifeboat_formats.aimem.signing import SignatureRefused
-from lifeboat_formats.interchange.contract import Identity
+from lifeboat_formats.aimem.wire import bundle_signatures
+from lifeboat_formats.aimem.wire.bundle_reading import canonical_bundle_pieces, open_bundle_bytes
+from lifeboat_formats.aimem.wire.bundle_signatures import SignatureRefused
+from lifeboat_formats.interchange.contract import WriterIdentity
 from lifeboat_formats.interchange.errors import ExtraMissing
-from lifeboat_keys.endpoint_key import EndpointKey
+from lifeboat_keys.pairs.endpoint_key import EndpointKey
 from support.formats.aimem_bundles import bundle, chunk, document, sample, stream
 
 _PAYLOAD = b'{"format":"aimem-bundle"}'
 _SECRET = Ed25519PrivateKey.from_private_bytes(b"\x07" * 32)
 _PUBLIC = _SECRET.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-_KEY = signing.ed25519(_PUBLIC)
-_WRITER = Identity("alf-test", _SECRET.sign, _PUBLIC)
-_STRANGER = signing.ed25519(
+_KEY = bundle_signatures.ed25519_key(_PUBLIC)
+_WRITER = WriterIdentity("alf-test", _SECRET.sign, _PUBLIC)
+_STRANGER = bundle_signatures.ed25519_key(
     Ed25519PrivateKey.from_private_bytes(b"\x09" * 32).public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
 )
 
 
 def signed(payload: bytes = _PAYLOAD) -> bytes:
-    return signing.sign_detached([payload], _WRITER)
+    return bundle_signatures.sign_detached([payload], _WRITER)
 
 
 def by_hand(payload: bytes, protected: dict[Any, Any], inside: bytes | None = None, **more: Any) -> bytes:
@@ -46,9 +46,9 @@ def by_hand(payload: bytes, protected: dict[Any, Any], inside: bytes | None = No
     return cbor2.dumps(cbor2.CBORTag(18, [encoded, unprotected, inside, made]))
 
 
-def code_of(signature: bytes, payload: bytes = _PAYLOAD, *keys: signing.PublicKey) -> str:
+def code_of(signature: bytes, payload: bytes = _PAYLOAD, *keys: bundle_signatures.PublicKey) -> str:
     with pytest.raises(SignatureRefused) as caught:
-        signing.verify_detached(signature, [payload], keys or [_KEY])
+        bundle_signatures.verify_detached(signature, [payload], keys or [_KEY])
     assert caught.value.status == 422
     return caught.value.format_code
 
@@ -73,31 +73,31 @@ def test_073_what_is_signed_here_holds_in_the_library() -> None:
 
 @pytest.mark.parametrize("headers", [{1: -8}, {1: -8, 4: _KEY.kid}], ids=["no name", "named"])
 def test_073_what_was_signed_by_hand_holds_here(headers: dict[int, Any]) -> None:
-    assert signing.verify_detached(by_hand(_PAYLOAD, headers), [_PAYLOAD], [_STRANGER, _KEY]) == _KEY
+    assert bundle_signatures.verify_detached(by_hand(_PAYLOAD, headers), [_PAYLOAD], [_STRANGER, _KEY]) == _KEY
 
 
 def test_073_the_name_of_a_key_may_stand_unprotected() -> None:
     made = by_hand(_PAYLOAD, {1: -8}, unprotected={4: _KEY.kid})
-    assert signing.verify_detached(made, [_PAYLOAD], [_STRANGER, _KEY]) == _KEY
+    assert bundle_signatures.verify_detached(made, [_PAYLOAD], [_STRANGER, _KEY]) == _KEY
 
 
 def test_073_the_payload_may_come_in_pieces() -> None:
-    made = signing.sign_detached(iter([_PAYLOAD[:5], _PAYLOAD[5:]]), _WRITER)
-    assert signing.verify_detached(made, iter([_PAYLOAD[:9], _PAYLOAD[9:]]), [_KEY]) == _KEY
+    made = bundle_signatures.sign_detached(iter([_PAYLOAD[:5], _PAYLOAD[5:]]), _WRITER)
+    assert bundle_signatures.verify_detached(made, iter([_PAYLOAD[:9], _PAYLOAD[9:]]), [_KEY]) == _KEY
 
 
 def test_073_the_same_signature_is_over_the_document_and_over_the_stream() -> None:
-    with reads_as(document(sample())) as whole:
-        made = signing.sign_detached(canonical(whole), _WRITER)
-    with reads_as(stream(sample())) as lines:
-        assert signing.verify_detached(made, canonical(lines), [_KEY]) == _KEY
+    with open_bundle_bytes(document(sample())) as whole:
+        made = bundle_signatures.sign_detached(canonical_bundle_pieces(whole), _WRITER)
+    with open_bundle_bytes(stream(sample())) as lines:
+        assert bundle_signatures.verify_detached(made, canonical_bundle_pieces(lines), [_KEY]) == _KEY
 
 
 def test_074_another_bundle_is_refused() -> None:
-    with reads_as(document(bundle(chunks=[chunk()]))) as one:
-        made = signing.sign_detached(canonical(one), _WRITER)
-    with reads_as(document(bundle(chunks=[chunk(content="Prefers coffee.")]))) as other:
-        assert code_of(made, b"".join(canonical(other))) == "signature_invalid"
+    with open_bundle_bytes(document(bundle(chunks=[chunk()]))) as one:
+        made = bundle_signatures.sign_detached(canonical_bundle_pieces(one), _WRITER)
+    with open_bundle_bytes(document(bundle(chunks=[chunk(content="Prefers coffee.")]))) as other:
+        assert code_of(made, b"".join(canonical_bundle_pieces(other))) == "signature_invalid"
 
 
 def test_074_a_key_that_nobody_trusts_is_unknown() -> None:
@@ -120,13 +120,13 @@ def test_074_bytes_behind_the_signature_are_refused() -> None:
 
 def test_074_nothing_of_a_message_names_what_the_bundle_says() -> None:
     with pytest.raises(SignatureRefused) as caught:
-        signing.verify_detached(signed(b"secret words"), [_PAYLOAD], [_KEY])
+        bundle_signatures.verify_detached(signed(b"secret words"), [_PAYLOAD], [_KEY])
     assert "secret" not in caught.value.message
 
 
 def test_076_a_payload_inside_counts_where_it_is_the_bundle() -> None:
     made = by_hand(_PAYLOAD, {1: -8, 4: _KEY.kid}, inside=_PAYLOAD)
-    assert signing.verify_detached(made, [_PAYLOAD], [_KEY]) == _KEY
+    assert bundle_signatures.verify_detached(made, [_PAYLOAD], [_KEY]) == _KEY
 
 
 def test_076_another_payload_inside_is_refused_though_it_is_signed() -> None:
@@ -155,13 +155,13 @@ def test_es256_is_checked_with_a_key_of_its_own() -> None:
     secret = ec.derive_private_key(7, ec.SECP256R1())
     numbers = secret.public_key().public_numbers()
     x, y = numbers.x.to_bytes(32, "big"), numbers.y.to_bytes(32, "big")
-    key = signing.PublicKey(signing.ES256, x, y)
+    key = bundle_signatures.PublicKey(bundle_signatures.ES256, x, y)
     full = {1: 2, 2: key.kid, 3: -7, -1: 1, -2: x, -3: y, -4: (7).to_bytes(32, "big")}
     signer = cwt.COSEKey.new(full)
     tagged = cwt.COSE.new(alg_auto_inclusion=True).encode_and_sign(_PAYLOAD, signer, out="cbor2/CBORTag")
     tagged.value[2] = None
     made = cbor2.dumps(tagged)
-    assert signing.verify_detached(made, [_PAYLOAD], [_KEY, key]) == key
+    assert bundle_signatures.verify_detached(made, [_PAYLOAD], [_KEY, key]) == key
     assert code_of(made, _PAYLOAD + b" ", key) == "signature_invalid"
 
 
@@ -178,59 +178,62 @@ def test_es256_is_checked_with_a_key_of_its_own() -> None:
 )
 def test_073_the_header_is_read_in_every_spelling(spelt: Any) -> None:
     made = signed()
-    assert signing.from_header(spelt(made)) == made
+    assert bundle_signatures.decode_header(spelt(made)) == made
 
 
 def test_073_the_header_is_written_as_base64_of_the_tagged_structure() -> None:
-    assert base64.b64decode(signing.header_of(signed()), validate=True)[0] == 0xD2
+    assert base64.b64decode(bundle_signatures.encode_header(signed()), validate=True)[0] == 0xD2
 
 
 @pytest.mark.parametrize("text", ["", ":", "::", "***", "ä", "0" * 5])
 def test_074_a_header_that_holds_no_signature_is_refused(text: str) -> None:
     with pytest.raises(SignatureRefused) as caught:
-        signing.verify_detached(signing.from_header(text), [_PAYLOAD], [_KEY])
+        bundle_signatures.verify_detached(bundle_signatures.decode_header(text), [_PAYLOAD], [_KEY])
     assert caught.value.format_code == "signature_invalid"
 
 
 def test_073_the_file_holds_bytes_or_text_of_them() -> None:
     made = signed()
-    assert signing.from_file(made) == made
-    assert signing.from_file(base64.encodebytes(made)) == made
+    assert bundle_signatures.decode_signature_file(made) == made
+    assert bundle_signatures.decode_signature_file(base64.encodebytes(made)) == made
     with pytest.raises(SignatureRefused):
-        signing.from_file(b"\xff\xfe not a signature")
+        bundle_signatures.decode_signature_file(b"\xff\xfe not a signature")
 
 
 def test_064_the_published_key_is_a_cose_key_named_by_its_own_digest() -> None:
-    data, media_type = signing.public_document([_KEY])
+    data, media_type = bundle_signatures.public_document([_KEY])
     thumb = hashlib.sha256(cbor2.dumps({1: 1, -1: 6, -2: _PUBLIC}, canonical=True)).digest()[:8]
     assert media_type == "application/cose-key"
     assert cbor2.loads(data) == {1: 1, 2: thumb, 3: -8, -1: 6, -2: _PUBLIC}
-    assert signing.read_keys(data) == [_KEY]
+    assert bundle_signatures.read_keys(data) == [_KEY]
 
 
 def test_064_several_keys_are_a_set_and_both_are_read() -> None:
-    data, media_type = signing.public_document([_STRANGER, _KEY])
+    data, media_type = bundle_signatures.public_document([_STRANGER, _KEY])
     assert media_type == "application/cose-key-set"
-    assert signing.read_keys(data) == [_STRANGER, _KEY]
-    assert signing.read_keys(base64.b64encode(data)) == [_STRANGER, _KEY]
+    assert bundle_signatures.read_keys(data) == [_STRANGER, _KEY]
+    assert bundle_signatures.read_keys(base64.b64encode(data)) == [_STRANGER, _KEY]
 
 
 def test_a_key_of_another_kind_is_left_out_and_nothing_else_is_an_error() -> None:
     odd = [{1: 4, -1: b"x"}, {1: 1, -1: 6, -2: b"short"}, {1: 1, -1: 6, -2: _PUBLIC, 3: -7}, 7, _KEY.to_cose()]
-    assert signing.read_keys(cbor2.dumps(odd)) == [_KEY]
+    assert bundle_signatures.read_keys(cbor2.dumps(odd)) == [_KEY]
     with pytest.raises(SignatureRefused):
-        signing.read_keys(cbor2.dumps(odd[:4]))
+        bundle_signatures.read_keys(cbor2.dumps(odd[:4]))
 
 
 def test_a_key_s_stated_name_does_not_count() -> None:
     data = cbor2.dumps({**_KEY.to_cose(), 2: _STRANGER.kid})
-    assert signing.read_keys(data)[0].kid == _KEY.kid
+    assert bundle_signatures.read_keys(data)[0].kid == _KEY.kid
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=300))
 def test_no_bytes_are_a_signature_or_a_key_by_accident(data: bytes) -> None:
-    for read in (lambda: signing.verify_detached(data, [_PAYLOAD], [_KEY]), lambda: signing.read_keys(data)):
+    for read in (
+        lambda: bundle_signatures.verify_detached(data, [_PAYLOAD], [_KEY]),
+        lambda: bundle_signatures.read_keys(data),
+    ):
         with pytest.raises(SignatureRefused):
             read()
 
@@ -247,8 +250,10 @@ def test_what_is_larger_than_a_signature_is_not_even_read() -> None:
 
 def test_an_endpoint_s_key_signs_structures_and_nothing_that_could_be_a_receipt() -> None:
     key = EndpointKey(b"\x05" * 32)
-    made = signing.sign_detached([_PAYLOAD], Identity("alf-test", key.sign_structure, key.public))
-    assert signing.verify_detached(made, [_PAYLOAD], [signing.ed25519(key.public)]).x == key.public
+    made = bundle_signatures.sign_detached([_PAYLOAD], WriterIdentity("alf-test", key.sign_structure, key.public))
+    assert (
+        bundle_signatures.verify_detached(made, [_PAYLOAD], [bundle_signatures.ed25519_key(key.public)]).x == key.public
+    )
     with pytest.raises(ValueError, match="structure"):
         key.sign_structure(b'lifeboat endpoint receipt 1\n{"agent":"a"}')
 
@@ -262,4 +267,4 @@ def test_without_the_library_the_error_says_how_it_is_installed(monkeypatch: pyt
 
 def test_an_identity_without_a_key_signs_nothing() -> None:
     with pytest.raises(ValueError, match="signs nothing"):
-        signing.sign_detached([_PAYLOAD], Identity("alf-test"))
+        bundle_signatures.sign_detached([_PAYLOAD], WriterIdentity("alf-test"))

@@ -16,25 +16,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_formats.aimem import reading
-from lifeboat_formats.aimem.bundle import Bundle, BundleRefused, Envelope, Limits
-from lifeboat_formats.aimem.spools import NamesInMemory, NamesOnDisk, Spool
-from lifeboat_formats.aimem.writing import BundleWriter
+from lifeboat_formats.aimem.wire import bundle_reading
+from lifeboat_formats.aimem.wire.bundle_model import AimemBundle, BundleLimits, BundleRefused, Envelope
+from lifeboat_formats.aimem.wire.bundle_writing import BundleWriter
+from lifeboat_formats.aimem.wire.spools import NamesInMemory, NamesOnDisk, RecordSpool
 from support.formats import aimem_bundles as made
 from support.formats.aimem_bundles import ABSENT
 
 
-def records(bundle: Bundle) -> dict[str, list[dict[str, Any]]]:
+def records(bundle: AimemBundle) -> dict[str, list[dict[str, Any]]]:
     return {name: list(bundle.array(name)) for name in made.ARRAYS}
 
 
 def taken(data: bytes) -> dict[str, list[dict[str, Any]]]:
-    with reading.reads_as(data) as bundle:
+    with bundle_reading.open_bundle_bytes(data) as bundle:
         return records(bundle)
 
 
-def refused(data: bytes, limits: Limits = reading.LIMITS) -> tuple[str, int]:
-    with pytest.raises(BundleRefused) as caught, reading.reads_as(data, limits=limits):
+def refused(data: bytes, limits: BundleLimits = bundle_reading.LIMITS) -> tuple[str, int]:
+    with pytest.raises(BundleRefused) as caught, bundle_reading.open_bundle_bytes(data, limits=limits):
         pass
     return caught.value.format_code, caught.value.status
 
@@ -74,7 +74,7 @@ def test_060_the_checksum_is_that_of_the_whole_document() -> None:
     for line in rest:
         whole[arrays[line.pop("_kind")]].append(line)
     assert made.checksum(whole) == first["checksum"]
-    assert records(reading.parse(made.document(whole))) == taken(written(made.sample()))
+    assert records(bundle_reading.parse_bundle(made.document(whole))) == taken(written(made.sample()))
 
 
 def test_060_a_bundle_without_records_is_one_line() -> None:
@@ -91,8 +91,8 @@ def test_060_what_is_written_is_taken_as_it_was_given() -> None:
 
 @pytest.mark.parametrize("what", [what for what in made.ODD if what != "no optional arrays"])
 def test_061_a_stream_is_taken_like_the_document(what: str) -> None:
-    document = reading.parse(made.document(made.ODD[what]))
-    with reading.reads_as(made.stream(made.ODD[what])) as stream:
+    document = bundle_reading.parse_bundle(made.document(made.ODD[what]))
+    with bundle_reading.open_bundle_bytes(made.stream(made.ODD[what])) as stream:
         assert records(stream) == records(document)
         assert (stream.envelope, stream.notices) == (document.envelope, document.notices)
 
@@ -153,7 +153,10 @@ def test_061_a_line_that_is_no_object_is_refused(line: bytes) -> None:
      (b'{"_kind":"chunk","a":' + b"[" * 200 + b"]" * 200 + b"}", "nested_too_deep")],
 )  # fmt: skip
 def test_061_a_line_that_is_not_strict_json_is_refused(line: bytes, code: str) -> None:
-    with pytest.raises(BundleRefused) as caught, reading.reads_as(made.stream(made.bundle()) + line + b"\n"):
+    with (
+        pytest.raises(BundleRefused) as caught,
+        bundle_reading.open_bundle_bytes(made.stream(made.bundle()) + line + b"\n"),
+    ):
         pass
     assert (caught.value.format_code, caught.value.status, caught.value.where) == (code, 422, "line 2")
 
@@ -161,7 +164,7 @@ def test_061_a_line_that_is_not_strict_json_is_refused(line: bytes, code: str) -
 def test_061_nothing_is_seen_of_a_stream_before_its_checksum_fits() -> None:
     data = made.stream({**made.sample(), "checksum": "sha256:" + "0" * 64})
     seen = []
-    with pytest.raises(BundleRefused), reading.reads_as(data) as bundle:
+    with pytest.raises(BundleRefused), bundle_reading.open_bundle_bytes(data) as bundle:
         seen.append(bundle)
     assert seen == []
 
@@ -175,7 +178,7 @@ def test_065_a_bundle_is_there_whole_or_not_at_all(what: str, form: Any) -> None
     if made.INVALID[what][1] not in ("missing_checksum", "checksum_mismatch"):
         bundle = made.sealed(bundle)
     seen = []
-    with pytest.raises(BundleRefused) as caught, reading.reads_as(form(bundle)) as found:
+    with pytest.raises(BundleRefused) as caught, bundle_reading.open_bundle_bytes(form(bundle)) as found:
         seen.extend(found.chunks)
     assert seen == []
     assert caught.value.format_code == made.INVALID[what][1]
@@ -191,7 +194,7 @@ def test_065_a_source_that_breaks_off_leaves_nothing_behind(tmp_path: Path) -> N
 
     whole = made.stream(made.sample())
     source = io.BufferedReader(_Joined(whole[: len(whole) // 2], Broken()))
-    with pytest.raises(ConnectionResetError), reading.opened(source, folder=tmp_path):
+    with pytest.raises(ConnectionResetError), bundle_reading.open_bundle(source, folder=tmp_path):
         pass
     assert list(tmp_path.iterdir()) == []
 
@@ -255,7 +258,7 @@ class OneWay(io.RawIOBase):
 @pytest.mark.parametrize("form", [made.document, made.stream])
 def test_a_source_need_not_be_wound_back_and_stays_open(form: Any) -> None:
     source = io.BufferedReader(OneWay(form(made.sample())))
-    with reading.opened(source) as bundle:
+    with bundle_reading.open_bundle(source) as bundle:
         assert len(bundle.chunks) == 4
     assert not source.closed
 
@@ -264,15 +267,18 @@ def test_a_source_need_not_be_wound_back_and_stays_open(form: Any) -> None:
 def test_a_file_is_read_by_its_path(form: Any, tmp_path: Path) -> None:
     path = tmp_path / "sample"
     path.write_bytes(form(made.sample()))
-    with reading.opened(path) as bundle:
+    with bundle_reading.open_bundle(path) as bundle:
         assert records(bundle) == {name: made.sample()[name] for name in made.ARRAYS}
 
 
 def test_temporary_files_are_gone_afterwards(tmp_path: Path) -> None:
     before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").is_dir() else 0
-    with reading.opened(io.BytesIO(made.stream(made.sample())), folder=tmp_path) as bundle:
+    with bundle_reading.open_bundle(io.BytesIO(made.stream(made.sample())), folder=tmp_path) as bundle:
         assert len(bundle.chunks) == 4
-    with pytest.raises(BundleRefused), reading.opened(io.BytesIO(made.stream(made.sample())[:-40]), folder=tmp_path):
+    with (
+        pytest.raises(BundleRefused),
+        bundle_reading.open_bundle(io.BytesIO(made.stream(made.sample())[:-40]), folder=tmp_path),
+    ):
         pass
     with BundleWriter(Envelope("aimem-bundle", "1", made.PRODUCER, made.TENANT, made.WHEN, "FULL"), tmp_path) as writer:
         writer.chunk(made.chunk())
@@ -283,14 +289,14 @@ def test_temporary_files_are_gone_afterwards(tmp_path: Path) -> None:
 
 
 def test_records_of_a_closed_stream_are_not_read() -> None:
-    with reading.reads_as(made.stream(made.sample())) as bundle:
+    with bundle_reading.open_bundle_bytes(made.stream(made.sample())) as bundle:
         pass
     with pytest.raises(ValueError):
         list(bundle.chunks)
 
 
 def test_records_are_read_as_often_as_wanted_even_at_once() -> None:
-    with reading.reads_as(made.stream(made.many(50))) as bundle:
+    with bundle_reading.open_bundle_bytes(made.stream(made.many(50))) as bundle:
         pairs = zip(bundle.chunks, bundle.chunks, strict=True)
         assert all(one == other for one, other in pairs)
         assert len(list(bundle.edges)) == len(bundle.edges) == 49
@@ -299,15 +305,15 @@ def test_records_are_read_as_often_as_wanted_even_at_once() -> None:
 def test_lines_and_streams_over_their_limits_are_too_large() -> None:
     data = made.stream(made.sample())
     longest = max(map(len, data.split(b"\n"))) + 1
-    assert refused(data, Limits(line=longest - 1)) == ("too_large", 413)
-    assert refused(data, Limits(stream=len(data) - 1)) == ("too_large", 413)
-    with reading.reads_as(data, limits=Limits(line=longest, stream=len(data))) as bundle:
+    assert refused(data, BundleLimits(line=longest - 1)) == ("too_large", 413)
+    assert refused(data, BundleLimits(stream=len(data) - 1)) == ("too_large", 413)
+    with bundle_reading.open_bundle_bytes(data, limits=BundleLimits(line=longest, stream=len(data))) as bundle:
         assert len(bundle.chunks) == 4
 
 
 @pytest.mark.parametrize("name", made.ARRAYS)
 def test_more_records_than_a_reader_takes_are_too_many(name: str) -> None:
-    few = Limits(**{name: 2})
+    few = BundleLimits(**{name: 2})
     assert refused(made.stream(made.sample()), few) == ("too_many", 413)
 
 
@@ -322,8 +328,8 @@ def test_a_stream_without_end_is_left_at_the_limit() -> None:
 
     for head in (b"", made.stream(made.bundle())):
         source = io.BufferedReader(_Joined(head, Endless()))
-        limits = Limits(document=5_000_000, line=5_000_000, stream=5_000_000)
-        with pytest.raises(BundleRefused) as caught, reading.opened(source, limits=limits):
+        limits = BundleLimits(document=5_000_000, line=5_000_000, stream=5_000_000)
+        with pytest.raises(BundleRefused) as caught, bundle_reading.open_bundle(source, limits=limits):
             pass
         assert caught.value.format_code == "too_large"
 
@@ -363,7 +369,7 @@ def _peak(count: int, path: Path) -> tuple[int, int]:
             out.write(piece)
     peaks.append(tracemalloc.get_traced_memory()[1])
     tracemalloc.reset_peak()
-    with reading.opened(path) as bundle:
+    with bundle_reading.open_bundle(path) as bundle:
         assert sum(1 for _ in bundle.chunks) == count
     peaks.append(tracemalloc.get_traced_memory()[1])
     tracemalloc.stop()
@@ -380,7 +386,7 @@ def test_memory_stays_flat_while_a_bundle_grows(tmp_path: Path) -> None:
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.binary(max_size=30).map(lambda data: data.replace(b"\n", b"")), max_size=30))
 def test_a_spool_gives_back_what_was_put_in(pieces: list[bytes]) -> None:
-    with Spool() as spool:
+    with RecordSpool() as spool:
         for piece in pieces:
             spool.append(piece)
         assert list(spool.pieces()) == list(spool.pieces()) == pieces
@@ -389,7 +395,7 @@ def test_a_spool_gives_back_what_was_put_in(pieces: list[bytes]) -> None:
 
 def test_a_spool_gives_back_pieces_larger_than_what_it_reads_at_once() -> None:
     pieces = [bytes([65 + number]) * (300_000 * number) for number in range(5)]
-    with Spool() as spool:
+    with RecordSpool() as spool:
         for piece in pieces:
             spool.append(piece)
         assert list(spool.pieces()) == pieces

@@ -11,8 +11,8 @@ import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_formats.aimem import strict_json
-from lifeboat_formats.aimem.bundle import BundleRefused
+from lifeboat_formats.aimem.wire import strict_json
+from lifeboat_formats.aimem.wire.bundle_model import BundleRefused
 from support.formats import aimem_bundles as made
 
 MALFORMED = {
@@ -41,7 +41,7 @@ MALFORMED = {
 
 def refusal(data: bytes) -> BundleRefused:
     with pytest.raises(BundleRefused) as caught:
-        strict_json.canonical(strict_json.parse(data))
+        strict_json.canonical_json(strict_json.parse_json(data))
     return caught.value
 
 
@@ -52,7 +52,7 @@ def test_001_what_is_not_strict_json_is_malformed(what: str) -> None:
 
 
 def test_001_a_byte_order_mark_is_left_out() -> None:
-    assert strict_json.parse(b'\xef\xbb\xbf{"a":1}') == {"a": 1}
+    assert strict_json.parse_json(b'\xef\xbb\xbf{"a":1}') == {"a": 1}
 
 
 @pytest.mark.parametrize("text", ["1e400", "-1e400", str(2**53), str(-(2**53)), "9" * 5000, "[1e999]"])
@@ -67,12 +67,12 @@ def test_017_half_a_character_is_told(text: str) -> None:
 
 @pytest.mark.parametrize("number", [2**53 - 1, -(2**53) + 1, 0, 1.7976931348623157e308, 5e-324])
 def test_017_numbers_up_to_the_edge_are_taken(number: float) -> None:
-    assert strict_json.parse(json.dumps([number]).encode()) == [number]
+    assert strict_json.parse_json(json.dumps([number]).encode()) == [number]
 
 
 @pytest.mark.parametrize("deep", [b"[" * 100 + b"]" * 100, b'{"a":' * 99 + b"[]" + b"}" * 99])
 def test_a_hundred_levels_are_taken(deep: bytes) -> None:
-    assert strict_json.canonical(strict_json.parse(deep)) == deep
+    assert strict_json.canonical_json(strict_json.parse_json(deep)) == deep
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_deeper_nesting_is_refused_without_recursion(deep: bytes) -> None:
 
 def test_brackets_in_strings_are_no_nesting() -> None:
     value = {"a": "[" * 500 + '"' + "{" * 500 + "\\", "b\\\\": ["\\\\[[", '\\"{{']}
-    assert strict_json.parse(json.dumps(value).encode()) == value
+    assert strict_json.parse_json(json.dumps(value).encode()) == value
 
 
 def test_a_refusal_says_where_and_not_what() -> None:
@@ -121,29 +121,29 @@ _values: st.SearchStrategy[Any] = st.recursive(
 @settings(max_examples=150, deadline=None)
 @given(_values, st.booleans())
 def test_whatever_json_can_say_is_read_as_it_is(value: Any, is_ascii: bool) -> None:
-    found = strict_json.parse(json.dumps(value, ensure_ascii=is_ascii).encode())
+    found = strict_json.parse_json(json.dumps(value, ensure_ascii=is_ascii).encode())
     assert found == value
-    assert strict_json.canonical(found) == rfc8785.dumps(value)
+    assert strict_json.canonical_json(found) == rfc8785.dumps(value)
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.text('[]{}",:\\u0aé1-.eE \n'))
 def test_what_is_taken_is_what_the_standard_library_takes(text: str) -> None:
     try:
-        found = strict_json.parse(text.encode())
-        strict_json.canonical(found)
+        found = strict_json.parse_json(text.encode())
+        strict_json.canonical_json(found)
     except BundleRefused:
         return
     assert found == json.loads(text)
 
 
 def test_a_bundle_is_read_as_the_standard_library_reads_it() -> None:
-    assert strict_json.parse(made.document(made.sample())) == made.sample()
+    assert strict_json.parse_json(made.document(made.sample())) == made.sample()
 
 
 def test_the_quick_way_to_the_canonical_form_writes_every_character_alike() -> None:
     everything = [chr(code) for code in range(0x3000)] + ["\ud7ff", "\ue000", "\uffff", "\U00010000", "\U0010ffff"]
-    assert strict_json.canonical(everything) == rfc8785.dumps(everything)
+    assert strict_json.canonical_json(everything) == rfc8785.dumps(everything)
 
 
 @settings(max_examples=300, deadline=None)
@@ -151,4 +151,4 @@ def test_the_quick_way_to_the_canonical_form_writes_every_character_alike() -> N
     st.floats(allow_nan=False, allow_infinity=False) | st.floats(-2, 2) | st.floats(1e-7, 1e-3) | st.floats(1e14, 1e22)
 )
 def test_the_quick_way_to_the_canonical_form_writes_every_number_alike(number: float) -> None:
-    assert strict_json.canonical({"weight": number}) == rfc8785.dumps({"weight": number})
+    assert strict_json.canonical_json({"weight": number}) == rfc8785.dumps({"weight": number})

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_alf import ids
-from lifeboat_formats.aimem import reading, urn
-from lifeboat_formats.aimem.bundle import BundleRefused, Envelope
-from lifeboat_formats.aimem.writing import BundleWriter
+from lifeboat_alf.common import ids
+from lifeboat_formats.aimem.wire import bundle_reading, urn
+from lifeboat_formats.aimem.wire.bundle_model import BundleRefused, Envelope
+from lifeboat_formats.aimem.wire.bundle_writing import BundleWriter
 from support.formats import aimem_bundles as made
 
 LOCAL = st.text(st.sampled_from([chr(code) for code in range(0x21, 0x7F) if code != 0x3A]), min_size=1, max_size=256)
@@ -27,14 +27,14 @@ WRONG = [
 
 def refused(bundle: dict[str, Any], **options: Any) -> tuple[str, int, str]:
     with pytest.raises(BundleRefused) as caught:
-        reading.parse(made.document(bundle), **options)
+        bundle_reading.parse_bundle(made.document(bundle), **options)
     return caught.value.format_code, caught.value.status, caught.value.where
 
 
 @pytest.mark.parametrize("text", WRONG)
 def test_029_a_chunk_with_another_name_is_refused(text: str) -> None:
     assert refused(made.with_chunk(id=text)) == ("invalid_urn", 422, "chunks[0].id")
-    assert urn.parsed(text) is None
+    assert urn.parse_urn(text) is None
 
 
 @pytest.mark.parametrize("text", WRONG)
@@ -45,26 +45,26 @@ def test_029_an_entity_with_another_name_is_refused(text: str) -> None:
 @settings(max_examples=100, deadline=None)
 @given(NAMESPACE, LOCAL)
 def test_029_every_printable_character_may_stand_in_a_local_name(producer: str, local: str) -> None:
-    assert urn.parsed(f"urn:aimem:{producer}:{local}") == (producer, local)
+    assert urn.parse_urn(f"urn:aimem:{producer}:{local}") == (producer, local)
 
 
 @pytest.mark.parametrize("local", ["", 'a"b', "a<b", "a#b", "a?b", "a/b", "a:b", "a b", "é", "x" * 257, "a\n"])
 def test_029_our_own_names_have_no_character_that_a_urn_may_not_have(local: str) -> None:
     with pytest.raises(ValueError):
-        urn.minted(made.PRODUCER, local)
+        urn.mint_urn(made.PRODUCER, local)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.text(min_size=1, max_size=8), st.text(max_size=40))
 def test_029_the_name_of_an_entity_is_one_of_ours_whatever_it_is_called(kind: str, name: str) -> None:
-    found = urn.parsed(urn.of_entity(made.PRODUCER, kind, name))
+    found = urn.parse_urn(urn.of_entity(made.PRODUCER, kind, name))
     assert found is not None and found.local.startswith("e-") and len(found.local) == 34
     assert urn.of_entity(made.PRODUCER, kind, name) == str(found)
 
 
 def test_030_a_name_of_another_producer_is_taken_with_a_word() -> None:
     chunks = [made.chunk(id=made.urn(f"c{n}", "elsewhere" if n else made.PRODUCER)) for n in range(3)]
-    found = reading.parse(made.document(made.bundle(chunks=chunks)))
+    found = bundle_reading.parse_bundle(made.document(made.bundle(chunks=chunks)))
     (notice,) = found.notices
     assert (notice.code, notice.where) == ("foreign_namespace", "elsewhere")
     assert notice.text.startswith("2 ")
@@ -94,21 +94,24 @@ def test_030_a_writer_names_what_it_writes_after_its_own_producer() -> None:
 
 def test_030_a_thousand_foreign_producers_and_more_are_counted() -> None:
     chunks = [made.chunk(id=made.urn("c1", f"other-{number}")) for number in range(1100)]
-    (notice,) = reading.parse(made.document(made.bundle(chunks=chunks))).notices
+    (notice,) = bundle_reading.parse_bundle(made.document(made.bundle(chunks=chunks))).notices
     assert notice.text.startswith("1,100 ")
 
 
 @pytest.mark.parametrize(("one", "other"), [("A", "a"), ("%41", "A"), ("a%2e", "a%2E"), ("01", "1"), ("a.", "a")])
 def test_031_local_names_are_compared_byte_for_byte(one: str, other: str) -> None:
     bundle = made.bundle(chunks=[made.chunk(one), made.chunk(other)])
-    assert [chunk["id"] for chunk in reading.parse(made.document(bundle)).chunks] == [made.urn(one), made.urn(other)]
+    assert [chunk["id"] for chunk in bundle_reading.parse_bundle(made.document(bundle)).chunks] == [
+        made.urn(one),
+        made.urn(other),
+    ]
     edge = made.bundle(chunks=[made.chunk(one)], edges=[made.edge(one, other)])
     assert refused(edge)[0] == "edge_target_unknown"
 
 
 def test_031_the_same_name_of_two_producers_is_two_names() -> None:
     chunks = [made.chunk("c1"), made.chunk(id=made.urn("c1", "elsewhere"))]
-    assert len(reading.parse(made.document(made.bundle(chunks=chunks))).chunks) == 2
+    assert len(bundle_reading.parse_bundle(made.document(made.bundle(chunks=chunks))).chunks) == 2
 
 
 @pytest.mark.parametrize("text", ["example-com", "alf-0123abcd", "a" * 63])
@@ -121,7 +124,7 @@ def test_032_a_namespace_is_lower_case_ascii(text: str) -> None:
 @given(NAMESPACE, st.uuids())
 def test_032_a_record_gets_a_name_and_the_name_gives_it_back(producer: str, record: uuid.UUID) -> None:
     name = urn.of_record(producer, str(record))
-    assert urn.parsed(name) == (producer, str(record))
+    assert urn.parse_urn(name) == (producer, str(record))
     assert urn.record_of(name, producer) == str(record)
     assert urn.record_id(name, made.WHEN, own=producer) == str(record)
     assert urn.record_of(name, producer + "x") is None

@@ -12,16 +12,17 @@ import pytest
 
 from lifeboat_adapters.contract import Adapter, Installation
 from lifeboat_adapters.errors import DatabaseAbsent, RuntimeDatabaseError
-from lifeboat_adapters.receipts import counted
-from lifeboat_adapters.testing import AdapterConformance, Made
-from lifeboat_adapters.testing.looking import rows_of
-from lifeboat_alf import codec, layout
-from lifeboat_alf.testing import MemoryState, record
-from lifeboat_core.agents import agents
-from lifeboat_core.restore import RestoreOptions, plan, run
-from lifeboat_core.settings import config
-from lifeboat_core.testing.harness import Harness, context_for
-from lifeboat_formats.aionforge.adapter import CORES, Aionforge
+from lifeboat_adapters.item_fates import count_outcomes
+from lifeboat_adapters.testing import AdapterConformance, SampleInstallation
+from lifeboat_adapters.testing.sample_installation import rows_of
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.testing.sample_states import MemoryState, make_record
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.restore import RestoreOptions, carry_out_plan, plan_restore
+from lifeboat_core.settings import config_file
+from lifeboat_core.testing.runtime_harness import Harness, context_for
+from lifeboat_formats.aionforge.adapter import CORES, AionforgeAdapter
 from lifeboat_formats.aionforge.data_dir import SEED
 from support.formats.aionforge_instances import AGENT, running, seeded
 
@@ -29,7 +30,7 @@ SEED_TEXT = b"5eed" * 16
 LOG = b"SLDB\x01\x00\x03\x00" + bytes(8) + b"frames nobody parses"
 
 
-def installed(folder: Path) -> Made:
+def installed(folder: Path) -> SampleInstallation:
     data = folder / ".aionforge"
     (data / "audit").mkdir(parents=True)
     (data / "wal.log").write_bytes(LOG)
@@ -37,10 +38,10 @@ def installed(folder: Path) -> Made:
     (data / "audit" / "audit_keyring.json").write_text('{"keys": []}\n')
     (data / "config.toml").write_text('[embedder]\napi_key = "sk-test-0123456789abcdefghij"\nmodel = "small"\n')
     (data / "instance.pid").write_text("4711\n")
-    return Made(workspace=data, user_home=folder)
+    return SampleInstallation(workspace=data, user_home=folder)
 
 
-class AskedAionforge(Aionforge):
+class AskedAionforge(AionforgeAdapter):
     """The adapter where the user lets the instance of a store beside the folder be asked."""
 
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
@@ -62,14 +63,14 @@ class TestAionforge(AdapterConformance):
     def adapter(self) -> Adapter:
         return AskedAionforge()
 
-    def make(self, folder: Path) -> Made:
+    def make(self, folder: Path) -> SampleInstallation:
         return replace(installed(folder), environment={"SERVED": self.served})
 
 
 def test_memories_are_the_nodes_that_the_agent_may_see(tmp_path: Path) -> None:
     seeded(tmp_path / "store.json")
     with running(tmp_path / "store.json") as found:
-        adapter, installation = Aionforge(), _asked(tmp_path, found.address)
+        adapter, installation = AionforgeAdapter(), _asked(tmp_path, found.address)
         said = {row.values["content"] for row in rows_of(adapter, installation)}
     assert {"The ferry leaves at nine.", "Ada works on the harbour.", "Everybody knows the lighthouse."} <= said
     assert "A secret of the other agent." not in said and "You are the harbour pilot." not in said
@@ -78,14 +79,14 @@ def test_memories_are_the_nodes_that_the_agent_may_see(tmp_path: Path) -> None:
 def test_nobody_is_asked_unless_the_user_says_so(tmp_path: Path) -> None:
     installation = replace(_asked(tmp_path, "stdio:/no/such/program"), remote=False)
     with pytest.raises(DatabaseAbsent) as caught:
-        Aionforge().memory_store(installation)
+        AionforgeAdapter().memory_store(installation)
     assert caught.value.fix == "lifeboat config set remote_memory true"
 
 
 def test_a_release_that_cannot_list_what_it_holds_is_an_error_and_no_empty_list(tmp_path: Path) -> None:
     seeded(tmp_path / "store.json")
     with running(tmp_path / "store.json", "0.3.0") as found:
-        store = Aionforge().memory_store(_asked(tmp_path, found.address))
+        store = AionforgeAdapter().memory_store(_asked(tmp_path, found.address))
         assert store is not None and not hasattr(store, "table")
         with pytest.raises(RuntimeDatabaseError, match="cannot list"):
             store.stamp()
@@ -95,7 +96,7 @@ def test_a_release_that_cannot_list_what_it_holds_is_an_error_and_no_empty_list(
 
 def test_an_agent_nobody_named_is_asked_for(tmp_path: Path) -> None:
     with running(tmp_path / "store.json", asked="") as found:
-        store = Aionforge().memory_store(_asked(tmp_path, found.address))
+        store = AionforgeAdapter().memory_store(_asked(tmp_path, found.address))
         assert store is not None and not hasattr(store, "table")
         with pytest.raises(RuntimeDatabaseError, match="as which agent") as caught:
             store.stamp()
@@ -105,7 +106,7 @@ def test_an_agent_nobody_named_is_asked_for(tmp_path: Path) -> None:
 def test_the_stamp_changes_with_what_is_held_and_with_nothing_else(tmp_path: Path) -> None:
     held = seeded(tmp_path / "store.json")
     with running(tmp_path / "store.json") as found:
-        store = Aionforge().memory_store(_asked(tmp_path, found.address))
+        store = AionforgeAdapter().memory_store(_asked(tmp_path, found.address))
         assert store is not None and not hasattr(store, "table")
         before = store.stamp()
         assert store.stamp() == before
@@ -196,7 +197,7 @@ def test_core_blocks_are_the_identity_and_never_a_memory(tmp_path: Path) -> None
         _allow(harness, found.address)
         (harness.made.workspace / "wal.log").write_bytes(LOG + b".")
         harness.capture(full=True)
-    prose = codec.decode(_body(harness, layout.IDENTITY))["prose"]
+    prose = json_codec.decode_json(_body(harness, archive_layout.IDENTITY))["prose"]
     assert prose["soul"] == "You are the harbour pilot."
     assert list(prose["custom_blocks"].values()) == ["Never enter the harbour in fog."]
     assert b"harbour pilot" in _body(harness, CORES)
@@ -206,18 +207,18 @@ def test_core_blocks_are_the_identity_and_never_a_memory(tmp_path: Path) -> None
 def test_memories_of_another_runtime_arrive_in_the_instance(tmp_path: Path) -> None:
     state = MemoryState()
     for text in ("The ferry leaves at nine.", "Has two boats."):
-        state.add(record(text, memory_type="semantic", tags=["boats"]))
+        state.add(make_record(text, memory_type="semantic", tags=["boats"]))
     context = _begun(tmp_path).context
     (tmp_path / "new").mkdir()
     made_there = installed(tmp_path / "new")
     with running(tmp_path / "store.json") as found:
         for name, value in (("memory_server", found.address), ("remote_memory", "true")):
-            config.write(context.home, context.files, name, value)
-        context = context_for(Aionforge(), made_there, tmp_path / "home")
+            config_file.write_config(context.home, context.files, name, value)
+        context = context_for(AionforgeAdapter(), made_there, tmp_path / "home")
         options = RestoreOptions(accept_unsigned=True, yes=True, reindex=False, runtime="aionforge")
-        made = plan(context, state, made_there.workspace, options)
-        waiting = counted(made.server.fates) if made.server is not None else {}
-        report = run(context, made)
+        made = plan_restore(context, state, made_there.workspace, options)
+        waiting = count_outcomes(made.server.fates) if made.server is not None else {}
+        report = carry_out_plan(context, made)
         held = found.bodies()
     assert waiting["unresolved"] == 2
     assert sorted(held) == ["Has two boats.", "The ferry leaves at nine."]
@@ -226,8 +227,8 @@ def test_memories_of_another_runtime_arrive_in_the_instance(tmp_path: Path) -> N
 
 
 def test_the_log_is_never_looked_into() -> None:
-    assert Aionforge().secrets("raw/aionforge/wal.log", LOG) is None
-    assert Aionforge().split("raw/aionforge/wal.log", LOG.decode("latin-1")) is None
+    assert AionforgeAdapter().secrets("raw/aionforge/wal.log", LOG) is None
+    assert AionforgeAdapter().split("raw/aionforge/wal.log", LOG.decode("latin-1")) is None
 
 
 # Helpers ------------------------------------------------------------------------------------------------------------
@@ -236,12 +237,14 @@ def test_the_log_is_never_looked_into() -> None:
 def _asked(folder: Path, address: str) -> Installation:
     (folder / "installed").mkdir(exist_ok=True)
     workspace = folder / "installed" / ".aionforge"
-    made = Made(workspace, folder / "installed") if workspace.is_dir() else installed(folder / "installed")
-    return replace(Aionforge().locate(made.workspace, {}, made.user_home), remote=True, server=address)
+    made = (
+        SampleInstallation(workspace, folder / "installed") if workspace.is_dir() else installed(folder / "installed")
+    )
+    return replace(AionforgeAdapter().locate(made.workspace, {}, made.user_home), remote=True, server=address)
 
 
 def _stamp(folder: Path, address: str) -> Any:
-    store = Aionforge().memory_store(_asked(folder, address))
+    store = AionforgeAdapter().memory_store(_asked(folder, address))
     assert store is not None and not hasattr(store, "table")
     return store.stamp()
 
@@ -250,13 +253,15 @@ def _begun(folder: Path, seed: bytes = SEED_TEXT) -> Harness:
     (folder / "there").mkdir()
     made = installed(folder / "there")
     (made.workspace / SEED).write_bytes(seed)
-    return Harness.begin(Aionforge(), made, folder / "home")
+    return Harness.begin(AionforgeAdapter(), made, folder / "home")
 
 
 def _allow(harness: Harness, address: str) -> None:
-    agent = agents.read(harness.context, harness.agent.id)
-    agents.write_setting(harness.context, agent, "memory_server", address)
-    agents.write_setting(harness.context, agents.read(harness.context, agent.id), "remote_memory", True)
+    agent = manage_agents.load_agent(harness.context, harness.agent.id)
+    manage_agents.write_setting(harness.context, agent, "memory_server", address)
+    manage_agents.write_setting(
+        harness.context, manage_agents.load_agent(harness.context, agent.id), "remote_memory", True
+    )
 
 
 def _body(harness: Harness, path: str) -> bytes:

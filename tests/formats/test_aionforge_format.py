@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.receipts import Outcome, counted
-from lifeboat_alf import codec, ids, layout
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.testing import record
-from lifeboat_formats.aionforge import client, mapping, writing
-from lifeboat_formats.aionforge.client import Limits
-from lifeboat_formats.aionforge.format import FORMAT
-from lifeboat_formats.interchange import registry
+from lifeboat_adapters.item_fates import ItemOutcome, count_outcomes
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import ids, json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.testing.sample_states import make_record
+from lifeboat_formats.aionforge import aionforge_mapping, mcp_client, memory_sending
+from lifeboat_formats.aionforge.aionforge_format import FORMAT
+from lifeboat_formats.aionforge.mcp_client import InstanceLimits
+from lifeboat_formats.interchange import format_registry
 from lifeboat_formats.interchange.errors import ExtraMissing, InstanceFailed, SecretsFound, SourceRefused
 from support.formats import aionforge_import_program
 from support.formats.aionforge_instances import (
@@ -64,7 +65,7 @@ def test_both_releases_over_both_transports_read_as_the_same_memories(
     expected |= {"Ada works on the harbour.", "Ada lives in the tower.", "Buy paint"}
     expected |= {'The user said: "<memory id="x">no</memory>" & left.\n\n&lt;b&gt;'}
     assert expected <= by_text(records).keys()
-    assert sum(counted(told.fates).values()) == len(told.fates) >= len(records)
+    assert sum(count_outcomes(told.fates).values()) == len(told.fates) >= len(records)
     codes = {notice.code for notice in told.notices}
     assert ("enumeration_incomplete" in codes) == (profile == "0.3.0") and "unavailable" in codes
     if profile != "0.3.0":
@@ -92,7 +93,7 @@ def test_nodes_have_the_place_that_the_mapping_says(tmp_path: Path) -> None:
     assert said["Paint the lighthouse\n\nWhite, please."]["category"] == "aionforge:work_item"
     assert "A secret of the other agent." not in said
     assert all(ids.is_version_7(each["id"]) for each in records)
-    prose = codec.decode(told.entries[layout.IDENTITY])["prose"]
+    prose = json_codec.decode_json(told.entries[archive_layout.IDENTITY])["prose"]
     assert prose["soul"] == "You are the harbour pilot."
     assert list(prose["custom_blocks"].values()) == ["Never enter the harbour in fog."]
     assert b'"kind":"capture"' in told.entries["raw/aionforge/audit.jsonl"]
@@ -139,13 +140,13 @@ def test_whoever_names_no_agent_is_told_how_to(tmp_path: Path) -> None:
 def test_what_is_listed_and_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held = seeded(tmp_path / "store.json")
     gone = next(id for id, node in held.nodes.items() if node["kind"] == "note")
-    from lifeboat_formats.aionforge.instance import Instance
+    from lifeboat_formats.aionforge.instance import AionforgeInstance
 
-    whole = Instance._read
-    monkeypatch.setattr(Instance, "_read", lambda self, some: [n for n in whole(self, some) if n.id != gone])
+    whole = AionforgeInstance._read
+    monkeypatch.setattr(AionforgeInstance, "_read", lambda self, some: [n for n in whole(self, some) if n.id != gone])
     with running(tmp_path / "store.json") as found:
         records, told = read(found.address)
-    unread = [fate for fate in told.fates if fate.outcome is Outcome.UNRESOLVED]
+    unread = [fate for fate in told.fates if fate.outcome is ItemOutcome.UNRESOLVED]
     assert [fate.name for fate in unread] == [gone] and len(told.fates) >= len(records) + 1
 
 
@@ -180,7 +181,7 @@ def test_an_instance_that_does_not_answer_is_left_after_a_while(
 ) -> None:
     seeded(tmp_path / "store.json")
     with running(tmp_path / "store.json", "head", transport, "slow:search:1") as found, pytest.raises(InstanceFailed):
-        connection = client.Connection(_parsed(found.address), Limits(connect=patience(), call=0.5))
+        connection = mcp_client.InstanceConnection(_parsed(found.address), InstanceLimits(connect=patience(), call=0.5))
         with connection:
             connection.call("search", {"query": "x"})
 
@@ -226,7 +227,7 @@ def test_sources_are_told_apart_by_their_address() -> None:
     for source in ("http://127.0.0.1:3918/mcp", "stdio:aionforge serve stdio", "https://example.com/mcp#agent=x"):
         assert FORMAT.recognises(source, b"")
     assert not FORMAT.recognises("memory.aicf", b"# Session")
-    assert registry.named("aionforge") is FORMAT
+    assert format_registry.load_format("aionforge") is FORMAT
 
 
 def test_without_the_extra_the_command_that_brings_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,11 +247,11 @@ def test_a_check_says_what_an_instance_cannot_do(tmp_path: Path) -> None:
 def test_the_tables_show_what_is_applied() -> None:
     kinds, fields, missing = FORMAT.mappings()
     shown = {row.theirs: row.ours for row in (*kinds.rows, *fields.rows)}
-    for kind, rule in mapping.KINDS.items():
+    for kind, rule in aionforge_mapping.KINDS.items():
         assert rule.memory_type in shown[f"`{kind}`"]
-    for theirs, ours in {**mapping.RELATIONS}.items():
+    for theirs, ours in {**aionforge_mapping.RELATIONS}.items():
         assert ours in shown[f"`{theirs}`"]
-    assert [row.theirs for row in missing.rows] == list(mapping.UNAVAILABLE)
+    assert [row.theirs for row in missing.rows] == list(aionforge_mapping.UNAVAILABLE)
 
 
 # Writing ------------------------------------------------------------------------------------------------------------
@@ -267,9 +268,9 @@ def test_a_second_import_of_the_same_agent_changes_nothing(tmp_path: Path, profi
         unknown = FORMAT.send(state, found.address, {}, around())
         held = found.bodies()
     assert len(held) == 70
-    assert counted(first.fates)["accepted"] == 70 and first.figures["batches"] == 2
-    assert counted(again.fates)["deduplicated"] == 70 and "batches" not in again.figures
-    assert counted(unknown.fates)["deduplicated"] == 70
+    assert count_outcomes(first.fates)["accepted"] == 70 and first.figures["batches"] == 2
+    assert count_outcomes(again.fates)["deduplicated"] == 70 and "batches" not in again.figures
+    assert count_outcomes(unknown.fates)["deduplicated"] == 70
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -281,7 +282,7 @@ def test_an_export_goes_back_into_the_same_store_as_nothing(tmp_path: Path, prof
         done = FORMAT.send(state_of(records), found.address, {}, around())
         after = found.store()
     assert after.nodes == held.nodes
-    written = [fate for fate in done.fates if fate.outcome in (Outcome.ACCEPTED, Outcome.TRANSFORMED)]
+    written = [fate for fate in done.fates if fate.outcome in (ItemOutcome.ACCEPTED, ItemOutcome.TRANSFORMED)]
     assert not written and after.calls["batch_capture"] == after.calls["work_create"] == 0
 
 
@@ -304,14 +305,14 @@ def test_an_export_goes_into_another_store_as_far_as_its_tools_take_it(tmp_path:
     told = {fate.name: fate for fate in done.fates if fate.kind == "memory"}
     assert len(told) == len(records), "not every memory has one fate"
     derived = [each for each in records if each["x_aionforge"]["kind"] in ("fact", "entity", "note")]
-    assert all(told[each["id"]].outcome is Outcome.OMITTED for each in derived)
+    assert all(told[each["id"]].outcome is ItemOutcome.OMITTED for each in derived)
     assert "Mooring\n\nHow to moor." in episodes
-    assert not [fate for fate in again.fates if fate.outcome in (Outcome.ACCEPTED, Outcome.TRANSFORMED)]
+    assert not [fate for fate in again.fates if fate.outcome in (ItemOutcome.ACCEPTED, ItemOutcome.TRANSFORMED)]
 
 
 def test_an_edit_comes_in_the_place_of_what_was_sent_before(tmp_path: Path) -> None:
     notes: JsonObject = {}
-    own = record("The boat is red.", memory_type="episodic")
+    own = make_record("The boat is red.", memory_type="episodic")
     with running(tmp_path / "store.json") as found:
         FORMAT.send(state_of([own]), found.address, {}, around(notes))
         edited = {
@@ -323,7 +324,7 @@ def test_an_edit_comes_in_the_place_of_what_was_sent_before(tmp_path: Path) -> N
         again = FORMAT.send(state_of([edited]), found.address, {}, around(notes))
         nodes = {node["body"]: node for node in found.store().nodes.values()}
     assert nodes["The boat is blue."]["supersedes"] == nodes["The boat is red."]["id"]
-    assert counted(done.fates)["accepted"] == 1 and counted(again.fates)["deduplicated"] == 1
+    assert count_outcomes(done.fates)["accepted"] == 1 and count_outcomes(again.fates)["deduplicated"] == 1
 
 
 def test_receipts_say_what_the_instance_made_of_each_text(tmp_path: Path) -> None:
@@ -338,17 +339,17 @@ def test_receipts_say_what_the_instance_made_of_each_text(tmp_path: Path) -> Non
         again = FORMAT.send(state, found.address, {}, around(notes))
         calls = found.store().calls["batch_capture"]
     told = [fate for fate in done.fates if fate.kind == "memory"]
-    said = {str(codec.decode(each.line)["content"]): each.id for each in state.records()}
+    said = {str(json_codec.decode_json(each.line)["content"]): each.id for each in state.records()}
     by_name = {fate.name: fate for fate in told}
     assert len(told) == len(texts) + 2
-    assert counted(told) == {
+    assert count_outcomes(told) == {
         **{"accepted": 2, "transformed": 2, "omitted": 0, "unresolved": 0},
         **{"rejected": 1, "deduplicated": 3},
     }
-    assert by_name[said[foreign]].code == writing.FOREIGN
+    assert by_name[said[foreign]].code == memory_sending.FOREIGN
     assert by_name[said["bo@example.com"]].code == "err_capture"
     assert done.figures["found_email"] == 2 and done.figures["redactions"] == 1
-    assert calls == 2 and counted(again.fates)["rejected"] == 1, "only what was refused is offered again"
+    assert calls == 2 and count_outcomes(again.fates)["rejected"] == 1, "only what was refused is offered again"
 
 
 def test_what_was_sent_as_one_agent_says_nothing_of_another(tmp_path: Path) -> None:
@@ -356,8 +357,8 @@ def test_what_was_sent_as_one_agent_says_nothing_of_another(tmp_path: Path) -> N
     with running(tmp_path / "store.json", asked="") as found:
         mine = FORMAT.send(memories("Mine.", "Ours."), f"{found.address}#agent={AGENT}", {}, around(notes))
         theirs = FORMAT.send(memories("Theirs.", "Ours."), f"{found.address}#agent={OTHER}", {}, around(notes))
-    assert counted(mine.fates)["accepted"] == 2
-    assert [fate.code for fate in theirs.fates if fate.outcome is Outcome.DEDUPLICATED] == [writing.FOREIGN]
+    assert count_outcomes(mine.fates)["accepted"] == 2
+    assert [fate.code for fate in theirs.fates if fate.outcome is ItemOutcome.DEDUPLICATED] == [memory_sending.FOREIGN]
 
 
 def test_notes_hold_ids_and_no_text(tmp_path: Path) -> None:
@@ -368,7 +369,7 @@ def test_notes_hold_ids_and_no_text(tmp_path: Path) -> None:
 
     text = b"The door code is 4711."
     prints = [hashlib.new(name, text).hexdigest() for name in ("sha256", "sha1", "md5", "blake2b")]
-    kept = codec.encode(notes).decode()
+    kept = json_codec.encode_json(notes).decode()
     assert notes and "4711" not in kept.replace("4711-", "") and not [one for one in prints if one[:12] in kept]
 
 
@@ -383,7 +384,7 @@ def test_a_lost_answer_is_asked_for_once_more_and_nothing_is_stored_twice(
         done = FORMAT.send(state, found.address, {}, around())
         held = found.bodies()
     assert len(held) == len(set(held)) == 70
-    outcomes = counted(done.fates)
+    outcomes = count_outcomes(done.fates)
     assert outcomes["accepted"] + outcomes["deduplicated"] == 70 and done.figures["sent_again"] == 1
 
 
@@ -412,7 +413,7 @@ def test_an_import_that_ends_in_the_middle_goes_on_where_it_ended(tmp_path: Path
         held = found.bodies()
         assert found.store().calls["batch_capture"] == before + 2, "what was noted was sent again"
     assert sorted(held) == texts_of(state)
-    assert sum(counted(done.fates).values()) == 200
+    assert sum(count_outcomes(done.fates).values()) == 200
 
 
 def test_an_import_that_is_killed_goes_on_without_sending_anything_twice(tmp_path: Path) -> None:
@@ -431,7 +432,7 @@ def test_an_import_that_is_killed_goes_on_without_sending_anything_twice(tmp_pat
         done = FORMAT.send(memories(*aionforge_import_program.texts(200)), found.address, {}, around(kept))
         assert found.store().calls["batch_capture"] == 3 + 2, "what was noted was sent again"
         assert len(found.bodies()) == len(set(found.bodies())) == 200
-    assert counted(done.fates)["accepted"] == 8 and counted(done.fates)["deduplicated"] == 192
+    assert count_outcomes(done.fates)["accepted"] == 8 and count_outcomes(done.fates)["deduplicated"] == 192
 
 
 def test_a_body_that_is_too_large_goes_in_halves_and_what_never_fits_is_told(tmp_path: Path) -> None:
@@ -440,8 +441,8 @@ def test_a_body_that_is_too_large_goes_in_halves_and_what_never_fits_is_told(tmp
         done = FORMAT.send(state, found.address, {}, around())
         held = found.bodies()
     assert len(held) == 20
-    rejected = [fate for fate in done.fates if fate.outcome is Outcome.REJECTED]
-    assert [fate.code for fate in rejected] == [writing.TOO_LARGE]
+    rejected = [fate for fate in done.fates if fate.outcome is ItemOutcome.REJECTED]
+    assert [fate.code for fate in rejected] == [memory_sending.TOO_LARGE]
 
 
 def test_a_batch_never_grows_beyond_what_an_instance_takes(tmp_path: Path) -> None:
@@ -449,7 +450,7 @@ def test_a_batch_never_grows_beyond_what_an_instance_takes(tmp_path: Path) -> No
     with running(tmp_path / "store.json") as found:
         done = FORMAT.send(state, found.address, {}, around())
         assert found.store().calls["batch_capture"] == 2
-    assert counted(done.fates)["accepted"] == 12
+    assert count_outcomes(done.fates)["accepted"] == 12
 
 
 def test_a_switched_off_tool_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -459,7 +460,7 @@ def test_a_switched_off_tool_is_no_failure(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(fake_aionforge.Fake, "pin", lambda self, arguments: said)
     with running(tmp_path / "store.json") as found:
         done = FORMAT.send(memories("Keep this.", pinned=True), found.address, {}, around())
-    assert counted(done.fates)["accepted"] == 1
+    assert count_outcomes(done.fates)["accepted"] == 1
     assert [notice.code for notice in done.notices] == ["not_pinned"]
 
 
@@ -477,7 +478,7 @@ def test_nothing_is_sent_where_something_looks_like_a_secret(tmp_path: Path) -> 
         assert not found.store().calls
         done = FORMAT.send(state, found.address, {"redact": True}, around())
         assert not [body for body in found.bodies() if "ghp_" in body]
-    assert [fate.code for fate in done.fates if fate.outcome is Outcome.TRANSFORMED] == ["cleaned"]
+    assert [fate.code for fate in done.fates if fate.outcome is ItemOutcome.TRANSFORMED] == ["cleaned"]
 
 
 def test_the_cleaning_step_fails_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -486,7 +487,7 @@ def test_the_cleaning_step_fails_closed(tmp_path: Path, monkeypatch: pytest.Monk
     def broken(text: str) -> Any:
         raise RuntimeError(text)
 
-    monkeypatch.setattr(detectors, "emails", broken)
+    monkeypatch.setattr(detectors, "find_emails", broken)
     with running(tmp_path / "store.json") as found:
         with pytest.raises(Exception, match="was not written") as caught:
             FORMAT.send(memories("Private words."), found.address, {}, around())
@@ -495,23 +496,23 @@ def test_the_cleaning_step_fails_closed(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_teams_that_the_agent_is_in_keep_their_memories_apart(tmp_path: Path) -> None:
     state = memories("Ours.", namespace="team:harbour")
-    state.add(record("Theirs.", memory_type="episodic", namespace="team:other"))
+    state.add(make_record("Theirs.", memory_type="episodic", namespace="team:other"))
     with running(tmp_path / "store.json", asked=f"agent={AGENT}&teams=harbour") as found:
         done = FORMAT.send(state, found.address, {}, around())
         places = {node["body"]: node["namespace"] for node in found.store().nodes.values()}
     assert places == {"Ours.": "team:harbour", "Theirs.": f"agent:{AGENT}"}
-    assert counted(done.fates)["transformed"] == 1
+    assert count_outcomes(done.fates)["transformed"] == 1
 
 
 def test_what_is_archived_or_deleted_is_not_put_back(tmp_path: Path) -> None:
     state = memories("Here.")
-    state.add(record("Forgotten.", status="archived"))
-    gone = state.add(record("Gone.", memory_type="episodic"))
-    state.add(record("[deleted]", status="deleted", supersedes=str(codec.decode(gone.line)["id"])))
+    state.add(make_record("Forgotten.", status="archived"))
+    gone = state.add(make_record("Gone.", memory_type="episodic"))
+    state.add(make_record("[deleted]", status="deleted", supersedes=str(json_codec.decode_json(gone.line)["id"])))
     with running(tmp_path / "store.json") as found:
         done = FORMAT.send(state, found.address, {}, around())
         assert found.bodies() == ["Here."]
-    assert {fate.code for fate in done.fates if fate.outcome is Outcome.OMITTED and fate.kind == "memory"} == {
+    assert {fate.code for fate in done.fates if fate.outcome is ItemOutcome.OMITTED and fate.kind == "memory"} == {
         "archived",
         "deleted",
     }
@@ -519,12 +520,12 @@ def test_what_is_archived_or_deleted_is_not_put_back(tmp_path: Path) -> None:
 
 def test_losses_are_told_without_asking_anybody(tmp_path: Path) -> None:
     state = memories("Plain.")
-    state.add(record("Rich.", memory_type="preference", tags=["a"], confidence=0.5))
-    state.put_document(layout.IDENTITY, {"prose": {"soul": "x"}})
+    state.add(make_record("Rich.", memory_type="preference", tags=["a"], confidence=0.5))
+    state.put_document(archive_layout.IDENTITY, {"prose": {"soul": "x"}})
     told = FORMAT.losses(state, {})
     assert [(fate.kind, fate.outcome) for fate in told] == [
-        ("memory", Outcome.TRANSFORMED),
-        ("identity", Outcome.OMITTED),
+        ("memory", ItemOutcome.TRANSFORMED),
+        ("identity", ItemOutcome.OMITTED),
     ]
     assert told[0].reason == "an episode, without its type, tags, confidence"
 
@@ -563,6 +564,6 @@ def test_nothing_of_an_answer_is_written_to_a_log(tmp_path: Path, capfd: pytest.
 
 
 def _parsed(text: str) -> Any:
-    from lifeboat_formats.aionforge import address
+    from lifeboat_formats.aionforge import instance_address
 
-    return address.parse(text)
+    return instance_address.parse_address(text)

@@ -11,32 +11,33 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lifeboat_adapters.receipts import Outcome, counted
-from lifeboat_alf import codec, ids, records
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.testing import record
+from lifeboat_adapters.item_fates import ItemOutcome, count_outcomes
+from lifeboat_alf.common import ids, json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.memory import memory_records
+from lifeboat_alf.testing.sample_states import make_record
 from lifeboat_formats.aionforge import (
-    address,
-    identity,
-    literals,
-    mapping,
-    moments,
+    aionforge_mapping,
+    aionforge_times,
+    core_blocks,
+    instance_address,
+    instance_export,
+    node_records,
     nodes,
-    planning,
-    reading,
+    send_plan,
     text_form,
 )
-from lifeboat_formats.aionforge.address import Principal
-from lifeboat_formats.aionforge.format import FORMAT
-from lifeboat_formats.aionforge.sent import Sent
-from lifeboat_formats.aionforge.text_form import Unreadable
+from lifeboat_formats.aionforge.aionforge_format import FORMAT
+from lifeboat_formats.aionforge.instance_address import AssertedPrincipal
+from lifeboat_formats.aionforge.sent_notes import SentNotes
+from lifeboat_formats.aionforge.text_form import UnreadableAnswer
 from lifeboat_formats.interchange.errors import SourceRefused
 from support.formats import fake_aionforge
 from support.formats.aionforge_instances import AGENT, NOW, around, running, state_of
 
 ID = "019a0000-0000-7000-8000-00000000cafe"
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=60)
-FIELDS = sorted({*mapping.TIMES, *mapping.RELATIONS, *mapping.PLAIN})
+FIELDS = sorted({*aionforge_mapping.TIMES, *aionforge_mapping.RELATIONS, *aionforge_mapping.PLAIN})
 FIELDS += ["ingested_at", "namespace", "status", "stats", "keywords", "superseded_by", "role", "session_id"]
 FIELDS += ["entity_type", "canonical_name", "body", "title", "description"]
 JSON = st.recursive(
@@ -54,7 +55,7 @@ JSON = st.recursive(
 def test_what_stands_in_a_text_comes_out_as_it_went_in(said: list[tuple[str, str]]) -> None:
     made = [{"id": ID, "kind": "episode", "namespace": name, "ingested_at": "x", "body": body} for name, body in said]
     text = fake_aionforge._wrapped("hits: 1", [fake_aionforge._tag(node, node["body"], []) for node in made])
-    found = list(text_form.memories(text))
+    found = list(text_form.parse_memories(text))
     assert [(each.attributes["ns"], each.text) for each in found] == said
 
 
@@ -64,8 +65,8 @@ def test_a_text_that_is_cut_off_never_gives_a_memory_that_was_not_there(body: st
     node = {"id": ID, "kind": "episode", "namespace": "n", "ingested_at": "x", "body": body}
     text = fake_aionforge._wrapped("hits: 1", [fake_aionforge._tag(node, body, [])])[:end]
     try:
-        found = list(text_form.memories(text))
-    except Unreadable:
+        found = list(text_form.parse_memories(text))
+    except UnreadableAnswer:
         return
     assert [each.text for each in found] in ([], [body])
 
@@ -74,31 +75,31 @@ def test_a_text_that_is_cut_off_never_gives_a_memory_that_was_not_there(body: st
 @given(st.text(alphabet='<memory id="x">/& \n[]_=|ltg;capture0', max_size=200))
 def test_any_text_is_read_or_refused(text: str) -> None:
     for read in (
-        lambda: list(text_form.memories(text)),
-        lambda: text_form.figures(text, "search"),
-        lambda: text_form.batch_receipts(text, 2),
-        lambda: text_form.receipt(text),
-        lambda: text_form.created(text),
+        lambda: list(text_form.parse_memories(text)),
+        lambda: text_form.parse_figures(text, "search"),
+        lambda: text_form.parse_batch_receipts(text, 2),
+        lambda: text_form.parse_receipt(text),
+        lambda: text_form.parse_created_id(text),
     ):
         try:
             read()
-        except Unreadable:
+        except UnreadableAnswer:
             continue
     text_form.ids_by_line(text)
-    text_form.unescaped(text)
+    text_form.unescape_text(text)
 
 
 def test_scanning_takes_time_in_proportion_to_the_text() -> None:
     many = "\n".join(["<memory " + 'a="b" ' * 50 + ">x</memory>"] * 2000)
-    assert len(list(text_form.memories(many))) == 2000
+    assert len(list(text_form.parse_memories(many))) == 2000
     for hostile in ("<memory " * 200_000, "<memory >" * 100_000, "&" * 500_000, "[capture] " * 100_000):
-        with contextlib.suppress(Unreadable):
-            list(text_form.memories(f"\n{hostile}"))
-        text_form.unescaped(hostile)
+        with contextlib.suppress(UnreadableAnswer):
+            list(text_form.parse_memories(f"\n{hostile}"))
+        text_form.unescape_text(hostile)
 
 
 def test_escapes_are_taken_off_once() -> None:
-    assert text_form.unescaped("&amp;lt; &lt;b&gt; &amp;amp; &quot;") == '&lt; <b> &amp; "'
+    assert text_form.unescape_text("&amp;lt; &lt;b&gt; &amp;amp; &quot;") == '&lt; <b> &amp; "'
 
 
 def test_receipts_are_read_in_their_order() -> None:
@@ -107,7 +108,7 @@ def test_receipts_are_read_in_their_order() -> None:
         f" flags=1[injection] emb=embedded ns=agent:x\nERR_ITEM[1] ERR_CAPTURE: residue of 'a text'\n"
         f"[capture] {ID} verdict=exact_duplicate redactions=0 flags=0 emb=not_requested ns=global"
     )
-    first, second, third = text_form.batch_receipts(text, 3)
+    first, second, third = text_form.parse_batch_receipts(text, 3)
     assert (first.id, first.verdict, first.redactions, first.flags) == (ID, "near_duplicate", 2, 1)
     assert (second.id, second.error) == ("", "ERR_CAPTURE")
     assert third.verdict == "exact_duplicate"
@@ -124,8 +125,8 @@ def test_receipts_are_read_in_their_order() -> None:
     ],
 )
 def test_receipts_that_do_not_add_up_are_no_receipts(text: str) -> None:
-    with pytest.raises(Unreadable):
-        text_form.batch_receipts(text, 1)
+    with pytest.raises(UnreadableAnswer):
+        text_form.parse_batch_receipts(text, 1)
 
 
 def test_a_tool_that_is_switched_off_says_so() -> None:
@@ -138,21 +139,24 @@ def test_a_tool_that_is_switched_off_says_so() -> None:
 
 @settings(max_examples=200)
 @given(
-    JSON | st.fixed_dictionaries({"id": st.just(ID), "kind": st.sampled_from([*mapping.KINDS, "odd"]), "body": JSON})
+    JSON
+    | st.fixed_dictionaries(
+        {"id": st.just(ID), "kind": st.sampled_from([*aionforge_mapping.KINDS, "odd"]), "body": JSON}
+    )
 )
 def test_any_data_is_a_node_or_refused_and_a_node_is_a_record(found: Any) -> None:
     try:
-        node = nodes.from_data(found)
-    except Unreadable:
+        node = nodes.node_from_data(found)
+    except UnreadableAnswer:
         return
-    made = literals.record_of(node)
+    made = node_records.record_of(node)
     assert made["content"] and made["temporal"]["created_at"] and made["memory_type"]
-    records.check_shape(made, entry="x", line=1)
+    memory_records.check_shape(made, entry="x", line=1)
 
 
 @settings(max_examples=100, deadline=None)
 @given(
-    st.sampled_from([*mapping.KINDS, "odd"]),
+    st.sampled_from([*aionforge_mapping.KINDS, "odd"]),
     st.dictionaries(
         st.sampled_from(FIELDS),
         JSON,
@@ -160,15 +164,15 @@ def test_any_data_is_a_node_or_refused_and_a_node_is_a_record(found: Any) -> Non
     ),
 )
 def test_fields_that_are_nonsense_do_no_harm_and_come_back(kind: str, fields: JsonObject) -> None:
-    node = nodes.made(ID, kind, fields)
-    made = literals.record_of(node)
-    records.check_shape(made, entry="x", line=1)
-    back = literals.node_of(codec.decode(codec.encode(made)))
+    node = nodes.make_node(ID, kind, fields)
+    made = node_records.record_of(node)
+    memory_records.check_shape(made, entry="x", line=1)
+    back = node_records.node_of(json_codec.decode_json(json_codec.encode_json(made)))
     assert back is not None and (back.id, back.kind, back.fields) == (node.id, node.kind, node.fields)
-    assert literals.is_original(made)
-    row = literals.row_of_node(node)
-    section = literals.section_of(row)
-    assert literals.row_of_record({"content": section.text, **section.fields}, "root") == row
+    assert node_records.is_original(made)
+    row = node_records.row_of_node(node)
+    section = node_records.section_of(row)
+    assert node_records.row_of_record({"content": section.text, **section.fields}, "root") == row
 
 
 def test_data_that_was_cut_short_or_is_nested_too_deep_is_refused() -> None:
@@ -182,8 +186,8 @@ def test_data_that_was_cut_short_or_is_nested_too_deep_is_refused() -> None:
         {"id": ID},
         [],
     ):
-        with pytest.raises(Unreadable):
-            nodes.from_data(found)
+        with pytest.raises(UnreadableAnswer):
+            nodes.node_from_data(found)
 
 
 def test_relations_validity_and_stats_are_mapped_where_a_release_sends_them() -> None:
@@ -199,8 +203,8 @@ def test_relations_validity_and_stats_are_mapped_where_a_release_sends_them() ->
         "keywords": ["harbour"],
         "entities": [{"canonical_name": "Ada", "entity_type": "person"}],
     }
-    found = nodes.made(ID, "fact", fields)
-    facts = list(reading.records_of([found, nodes.made(other, "episode", {"body": "x"})]))
+    found = nodes.make_node(ID, "fact", fields)
+    facts = list(instance_export.records_of([found, nodes.make_node(other, "episode", {"body": "x"})]))
     made = next(each for each in facts if each["id"] == ID)
     assert made["temporal"] == {
         "created_at": "2026-06-07T10:00:00.123Z",
@@ -220,12 +224,12 @@ def test_predecessors_come_first_whatever_their_times_and_circles_end() -> None:
     late = {"ingested_at": "2026-06-09T00:00:00Z", "body": "old", "superseded_by": b}
     early = {"ingested_at": "2026-06-08T00:00:00Z", "body": "new"}
     third = {"ingested_at": "2026-06-07T00:00:00Z", "body": "merged", "superseded_by": b}
-    found = [nodes.made(id, "episode", fields) for id, fields in ((b, early), (a, late), (c, third))]
-    made = list(reading.records_of(found))
+    found = [nodes.make_node(id, "episode", fields) for id, fields in ((b, early), (a, late), (c, third))]
+    made = list(instance_export.records_of(found))
     assert [each["id"] for each in made] == [c, a, b]
     assert made[2]["supersedes"] == a and made[2]["related_records"] == [{"id": c, "relation": "supersedes"}]
-    circle = [nodes.made(a, "episode", {"supersedes": b}), nodes.made(b, "episode", {"supersedes": a})]
-    assert len(list(reading.records_of(circle))) == 2
+    circle = [nodes.make_node(a, "episode", {"supersedes": b}), nodes.make_node(b, "episode", {"supersedes": a})]
+    assert len(list(instance_export.records_of(circle))) == 2
 
 
 # Times, ids, addresses ----------------------------------------------------------------------------------------------
@@ -245,41 +249,43 @@ def test_predecessors_come_first_whatever_their_times_and_circles_end() -> None:
     ],
 )
 def test_times_are_read_without_the_name_of_their_zone(written: Any, read: str | None) -> None:
-    assert moments.moment(written) == read
+    assert aionforge_times.normalize_time(written) == read
 
 
 def test_ids_are_kept_or_follow_from_the_id_that_is_there() -> None:
     version_8 = "8f14e45f-ceea-867f-9d0a-1b2c3d4e5f60"
-    assert mapping.record_id(ID, None) == ID
-    derived = mapping.record_id(version_8, "2026-06-07T12:00:00.123456789+00:00[UTC]")
-    assert derived == ids.derived(1780833600123, f"aionforge\0{version_8}") and ids.is_version_7(derived)
+    assert aionforge_mapping.record_id(ID, None) == ID
+    derived = aionforge_mapping.record_id(version_8, "2026-06-07T12:00:00.123456789+00:00[UTC]")
+    assert derived == ids.derive_id(1780833600123, f"aionforge\0{version_8}") and ids.is_version_7(derived)
 
 
 def test_an_address_says_where_and_as_whom() -> None:
-    found = address.parse(f"http://127.0.0.1:3918#agent={AGENT}&teams=a,%20b")
-    assert (found.url, found.principal) == ("http://127.0.0.1:3918/mcp", Principal(AGENT, ("a", "b")))
-    told = address.parse("stdio:aionforge serve 'std io'", Principal(AGENT))
+    found = instance_address.parse_address(f"http://127.0.0.1:3918#agent={AGENT}&teams=a,%20b")
+    assert (found.url, found.principal) == ("http://127.0.0.1:3918/mcp", AssertedPrincipal(AGENT, ("a", "b")))
+    told = instance_address.parse_address("stdio:aionforge serve 'std io'", AssertedPrincipal(AGENT))
     assert (told.command, told.principal.agent_id) == (("aionforge", "serve", "std io"), AGENT)
-    assert "hidden" not in repr(address.parse("https://example.com/mcp", token="hidden"))
+    assert "hidden" not in repr(instance_address.parse_address("https://example.com/mcp", token="hidden"))
     with pytest.raises(SourceRefused):
-        address.parse("http://example.com/#agent=../../x")
+        instance_address.parse_address("http://example.com/#agent=../../x")
 
 
 def test_a_soul_that_stands_there_is_not_taken_over() -> None:
-    core = nodes.made(ID, "core", {"block_kind": "persona", "content": "You are a pilot."})
-    other = nodes.made(ID.replace("cafe", "beef"), "core", {"block_kind": "persona", "content": "You are kind."})
-    first = identity.document([core], "Ada", None)
+    core = nodes.make_node(ID, "core", {"block_kind": "persona", "content": "You are a pilot."})
+    other = nodes.make_node(ID.replace("cafe", "beef"), "core", {"block_kind": "persona", "content": "You are kind."})
+    first = core_blocks.build_identity([core], "Ada", None)
     assert first["prose"] == {"soul": "You are a pilot."}
-    assert identity.document([core], "Ada", first) == first
-    kept = identity.document([core], "Ada", {"prose": {"soul": "Mine."}, "x_other": 1})
+    assert core_blocks.build_identity([core], "Ada", first) == first
+    kept = core_blocks.build_identity([core], "Ada", {"prose": {"soul": "Mine."}, "x_other": 1})
     assert kept["prose"]["soul"] == "Mine." and kept["x_other"] == 1 and len(kept["prose"]["custom_blocks"]) == 1
-    two = identity.document([core, other], "Ada", first)
+    two = core_blocks.build_identity([core, other], "Ada", first)
     assert "soul" not in two["prose"] and len(two["prose"]["custom_blocks"]) == 2
 
 
 def test_notes_that_are_no_notes_are_left_alone() -> None:
     kept = {"a": "b", "c": [1, 2, 3, 4], "d": [ID, NOW, False, False]}
-    sent = Sent({f"sent {AGENT} x": kept, "else": 5, f"sent {AGENT} y": None, "sent token z": {"e": kept["d"]}}, AGENT)
+    sent = SentNotes(
+        {f"sent {AGENT} x": kept, "else": 5, f"sent {AGENT} y": None, "sent token z": {"e": kept["d"]}}, AGENT
+    )
     assert sent.get("e") is None, "what was sent as somebody else"
     assert sent.get("a") is None and sent.get("c") is None
     found = sent.get("d")
@@ -301,7 +307,7 @@ def agents(draw: st.DrawFn) -> list[JsonObject]:
             fields["tags"] = ["tag"]
         if made and draw(st.booleans()):
             fields["supersedes"] = made[-1]["id"]
-        made.append(record(f"Memory {place}: {words}", **fields))
+        made.append(make_record(f"Memory {place}: {words}", **fields))
     return made
 
 
@@ -316,7 +322,7 @@ def test_an_agent_comes_back_from_an_instance_with_all_that_it_can_hold(made: li
             back = {each["id"]: each for each in reading_back.records}
     told = {fate.name: fate for fate in done.fates if fate.kind == "memory"}
     assert told.keys() == {each["id"] for each in made}
-    stored = {id for id, fate in told.items() if fate.outcome in (Outcome.ACCEPTED, Outcome.TRANSFORMED)}
+    stored = {id for id, fate in told.items() if fate.outcome in (ItemOutcome.ACCEPTED, ItemOutcome.TRANSFORMED)}
     assert stored == back.keys() & told.keys()
     for each in made:
         if each["id"] not in stored:
@@ -324,7 +330,7 @@ def test_an_agent_comes_back_from_an_instance_with_all_that_it_can_hold(made: li
         other, fate = back[each["id"]], told[each["id"]]
         if fate.code != "altered":
             assert other["content"] == each["content"]
-        assert other["temporal"]["observed_at"] == moments.moment(each["temporal"]["created_at"])
+        assert other["temporal"]["observed_at"] == aionforge_times.normalize_time(each["temporal"]["created_at"])
         assert other["source"].get("session_id", "") == each["source"]["session_id"]
         if each.get("supersedes") in stored:
             assert other.get("supersedes") == each["supersedes"]
@@ -335,6 +341,6 @@ def test_an_agent_comes_back_from_an_instance_with_all_that_it_can_hold(made: li
 
 
 def test_losses_and_what_is_sent_tell_the_same() -> None:
-    state = state_of([record("One.", memory_type="semantic"), record("Two.", memory_type="episodic")])
-    made = planning.plan(state, Principal(AGENT), None)
-    assert counted(planning.losses(made))["transformed"] == 1 and len(made.items) == 2
+    state = state_of([make_record("One.", memory_type="semantic"), make_record("Two.", memory_type="episodic")])
+    made = send_plan.plan_sending(state, AssertedPrincipal(AGENT), None)
+    assert count_outcomes(send_plan.list_losses(made))["transformed"] == 1 and len(made.items) == 2

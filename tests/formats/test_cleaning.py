@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lifeboat_formats.interchange import detectors
 from lifeboat_formats.interchange.cleaning import OPTIONS, Cleaner
-from lifeboat_formats.interchange.detectors import KINDS, Words
+from lifeboat_formats.interchange.detectors import KINDS, WordList
 from lifeboat_formats.interchange.errors import InterchangeError, SanitizerFailed, SecretsFound
 
 _KEY = "sk-" + "a1" * 20
@@ -167,7 +167,7 @@ def test_a_line_that_a_capture_lets_pass_passes_here_too() -> None:
 
 @pytest.mark.parametrize("detector", ["emails", "numbers", "secrets"])
 def test_when_a_detector_fails_no_text_leaves(detector: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object) -> list[detectors.Found]:
+    def fails(*_: object) -> list[detectors.DetectedSpan]:
         raise ValueError("the diary of ada@example.com")
 
     monkeypatch.setattr(detectors, detector, fails)
@@ -181,7 +181,7 @@ def test_when_a_detector_fails_no_text_leaves(detector: str, monkeypatch: pytest
 
 
 def test_a_cleaning_without_an_end_refuses_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detectors, "emails", lambda _: [detectors.Found(0, 0, "email", "email")])
+    monkeypatch.setattr(detectors, "find_emails", lambda _: [detectors.DetectedSpan(0, 0, "email", "email")])
     with pytest.raises(SanitizerFailed):
         Cleaner(redacts=True).clean("x")
 
@@ -218,7 +218,7 @@ _TEXTS = st.lists(_PIECES, max_size=10).map("".join)
 def test_nothing_that_a_detector_finds_survives_and_cleaning_twice_is_cleaning_once(text: str) -> None:
     def cleaner(*, redacts: bool) -> Cleaner:
         made = Cleaner.of({"redact": redacts}, known_secrets=[_KNOWN])
-        made.words = Words(["Ada Lovelace", "redacted", "email"])
+        made.words = WordList(["Ada Lovelace", "redacted", "email"])
         return made
 
     once = cleaner(redacts=True)
@@ -250,7 +250,7 @@ _REPEATED = (
 def test_a_text_of_a_megabyte_that_is_hard_to_search_comes_to_an_end(piece: str) -> None:
     """What would take a time squared to the length would run for hours."""
     text = piece * (1_000_000 // len(piece))
-    cleaner = Cleaner(redacts=True, words=Words(["Ada Lovelace", "Ada Ada Ada"]))
+    cleaner = Cleaner(redacts=True, words=WordList(["Ada Lovelace", "Ada Ada Ada"]))
     clear = cleaner.clean(text)
     assert (clear == text) == (not cleaner.counts)
 

@@ -14,22 +14,24 @@ import click
 import pytest
 from filelock import FileLock
 
-from lifeboat_adapters.receipts import Outcome
-from lifeboat_alf import codec, metas, records
+from lifeboat_adapters.item_fates import ItemOutcome
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.memory import memory_records
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.validate import validate
+from lifeboat_alf.states import entry_metas
+from lifeboat_alf.validation.validate_file import validate_archive
 from lifeboat_cli import program
 from lifeboat_cli.archives import alf_convert
 from lifeboat_cli.doctor import instances
 from lifeboat_core.agents import locks
 from lifeboat_core.errors import Busy, ExchangeError, FileExists, MisleadingName, NothingToExport, OptionRefused
-from lifeboat_core.exchange import Encryption, conversion_options
-from lifeboat_core.exchange.conversion_report import FATES_LIMIT, Conversion, grouped
-from lifeboat_core.exchange.conversion_source import Source
-from lifeboat_core.exchange.converting import Order, convert
-from lifeboat_core.exchange.instance_notes import notes_of
+from lifeboat_core.exchange import ArchiveEncryption, conversion_options
+from lifeboat_core.exchange.conversion_report import FATES_LIMIT, ConversionReport, group_fates
+from lifeboat_core.exchange.conversion_run import ConversionOrder, convert_source
+from lifeboat_core.exchange.conversion_source import ConversionSource
+from lifeboat_core.exchange.instance_notes import open_instance_notes
 from lifeboat_core.home.context import Context
-from lifeboat_formats.interchange.contract import Reading
+from lifeboat_formats.interchange.contract import FormatReading
 from lifeboat_formats.interchange.errors import InstanceFailed, NoInstance, SourceRefused, UnknownFormat
 from support.cli.cli_client import run
 from support.core.protected import Protected
@@ -49,11 +51,11 @@ class Refused(Exception):
     """What the agreement of a test says."""
 
 
-def never(preview: Conversion) -> None:
+def never(preview: ConversionReport) -> None:
     raise Refused
 
 
-def always(preview: Conversion) -> None:
+def always(preview: ConversionReport) -> None:
     assert preview.loses
 
 
@@ -74,16 +76,19 @@ def converted(
     source: Path | str,
     to: str,
     target: Path | str | None,
-    agree: Callable[[Conversion], None] = never,
+    agree: Callable[[ConversionReport], None] = never,
     **more: Any,
-) -> Conversion:
-    order = Order(Source.of(str(source)), to, None if target is None else str(target), **more)
-    return convert(context, order, agree)
+) -> ConversionReport:
+    order = ConversionOrder(ConversionSource.of(str(source)), to, None if target is None else str(target), **more)
+    return convert_source(context, order, agree)
 
 
 def memories(path: Path) -> dict[str, str]:
     with SnapshotReader(path) as state:
-        return {record["id"]: record["content"] for record in map(records.parse, (one.line for one in state.records()))}
+        return {
+            record["id"]: record["content"]
+            for record in map(memory_records.parse_record, (one.line for one in state.records()))
+        }
 
 
 # In -----------------------------------------------------------------------------------------------------------------
@@ -94,12 +99,12 @@ def test_a_file_of_another_system_becomes_a_valid_signed_archive(context: Contex
     done = converted(context, plain, "alf", target)
     assert (done.records, done.agent_name, done.bytes) == (2, "Juniper", target.stat().st_size)
     with target.open("rb") as stream:
-        assert validate(stream, strict=True).ok
+        assert validate_archive(stream, strict=True).ok
     with SnapshotReader(target) as state:
         assert state.sequence.signature is not None
         assert state.manifest["agent"]["name"] == "Juniper"
         assert state.manifest["agent"]["source_runtime"] == "plain"
-        identity = codec.decode(state.body("identity.json"))
+        identity = json_codec.decode_json(state.body("identity.json"))
         assert (identity["agent_id"], identity["version"]) == (done.agent, 1)
     assert sorted(memories(target).values()) == ["Likes green tea.", "The boat is red."]
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
@@ -113,9 +118,9 @@ def test_the_original_bytes_stand_once_in_the_archive_and_list_their_memories(
     with SnapshotReader(target) as state:
         (raw,) = state.entries("raw/")
         assert state.body(raw.path) == FILE.encode()
-        lines = [records.parse(record.line) for record in state.records()]
-        assert {f"raw/plain/{records.origin_file(line)}" for line in lines} == {raw.path}
-        assert sorted(raw.meta[metas.RECORDS]) == sorted(line["id"] for line in lines)
+        lines = [memory_records.parse_record(record.line) for record in state.records()]
+        assert {f"raw/plain/{memory_records.origin_file(line)}" for line in lines} == {raw.path}
+        assert sorted(raw.meta[entry_metas.RECORDS]) == sorted(line["id"] for line in lines)
 
 
 def test_the_same_source_gives_the_same_ids_days_and_agent_every_time(
@@ -125,8 +130,8 @@ def test_the_same_source_gives_the_same_ids_days_and_agent_every_time(
     one, two = converted(context, plain, "alf", first), converted(context, plain, "alf", second)
     assert (one.agent, memories(first)) == (two.agent, memories(second))
     with SnapshotReader(first) as state:
-        files = {records.parse(one.line)["content"]: one.partition for one in state.records()}
-        dates = {records.parse(one.line)["temporal"]["created_at"] for one in state.records()}
+        files = {memory_records.parse_record(one.line)["content"]: one.partition for one in state.records()}
+        dates = {memory_records.parse_record(one.line)["temporal"]["created_at"] for one in state.records()}
         sealed = {item["file"]: item["sealed"] for item in state.manifest["layers"]["memory"]["partitions"]}
     assert files == {
         "The boat is red.": "memory/partitions/2025-Q4.jsonl",
@@ -142,7 +147,7 @@ def test_a_memory_of_the_future_stands_under_today_and_is_told_of(context: Conte
     done = converted(context, source, "alf", target)
     assert [notice.code for notice in done.notices] == ["dated_ahead"]
     with SnapshotReader(target) as state:
-        (record,) = [records.parse(one.line) for one in state.records()]
+        (record,) = [memory_records.parse_record(one.line) for one in state.records()]
     assert record["temporal"]["created_at"] < "2999"
 
 
@@ -151,7 +156,7 @@ def test_what_another_system_had_goes_through_unharmed(context: Context, plain: 
     folder.mkdir()
     done = converted(context, plain, "plainserver", f"plain://{folder}")
     assert done.read is not None and done.written is not None
-    assert {fate.outcome for fate in (*done.read, *done.written)} == {Outcome.ACCEPTED}
+    assert {fate.outcome for fate in (*done.read, *done.written)} == {ItemOutcome.ACCEPTED}
     converted(context, f"plain://{folder}", "plain", tmp_path / "again.plain")
     again = (tmp_path / "again.plain").read_text().splitlines()
     assert sorted(again[1:]) == sorted(FILE.splitlines()[1:])
@@ -201,7 +206,7 @@ def test_a_record_that_no_state_can_hold_is_refused_and_nothing_is_left(
 def test_a_file_that_would_lie_elsewhere_is_refused(
     context: Context, plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    made = Reading("A", [], {path: b"x"})
+    made = FormatReading("A", [], {path: b"x"})
     monkeypatch.setattr(PlainFormat, "read", lambda *given: _as_context(made))
     with pytest.raises(SourceRefused):
         converted(context, plain, "alf", tmp_path / "a.alf")
@@ -267,10 +272,10 @@ def test_a_dry_run_makes_no_key(context: Context, plain: Path) -> None:
 def test_an_archive_sealed_as_a_whole_is_read_and_its_conversion_stays_sealed(ada: Protected, tmp_path: Path) -> None:
     pytest.importorskip("pyrage")
     source, sealed = f"agent:{ada.agent.name}", tmp_path / "a.alf.age"
-    converted(ada.context, source, "alf", sealed, seal=lambda _: Encryption())
+    converted(ada.context, source, "alf", sealed, seal=lambda _: ArchiveEncryption())
     target = tmp_path / "a.plain.age"
     done = converted(
-        ada.context, sealed, "plain", target, always, seal=lambda archive: Encryption() if archive else None
+        ada.context, sealed, "plain", target, always, seal=lambda archive: ArchiveEncryption() if archive else None
     )
     assert done.encryption is not None and b"PLAIN" not in target.read_bytes()
     back = converted(ada.context, target, "plain", tmp_path / "b.plain")
@@ -319,7 +324,7 @@ def test_what_was_sent_is_remembered_and_not_sent_again(context: Context, plain:
     converted(context, plain, "plainserver", address)
     again = converted(context, plain, "plainserver", address)
     assert again.written is not None
-    assert {fate.outcome for fate in again.written} == {Outcome.DEDUPLICATED}
+    assert {fate.outcome for fate in again.written} == {ItemOutcome.DEDUPLICATED}
     assert len(list(folder.iterdir())) == 2
     (notes,) = context.home.instances_folder.iterdir()
     assert stat.S_IMODE(notes.stat().st_mode) == 0o600
@@ -338,7 +343,7 @@ def test_an_instance_that_stops_answering_is_gone_on_with_where_it_was(
     server.fails_after = None
     done = converted(context, plain, "plainserver", f"plain://{folder}")
     assert done.written is not None
-    assert sorted(fate.outcome for fate in done.written) == [Outcome.ACCEPTED, Outcome.DEDUPLICATED]
+    assert sorted(fate.outcome for fate in done.written) == [ItemOutcome.ACCEPTED, ItemOutcome.DEDUPLICATED]
     assert len(list(folder.iterdir())) == 2
 
 
@@ -352,11 +357,11 @@ def test_a_dry_run_sends_nothing_and_remembers_nothing(context: Context, plain: 
 
 
 def test_notes_that_do_not_parse_are_named_and_kept(context: Context) -> None:
-    with notes_of(context, "plain", "plain://x") as notes:
+    with open_instance_notes(context, "plain", "plain://x") as notes:
         notes["ids"] = {"a": 1}
     (path,) = context.home.instances_folder.iterdir()
     path.write_text("{")
-    with pytest.raises(ExchangeError, match="does not parse"), notes_of(context, "plain", "plain://x"):
+    with pytest.raises(ExchangeError, match="does not parse"), open_instance_notes(context, "plain", "plain://x"):
         pass
     assert path.read_text() == "{"
     (finding,) = instances.check(context)
@@ -366,20 +371,20 @@ def test_notes_that_do_not_parse_are_named_and_kept(context: Context) -> None:
 
 def test_the_doctor_knows_of_instances_only_where_there_are_some(context: Context) -> None:
     assert list(instances.check(context)) == []
-    with notes_of(context, "plain", "plain://x") as notes:
+    with open_instance_notes(context, "plain", "plain://x") as notes:
         notes["ids"] = {"a": 1}
     assert [finding.level for finding in instances.check(context)] == ["ok"]
 
 
 def test_notes_are_there_again_and_may_go(context: Context) -> None:
-    with notes_of(context, "plain", "plain://x") as notes:
+    with open_instance_notes(context, "plain", "plain://x") as notes:
         notes["a"], notes["b"] = 1, 2
         del notes["a"]
-    with notes_of(context, "plain", "plain://x") as notes:
+    with open_instance_notes(context, "plain", "plain://x") as notes:
         assert dict(notes) == {"b": 2}
-    with notes_of(context, "plain", "plain://x#as=ada") as notes:
+    with open_instance_notes(context, "plain", "plain://x#as=ada") as notes:
         assert dict(notes) == {"b": 2}
-    with notes_of(context, "plain", "plain://y") as notes:
+    with open_instance_notes(context, "plain", "plain://y") as notes:
         assert dict(notes) == {}
 
 
@@ -427,11 +432,11 @@ def test_what_is_no_source_or_no_target_is_refused_in_words(context: Context, pl
 
 
 def test_an_agent_without_history_has_nothing_to_convert(ada: Protected, tmp_path: Path) -> None:
-    from lifeboat_core.agents import agents as registry
+    from lifeboat_core.agents import manage_agents as registry
     from lifeboat_core.agents.agent import Agent
 
     empty = Agent("019a0000-0000-7000-8000-00000000eeee", "Empty", "openclaw", tmp_path / "empty")
-    registry.register(ada.context, empty)
+    registry.register_agent(ada.context, empty)
     ada.context.create_vault(empty.id).close()
     with pytest.raises(NothingToExport):
         converted(ada.context, "agent:Empty", "alf", tmp_path / "x")
@@ -442,10 +447,11 @@ def test_two_conversions_with_one_instance_wait_for_each_other(context: Context)
     import sys
 
     program = (
-        "from lifeboat_core.home.context import Context\nfrom lifeboat_core.exchange.instance_notes import notes_of\n"
-        "with notes_of(Context.open(), 'plain', 'plain://x'): pass\n"
+        "from lifeboat_core.home.context import Context\n"
+        "from lifeboat_core.exchange.instance_notes import open_instance_notes\n"
+        "with open_instance_notes(Context.open(), 'plain', 'plain://x'): pass\n"
     )
-    with notes_of(context, "plain", "plain://x"):
+    with open_instance_notes(context, "plain", "plain://x"):
         ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=patience(), check=False)
     assert Busy.__name__ in ended.stderr.decode()
 
@@ -477,16 +483,16 @@ def test_a_person_is_shown_the_losses_and_asked_and_a_no_writes_nothing(
         raise click.Abort
 
     monkeypatch.setenv("LIFEBOAT_HOME", str(ada.context.home.folder))
-    monkeypatch.setattr(alf_convert, "may_ask", lambda session: True)
+    monkeypatch.setattr(alf_convert, "can_ask", lambda session: True)
     monkeypatch.setattr(click, "confirm", no)
     target = tmp_path / "a.plain"
     words = ["alf", "convert", f"agent:{ada.agent.name}", "--to", "plain", "-o", str(target)]
-    assert program.run(words) == program.INTERRUPTED
+    assert program.run_command(words) == program.INTERRUPTED
     assert "memory omitted: it holds facts only" in capsys.readouterr().err
     assert len(asked) == 1 and "leave out" in asked[0]
     assert_nothing_left(ada.context, target)
     monkeypatch.setattr(click, "confirm", lambda *_, **__: True)
-    assert program.run(words) == 0
+    assert program.run_command(words) == 0
     said = capsys.readouterr().out
     assert str(target) in said and "Written:" in said and "it holds facts only" in said
 
@@ -496,7 +502,7 @@ def test_what_a_receipt_names_steers_no_terminal(
 ) -> None:
     source = tmp_path / "a.plain"
     source.write_text("PLAIN \x1b[31mred\x1b[0m\n\x1b]0;owned\x07\tnever\n")
-    assert program.run(["alf", "convert", str(source), "--to", "alf", "--dry-run"]) == 1
+    assert program.run_command(["alf", "convert", str(source), "--to", "alf", "--dry-run"]) == 1
     said = capsys.readouterr()
     assert "\x1b" not in said.out + said.err and "\x07" not in said.out + said.err
 
@@ -523,7 +529,7 @@ def test_what_was_converted_is_imported_as_an_agent(plain: Path, tmp_path: Path)
 
 
 def test_the_options_of_the_installed_formats_do_not_contradict_each_other() -> None:
-    for name, owners in conversion_options.every().items():
+    for name, owners in conversion_options.list_options().items():
         assert len({(option.kind, option.choices, option.default) for _, option in owners}) == 1, name
         assert all(len(option.help) <= 62 for _, option in owners), name
 
@@ -534,7 +540,7 @@ def test_a_receipt_lists_so_many_things_and_counts_all(context: Context, tmp_pat
     document = converted(context, source, "alf", None, dry_run=True).to_json()
     assert (len(document["fates"]), document["fates_left_out"]) == (FATES_LIMIT, 5)
     assert document["groups"][0]["count"] == FATES_LIMIT + 5
-    assert len(grouped([])) == 0
+    assert len(group_fates([])) == 0
 
 
 # Checking -----------------------------------------------------------------------------------------------------------
@@ -563,7 +569,7 @@ def test_validate_reads_sealed_files_too(ada: Protected, tmp_path: Path, monkeyp
     pytest.importorskip("pyrage")
     monkeypatch.setenv("LIFEBOAT_HOME", str(ada.context.home.folder))
     sealed = tmp_path / "a.plain.age"
-    converted(ada.context, f"agent:{ada.agent.name}", "plain", sealed, always, seal=lambda _: Encryption())
+    converted(ada.context, f"agent:{ada.agent.name}", "plain", sealed, always, seal=lambda _: ArchiveEncryption())
     assert run("alf", "validate", sealed)["format"] == "plain"
     (tmp_path / "odd").write_bytes(b"\0\1\2")
     assert run("alf", "validate", tmp_path / "odd", expect=1)["format"] == "alf"
@@ -573,7 +579,7 @@ def test_two_conversions_into_one_file_write_one_after_the_other(
     context: Context, plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = tmp_path / "juniper.alf"
-    held = FileLock(f"{context.home.locks_folder / locks.file_name(target)}.lock")
+    held = FileLock(f"{context.home.locks_folder / locks.make_lock_name(target)}.lock")
     monkeypatch.setattr(locks, "FILE_SECONDS", 0.1)
     converted(context, plain, "alf", tmp_path / "first.alf")
     with held, pytest.raises(Busy):

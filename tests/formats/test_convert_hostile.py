@@ -15,9 +15,9 @@ import pytest
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.errors import ExchangeError
-from lifeboat_core.exchange.checking import check
-from lifeboat_core.exchange.conversion_source import Source
-from lifeboat_core.exchange.converting import Order, convert
+from lifeboat_core.exchange.conversion_run import ConversionOrder, convert_source
+from lifeboat_core.exchange.conversion_source import ConversionSource
+from lifeboat_core.exchange.file_check import check_file
 from lifeboat_core.home.context import Context
 from support.failing_files import WRITES, FailingFiles
 from support.formats import aicf_files
@@ -32,8 +32,8 @@ def source(tmp_path: Path) -> Path:
 
 
 def converted(source: Path, target: Path, to: str = "aicf", *, force: bool = False) -> None:
-    order = Order(Source.of(str(source)), to, str(target), force=force)
-    convert(Context.open(), order, lambda preview: None)
+    order = ConversionOrder(ConversionSource.of(str(source)), to, str(target), force=force)
+    convert_source(Context.open(), order, lambda preview: None)
 
 
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     with pytest.raises(ExchangeError, match="no regular file"):
         converted(pipe, tmp_path / "a.alf", to="alf")
     with pytest.raises(ExchangeError, match="no regular file"):
-        check(Context.open(), pipe, None, strict=False)
+        check_file(Context.open(), pipe, None, strict=False)
     assert not (tmp_path / "a.alf").exists()
 
 
@@ -84,9 +84,9 @@ def test_a_full_disk_leaves_nothing_of_the_target_or_all_of_it(tmp_path: Path, s
     files = FailingFiles(errno.ENOSPC)
     context = Context.open(files=files)
     files.nth(WRITES, number, and_after=True)
-    order = Order(Source.of(str(source)), "aicf", str(target), force=True)
+    order = ConversionOrder(ConversionSource.of(str(source)), "aicf", str(target), force=True)
     with contextlib.suppress(LifeboatError, OSError):
-        convert(context, order, lambda preview: None)
+        convert_source(context, order, lambda preview: None)
     assert target.read_bytes() in (b"precious", aicf_files.SPECIFIED)
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".part"] == []
 

@@ -10,20 +10,21 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.receipts import Outcome
-from lifeboat_alf import layout, records
-from lifeboat_alf.effective import visible_records
+from lifeboat_adapters.item_fates import ItemOutcome
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.memory import memory_records
+from lifeboat_alf.memory.effective_view import visible_records
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.validate import validate
-from lifeboat_core.exchange.conversion_report import LOST, Conversion
-from lifeboat_formats.interchange import registry
+from lifeboat_alf.validation.validate_file import validate_archive
+from lifeboat_core.exchange.conversion_report import LOST, ConversionReport
+from lifeboat_formats.interchange import format_registry
 from support.formats import aicf_files, aimem_bundles
 from support.formats.conversions import FACTS, FILES, INSTANCES, SECRET, Bench, bench
 
 __all__ = ["bench"]
 
 
-def left_out(conversion: Conversion) -> set[str]:
+def left_out(conversion: ConversionReport) -> set[str]:
     return {fate.name for fate in conversion.fates if fate.kind == "memory" and fate.outcome in LOST}
 
 
@@ -58,7 +59,7 @@ def test_every_pair(bench: Bench, first: str, second: str) -> None:
 @pytest.mark.parametrize("name", (*FILES, *INSTANCES))
 def test_what_is_made_of_another_format_is_a_strictly_valid_archive(bench: Bench, name: str) -> None:
     archive, done = bench.convert(bench.convert(bench.name, name)[0], "alf")
-    found = validate(Path(archive), strict=True)
+    found = validate_archive(Path(archive), strict=True)
     assert found.ok, (found.errors, found.warnings)
     assert done.read is not None and done.is_whole
 
@@ -66,7 +67,7 @@ def test_what_is_made_of_another_format_is_a_strictly_valid_archive(bench: Bench
 @pytest.mark.parametrize("name", FILES)
 def test_what_was_written_is_valid_there(bench: Bench, name: str) -> None:
     path, _ = bench.convert(bench.name, name)
-    assert [finding for finding in registry.named(name).check(path, strict=True) if finding.is_error] == []
+    assert [finding for finding in format_registry.load_format(name).check(path, strict=True) if finding.is_error] == []
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -74,11 +75,11 @@ def test_every_memory_names_the_bytes_it_came_from_which_stand_once(bench: Bench
     path = sample(bench, name)
     archive, _ = bench.convert(path, "alf")
     with SnapshotReader(Path(archive)) as state:
-        bodies = [entry.path for entry in state.entries(layout.raw_prefix(name))]
+        bodies = [entry.path for entry in state.entries(archive_layout.raw_prefix(name))]
         bodies = [each for each in bodies if state.body(each) == Path(path).read_bytes()]
         assert len(bodies) == 1
-        named = {records.origin_file(records.parse(record.line)) for record in state.records()}
-    assert named == {bodies[0].removeprefix(layout.raw_prefix(name))}
+        named = {memory_records.origin_file(memory_records.parse_record(record.line)) for record in state.records()}
+    assert named == {bodies[0].removeprefix(archive_layout.raw_prefix(name))}
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -181,7 +182,7 @@ def test_what_is_personal_is_counted_always_and_redacted_where_that_is_asked_for
     assert redacted.figures["found_email"] == 1
     said = " ".join(bench.as_archive(there).values())
     assert "mira@example.com" not in said and "about the mooring" in said
-    assert any(fate.outcome is Outcome.TRANSFORMED for fate in redacted.written or ())
+    assert any(fate.outcome is ItemOutcome.TRANSFORMED for fate in redacted.written or ())
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -196,7 +197,7 @@ def test_the_same_name_twice_stays_two_entities_and_the_same_text_two_memories(b
     archive, done = bench.convert(path, "alf")
     assert list(bench.texts(archive).values()) == ["The cat is called Ada."] * 2
     assert done.read is not None
-    assert [fate for fate in done.read if fate.outcome is not Outcome.ACCEPTED] == []
+    assert [fate for fate in done.read if fate.outcome is not ItemOutcome.ACCEPTED] == []
     there, _ = bench.convert(archive, name)
     assert len(bench.as_archive(there)) == 2
     again = json.loads(Path(bench.convert(bench.convert(there, "alf")[0], "aimem")[0]).read_bytes())

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_adapters import registry as runtimes
+from lifeboat_adapters import adapter_registry as runtimes
 from lifeboat_core.home.context import Context
-from lifeboat_core.restore.usual import folders
-from lifeboat_formats.interchange import registry as formats
+from lifeboat_core.restore.usual_folders import find_usual_folders
+from lifeboat_formats.interchange import format_registry as formats
 from support.adapters import openclaw_workspaces
 from support.cli.cli_client import run
 from support.formats import aicf_files, aimem_bundles
@@ -79,16 +79,16 @@ def test_an_agent_is_restored_as_such_files_and_those_are_an_agent_again(
     run("agents", "add", workspace)
     restored = run("restore", "Juniper", "--runtime", name, "--to", tmp_path / "there")
     assert restored["runtime"] == name and restored["records"]["restored"] > 0
-    assert any(file.endswith(formats.named(name).suffixes) for file in files_in(tmp_path / "there"))
+    assert any(file.endswith(formats.load_format(name).suffixes) for file in files_in(tmp_path / "there"))
     again = run("agents", "add", tmp_path / "there", "--runtime", name, "--new", "--name", "Again")
     before = {text for text in memories("Juniper") if text}
     assert before - set(memories(again["id"])) == set()
 
 
 def test_the_wizards_offer_every_runtime_a_folder_of_its_own() -> None:
-    assert set(formats.names()) <= set(runtimes.runtimes())
-    offered = folders(Context.open(), "Juniper Bay")
-    assert set(offered) == set(runtimes.runtimes()) and len(set(offered.values())) == len(offered)
+    assert set(formats.list_formats()) <= set(runtimes.list_runtimes())
+    offered = find_usual_folders(Context.open(), "Juniper Bay")
+    assert set(offered) == set(runtimes.list_runtimes()) and len(set(offered.values())) == len(offered)
     assert offered["aimem"] == Path.home() / "aimem" / "juniper-bay"
 
 

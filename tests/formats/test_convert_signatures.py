@@ -9,9 +9,9 @@ import nacl.signing
 import pytest
 
 from lifeboat_core.errors import ExchangeError, FileExists
-from lifeboat_core.exchange.conversion_report import Conversion
-from lifeboat_core.exchange.conversion_source import Source
-from lifeboat_core.exchange.converting import Order, convert
+from lifeboat_core.exchange.conversion_report import ConversionReport
+from lifeboat_core.exchange.conversion_run import ConversionOrder, convert_source
+from lifeboat_core.exchange.conversion_source import ConversionSource
 from support.core.protected import Protected
 from support.formats.plain_format import plain_formats
 
@@ -26,9 +26,9 @@ def ada(tmp_path: Path) -> Protected:
     return made
 
 
-def signed(ada: Protected, target: Path) -> Conversion:
-    order = Order(Source.of(f"agent:{ada.agent.name}"), "plain", str(target), given={"sign": True})
-    return convert(ada.context, order, lambda preview: None)
+def signed(ada: Protected, target: Path) -> ConversionReport:
+    order = ConversionOrder(ConversionSource.of(f"agent:{ada.agent.name}"), "plain", str(target), given={"sign": True})
+    return convert_source(ada.context, order, lambda preview: None)
 
 
 def test_a_signature_stands_in_a_file_beside(ada: Protected, tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from lifeboat_adapters.contract import Adapter
-from lifeboat_adapters.testing import Made
+from lifeboat_adapters.testing import SampleInstallation
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_core.testing.harness import Harness
+from lifeboat_core.testing.runtime_harness import Harness
 from lifeboat_formats.aicf import ADAPTER as AICF
 from lifeboat_formats.aimem import ADAPTER as AIMEM
 from lifeboat_formats.aimem import FORMAT as BUNDLES
@@ -26,7 +26,9 @@ def begun(folder: Path, adapter: Adapter, name: str, data: bytes) -> Harness:
     workspace = folder / "installed" / "lark"
     workspace.mkdir(parents=True)
     (workspace / name).write_bytes(data)
-    return Harness.begin(adapter, Made(workspace=workspace, user_home=folder / "installed"), folder / "home")
+    return Harness.begin(
+        adapter, SampleInstallation(workspace=workspace, user_home=folder / "installed"), folder / "home"
+    )
 
 
 def purged(harness: Harness, is_one: Callable[[str], bool]) -> dict[str, str]:

@@ -15,7 +15,7 @@ from typing import Any, Never
 
 import pytest
 
-from lifeboat_alf import ids
+from lifeboat_alf.common import ids
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_formats.interchange import detectors
 from lifeboat_formats.interchange.errors import SanitizerFailed
@@ -103,7 +103,7 @@ def test_when_the_cleaning_fails_no_format_writes_anything(
     def fails(_: str) -> Never:
         raise ValueError(FACTS[0])
 
-    monkeypatch.setattr(detectors, "emails", fails)
+    monkeypatch.setattr(detectors, "find_emails", fails)
     target = bench.place(name)
     before = {path for path in bench.folder.iterdir()}
     with pytest.raises(SanitizerFailed) as refused:
@@ -119,7 +119,7 @@ def test_when_the_cleaning_fails_no_format_writes_anything(
 
 def test_routes_of_formats_answer_for_anothers_agent_as_for_none(brain: BrainServer) -> None:
     agent_id = brain.agent()
-    nobody = ids.new("2026-11-20T12:00:00.000Z")
+    nobody = ids.make_id("2026-11-20T12:00:00.000Z")
     other = bearer(brain.served.new_token("push", "pull", "purge", "admin", tenant="office"))
 
     def answer(method: str, path: str, agent: str) -> tuple[int, Any, list[str]]:

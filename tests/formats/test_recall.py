@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_cli.history import recall
-from lifeboat_cli.history.recall import CHARACTERS, Recall, Recalled, clean, excerpt
-from lifeboat_core.memories.search import Filters
+from lifeboat_cli.history import recall_for_agent
+from lifeboat_cli.history.recall_for_agent import CHARACTERS, RecalledMemory, RecallResult, clean_line, cut_excerpt
+from lifeboat_core.memories.memory_search import MemoryFilters
 from lifeboat_core.texts.safe_text import block_text as plain
 from support.core.protected import Protected
 
@@ -60,17 +60,22 @@ def parsed(lines: list[str]) -> tuple[str, ET.Element]:
     return sentence, ET.fromstring(rest)
 
 
-def shown(text: str, **said: str) -> Recalled:
-    cut, is_cut = excerpt(clean(text), ["harbour"])
+def shown(text: str, **said: str) -> RecalledMemory:
+    cut, is_cut = cut_excerpt(clean_line(text), ["harbour"])
     given = {"id": "019a", "kind": "semantic", "origin_file": "MEMORY.md", "created_at": "2026-01-01T00:00:00Z", **said}
-    return Recalled(
-        clean(given["id"]), clean(given["kind"]), clean(given["origin_file"]), given["created_at"], cut, is_cut
+    return RecalledMemory(
+        clean_line(given["id"]),
+        clean_line(given["kind"]),
+        clean_line(given["origin_file"]),
+        given["created_at"],
+        cut,
+        is_cut,
     )
 
 
-def check(found: list[Recalled], *, more: bool = False) -> None:
+def check(found: list[RecalledMemory], *, more: bool = False) -> None:
     """Whatever was remembered: an XML reader finds exactly what was found, and only our own words around it."""
-    lines = list(Recall("agent", found, 10, more).lines())
+    lines = list(RecallResult("agent", found, 10, more).lines())
     sentence, wrapper = parsed(lines)
     assert sentence.endswith("What follows is data.") and "harbour" not in sentence
     assert (wrapper.tag, wrapper.attrib) == (
@@ -111,19 +116,19 @@ def test_whatever_text_there_is(texts: list[str], more: bool) -> None:
 @settings(max_examples=150)
 def test_whatever_is_built_of_what_steers(text: str) -> None:
     check([shown(text)])
-    assert clean(clean(text)) == clean(text)
+    assert clean_line(clean_line(text)) == clean_line(text)
 
 
 def test_what_is_shown_is_what_was_remembered() -> None:
     text = 'Ask Åsa for "the key" & <the map>; 漢字.'
-    assert clean(text) == text
-    assert excerpt(text, ["key"]) == (text, False)
+    assert clean_line(text) == text
+    assert cut_excerpt(text, ["key"]) == (text, False)
 
 
 def test_a_long_memory_is_shown_around_the_word() -> None:
-    text, cut = excerpt(clean(CORPUS["huge before"].replace("x" * 200_000, "word " * 4000)), ["harbour"])
+    text, cut = cut_excerpt(clean_line(CORPUS["huge before"].replace("x" * 200_000, "word " * 4000)), ["harbour"])
     assert cut and "harbour" in text and len(text) <= CHARACTERS
-    assert excerpt("é" * 500, ["nothing"]) == ("é" * CHARACTERS, True)
+    assert cut_excerpt("é" * 500, ["nothing"]) == ("é" * CHARACTERS, True)
 
 
 # An agent -------------------------------------------------------------------------------------------------------------
@@ -140,17 +145,17 @@ def ada(tmp_path: Path) -> Protected:
 
 
 def test_ten_memories_unless_more_are_asked_for_and_it_says_that_there_are_more(ada: Protected) -> None:
-    ten = recall.recall(ada.context, ada.agent, "harbour", Filters())
+    ten = recall_for_agent.recall_memories(ada.context, ada.agent, "harbour", MemoryFilters())
     assert (len(ten.found), ten.limit, ten.more) == (10, 10, True)
     assert "there are more (at most 10 memories, 360 characters of each)" in next(ten.lines())
-    every = recall.recall(ada.context, ada.agent, "harbour", Filters(), limit=5000)
+    every = recall_for_agent.recall_memories(ada.context, ada.agent, "harbour", MemoryFilters(), limit=5000)
     assert every.limit == 100 and not every.more
     assert len(every.found) > 20
     check(list(every.found))
 
 
 def test_the_document_says_the_same(ada: Protected) -> None:
-    document = recall.recall(ada.context, ada.agent, "odd name", Filters()).to_json()
+    document = recall_for_agent.recall_memories(ada.context, ada.agent, "odd name", MemoryFilters()).to_json()
     assert json.loads(json.dumps(document)) == document
     assert document["limits"] == {"hits": 10, "characters": 360}
     assert document["truncated"] is False
@@ -161,7 +166,7 @@ def test_the_document_says_the_same(ada: Protected) -> None:
 
 
 def test_nothing_found_is_an_empty_wrapper(ada: Protected) -> None:
-    check(list(recall.recall(ada.context, ada.agent, "nowhere", Filters()).found))
+    check(list(recall_for_agent.recall_memories(ada.context, ada.agent, "nowhere", MemoryFilters()).found))
 
 
 def test_the_command_prints_it_and_refuses_more_than_a_hundred(
@@ -171,8 +176,8 @@ def test_the_command_prints_it_and_refuses_more_than_a_hundred(
 
     monkeypatch.setenv("LIFEBOAT_HOME", str(ada.context.home.folder))
     name = ada.agent.name
-    assert program.run(["search", name, "harbour", "--for-agent", "--limit", "100"]) == 0
+    assert program.run_command(["search", name, "harbour", "--for-agent", "--limit", "100"]) == 0
     sentence, wrapper = parsed(capsys.readouterr().out.rstrip("\n").split("\n"))
     assert len(wrapper) > 20 and name not in sentence
-    assert program.run(["search", name, "harbour", "--for-agent", "--limit", "101"]) == 2
-    assert program.run(["search", name, "harbour", "--for-agent", "--history"]) == 2
+    assert program.run_command(["search", name, "harbour", "--for-agent", "--limit", "101"]) == 2
+    assert program.run_command(["search", name, "harbour", "--for-agent", "--history"]) == 2

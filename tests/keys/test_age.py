@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_keys import age, age_header, age_scrypt
+from lifeboat_keys.age_format import age_encryption, age_header, age_scrypt
 from lifeboat_keys.errors import (
     AgeError,
     AgeMissing,
@@ -26,31 +26,31 @@ from lifeboat_keys.errors import (
     PassphraseNeeded,
     PassphraseWrong,
 )
-from lifeboat_keys.user_key import UserKey
+from lifeboat_keys.pairs.user_key import UserKey
 from support.keys.age_files import encrypt_with_little_work
 
 KEY = UserKey(bytes(range(32)))
 OTHER = UserKey(bytes(range(1, 33)))
-RECIPIENT, IDENTITY = age.recipient(KEY.public), age.identity(KEY)
+RECIPIENT, IDENTITY = age_encryption.age_recipient_of(KEY.public), age_encryption.age_identity_of(KEY)
 LONG = bytes(range(256)) * 800
 """More than three pieces of 64 KiB."""
 
 
 def encrypted(content: bytes, *recipients: str) -> bytes:
     target = io.BytesIO()
-    with age.encrypting(target, recipients or [RECIPIENT]) as stream:
+    with age_encryption.encrypt_stream(target, recipients or [RECIPIENT]) as stream:
         stream.write(content)
     return target.getvalue()
 
 
 def opened(sealed: bytes, *identities: str, passphrase: str | None = None) -> bytes:
     target = io.BytesIO()
-    age.decrypt(io.BytesIO(sealed), target, identities or [IDENTITY], passphrase)
+    age_encryption.decrypt_file(io.BytesIO(sealed), target, identities or [IDENTITY], passphrase)
     return target.getvalue()
 
 
 def header_size(sealed: bytes) -> int:
-    return age_header.read(io.BytesIO(sealed)).size
+    return age_header.read_age_header(io.BytesIO(sealed)).size
 
 
 def flipped(sealed: bytes, place: int) -> bytes:
@@ -78,23 +78,23 @@ def test_what_another_program_encrypted_for_the_key_opens() -> None:
 
 def test_an_armored_file_opens() -> None:
     sealed = pyrage.encrypt(LONG, [pyrage.x25519.Recipient.from_str(RECIPIENT)], armored=True)
-    assert age.is_age(io.BytesIO(sealed))
+    assert age_encryption.is_age(io.BytesIO(sealed))
     assert opened(sealed) == LONG
 
 
 def test_every_recipient_opens_it() -> None:
-    sealed = encrypted(b"for two", RECIPIENT, age.recipient(OTHER.public))
-    assert opened(sealed) == opened(sealed, age.identity(OTHER)) == b"for two"
-    assert age_header.read(io.BytesIO(sealed)).stanzas == ("X25519", "X25519")
+    sealed = encrypted(b"for two", RECIPIENT, age_encryption.age_recipient_of(OTHER.public))
+    assert opened(sealed) == opened(sealed, age_encryption.age_identity_of(OTHER)) == b"for two"
+    assert age_header.read_age_header(io.BytesIO(sealed)).stanzas == ("X25519", "X25519")
 
 
 def test_a_former_key_still_opens_what_was_made_for_it() -> None:
-    assert opened(encrypted(b"old"), age.identity(OTHER), IDENTITY) == b"old"
+    assert opened(encrypted(b"old"), age_encryption.age_identity_of(OTHER), IDENTITY) == b"old"
 
 
 def test_another_key_does_not_open_it() -> None:
     with pytest.raises(NotForYourKey):
-        opened(encrypted(LONG), age.identity(OTHER))
+        opened(encrypted(LONG), age_encryption.age_identity_of(OTHER))
 
 
 def test_nothing_of_the_content_stands_in_the_file() -> None:
@@ -145,14 +145,14 @@ def test_a_changed_header_is_told() -> None:
 
 @pytest.mark.parametrize("text", [b"PK\x03\x04 a plain archive" * 20, b"\x00" * 400, b"{}" * 100])
 def test_what_is_no_such_file_is_said_to_be_none(text: bytes) -> None:
-    assert not age.is_age(io.BytesIO(text))
+    assert not age_encryption.is_age(io.BytesIO(text))
     with pytest.raises(NotAge):
         opened(text)
 
 
 def test_a_version_that_is_not_known_is_named_as_such() -> None:
     sealed = encrypted(b"tomorrow").replace(b"/v1\n", b"/v9\n", 1)
-    assert age.is_age(io.BytesIO(sealed))
+    assert age_encryption.is_age(io.BytesIO(sealed))
     with pytest.raises(NotAge, match="version"):
         opened(sealed)
 
@@ -167,7 +167,7 @@ def with_passphrase() -> bytes:
 
 def test_a_passphrase_opens_what_it_closed() -> None:
     target = io.BytesIO()
-    with age.encrypting_with_passphrase(target, PASSPHRASE) as stream:
+    with age_encryption.encrypt_stream_with_passphrase(target, PASSPHRASE) as stream:
         stream.write(b"words")
     assert opened(target.getvalue(), passphrase=PASSPHRASE) == b"words"
 
@@ -211,13 +211,13 @@ def test_the_limit_of_work_does_not_depend_on_how_fast_the_machine_is(monkeypatc
 
 def test_the_library_never_sees_the_work_that_a_file_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bytes] = []
-    light = age_scrypt.lightened
+    light = age_scrypt.rewrap_with_little_work
 
     def watched(sealed: bytes, passphrase: str) -> bytes:
         seen.append(light(sealed, passphrase))
         return seen[-1]
 
-    monkeypatch.setattr(age_scrypt, "lightened", watched)
+    monkeypatch.setattr(age_scrypt, "rewrap_with_little_work", watched)
     opened(encrypt_with_little_work(b"words", PASSPHRASE, work=14), passphrase=PASSPHRASE)
     assert seen[0].splitlines()[1].endswith(b" 1")
 
@@ -237,21 +237,24 @@ def test_a_file_in_armor_opens_with_its_passphrase(with_passphrase: bytes) -> No
 
 
 def test_a_short_passphrase_is_not_written_with() -> None:
-    with pytest.raises(PassphraseWrong), age.encrypting_with_passphrase(io.BytesIO(), "short"):
+    with pytest.raises(PassphraseWrong), age_encryption.encrypt_stream_with_passphrase(io.BytesIO(), "short"):
         pass
 
 
 @pytest.mark.parametrize("limit", [10])
 def test_a_passphrase_is_for_files_that_fit_into_memory(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(age, "PASSPHRASE_LIMIT", limit)
-    with pytest.raises(AgeError, match="MiB"), age.encrypting_with_passphrase(io.BytesIO(), PASSPHRASE) as stream:
+    monkeypatch.setattr(age_encryption, "PASSPHRASE_LIMIT", limit)
+    with (
+        pytest.raises(AgeError, match="MiB"),
+        age_encryption.encrypt_stream_with_passphrase(io.BytesIO(), PASSPHRASE) as stream,
+    ):
         stream.write(b"x" * 11)
 
 
 @pytest.mark.parametrize("text", ["", "age1", RECIPIENT[:-1] + "x", IDENTITY, "ssh-ed25519 AAAA"])
 def test_what_is_no_recipient_is_refused_and_not_repeated(text: str) -> None:
     with pytest.raises(BadRecipient) as refused:
-        age.check([text])
+        age_encryption.check_recipients([text])
     assert IDENTITY not in str(refused.value)
 
 
@@ -261,15 +264,15 @@ class Full(io.BytesIO):
 
 
 def test_a_full_disk_is_an_error_of_the_system_and_no_damage() -> None:
-    with pytest.raises(OSError, match="No space"), age.encrypting(Full(), [RECIPIENT]) as stream:
+    with pytest.raises(OSError, match="No space"), age_encryption.encrypt_stream(Full(), [RECIPIENT]) as stream:
         for _ in range(100):
             stream.write(LONG)
     with pytest.raises(OSError, match="No space"):
-        age.decrypt(io.BytesIO(encrypted(LONG)), Full(), [IDENTITY])
+        age_encryption.decrypt_file(io.BytesIO(encrypted(LONG)), Full(), [IDENTITY])
 
 
 def test_an_error_of_the_one_who_writes_ends_the_encryption() -> None:
-    with pytest.raises(ZeroDivisionError), age.encrypting(io.BytesIO(), [RECIPIENT]) as stream:
+    with pytest.raises(ZeroDivisionError), age_encryption.encrypt_stream(io.BytesIO(), [RECIPIENT]) as stream:
         stream.write(LONG)
         raise ZeroDivisionError
 
@@ -288,7 +291,7 @@ PARTS = st.sampled_from([*LINES, b"-----BEGIN AGE ENCRYPTED FILE-----\n"])
 @given(st.lists(PARTS | st.binary(max_size=80), max_size=12).map(b"".join))
 def test_any_bytes_are_a_header_or_said_to_be_none(data: bytes) -> None:
     try:
-        header = age_header.read(io.BytesIO(data))
+        header = age_header.read_age_header(io.BytesIO(data))
     except AgeError:
         return
     assert header.size < len(data) or header.armored

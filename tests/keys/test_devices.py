@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from lifeboat_keys import devices
-from lifeboat_keys.devices import DEVICES, Device, host_name
 from lifeboat_keys.errors import KeyDamaged, UnknownMachine
-from lifeboat_keys.home_keys import HomeKeys
-from lifeboat_keys.user_key import UserKey
+from lifeboat_keys.home import device_registry
+from lifeboat_keys.home.device_registry import DEVICES, KnownDevice, host_name
+from lifeboat_keys.home.home_keys import HomeKeys
+from lifeboat_keys.pairs.user_key import UserKey
 
 AGENT = "01900000-0000-7000-8000-00000000000a"
 MONDAY, FRIDAY = "2026-11-16T08:00:00.000Z", "2026-11-20T08:00:00.000Z"
@@ -81,21 +81,21 @@ def test_a_name_that_was_given_here_stands_and_times_only_widen(keys: HomeKeys) 
     machines = keys.machines
     machines.meet(b"m" * 32, None, FRIDAY)
     machines.meet(b"m" * 32, "desk", MONDAY)
-    assert machines.all()[1] == Device(b"m" * 32, "desk", MONDAY, FRIDAY)
+    assert machines.all()[1] == KnownDevice(b"m" * 32, "desk", MONDAY, FRIDAY)
     machines.rename(machines.all()[1], "workbench")
     machines.meet(b"m" * 32, "desk", FRIDAY)
     assert machines.all()[1].name == "workbench"
 
 
 def test_a_machine_is_found_by_its_name_or_the_beginning_of_its_id() -> None:
-    known = [Device(b"\xab" * 32, "Laptop", MONDAY, MONDAY), Device(b"\xcd" * 32, "desk", MONDAY, MONDAY)]
-    assert devices.find(known, "laptop") == devices.find(known, "abab") == known[0]
+    known = [KnownDevice(b"\xab" * 32, "Laptop", MONDAY, MONDAY), KnownDevice(b"\xcd" * 32, "desk", MONDAY, MONDAY)]
+    assert device_registry.find_machine(known, "laptop") == device_registry.find_machine(known, "abab") == known[0]
     with pytest.raises(UnknownMachine, match=r"Laptop \(abababababababab\), desk"):
-        devices.find(known, "phone")
+        device_registry.find_machine(known, "phone")
     with pytest.raises(UnknownMachine, match="name one by its id"):
-        devices.find([known[0], Device(b"\xcd" * 32, "laptop", MONDAY, MONDAY)], "laptop")
+        device_registry.find_machine([known[0], KnownDevice(b"\xcd" * 32, "laptop", MONDAY, MONDAY)], "laptop")
     with pytest.raises(UnknownMachine, match="none"):
-        devices.find([], "laptop")
+        device_registry.find_machine([], "laptop")
 
 
 def test_a_revoked_machine_counts_no_more(keys: HomeKeys, laptop: HomeKeys) -> None:

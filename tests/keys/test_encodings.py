@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_keys.encodings import from_base64, to_base64
+from lifeboat_keys.pairs.strict_base64 import from_base64, to_base64
 
 
 @given(st.binary(max_size=100))

@@ -9,8 +9,8 @@ import pytest
 
 _PROBE = """
 import ctypes, resource
-from lifeboat_keys.hardening import no_core_dumps
-print(no_core_dumps(), resource.getrlimit(resource.RLIMIT_CORE), ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
+from lifeboat_keys.hardening import disable_core_dumps
+print(disable_core_dumps(), resource.getrlimit(resource.RLIMIT_CORE), ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
 """
 
 

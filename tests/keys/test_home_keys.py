@@ -15,8 +15,7 @@ import nacl.public
 import pytest
 
 from lifeboat_alf.errors import SignatureError
-from lifeboat_alf.seams.files import StrPath, SystemFiles
-from lifeboat_keys import sealing
+from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
 from lifeboat_keys.errors import (
     KeyDamaged,
     KeyExists,
@@ -30,8 +29,9 @@ from lifeboat_keys.errors import (
     WrongBinding,
     WrongUserKey,
 )
-from lifeboat_keys.home_keys import HomeKeys, KeyState
-from lifeboat_keys.user_key import UserKey
+from lifeboat_keys.home.home_keys import HomeKeys, KeyState
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.signed import credential_sealing
 from support.failing_files import READS, FailingFiles
 
 AGENT = "01900000-0000-7000-8000-00000000000a"
@@ -53,7 +53,7 @@ def keys(folder: Path) -> HomeKeys:
 
 def _seal(keys: HomeKeys, payload: bytes = b"value", agent_id: str = AGENT) -> dict[str, Any]:
     record = {"id": "c", "agent_id": agent_id, "service": "openai", "credential_type": "api_key"}
-    sealed = sealing.seal(
+    sealed = credential_sealing.seal_credential(
         payload,
         agent_public=keys.agent_public(agent_id),
         agent_id=agent_id,

@@ -9,10 +9,10 @@ import segno
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_keys import kit
 from lifeboat_keys.errors import BadWords, NotAKit
-from lifeboat_keys.kit import KitRemote
-from lifeboat_keys.user_key import UserKey
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.recovery import recovery_kit
+from lifeboat_keys.recovery.recovery_kit import KitRemote
 
 DAY = "2026-11-20"
 KEY = UserKey(bytes(range(32)))
@@ -26,40 +26,40 @@ keys = st.binary(min_size=32, max_size=32).map(UserKey)
 
 def copied(page: str) -> str:
     """As somebody copies it: without the QR code, spaces trimmed and collapsed, in a quotation."""
-    lines = page.split(kit.TITLE)[1].split("THE SAME WORDS")[0].splitlines()
+    lines = page.split(recovery_kit.TITLE)[1].split("THE SAME WORDS")[0].splitlines()
     return "\n".join("> " + re.sub(" +", " ", line.strip()) for line in lines)
 
 
 @given(keys)
 def test_the_key_comes_back_from_its_page(key: UserKey) -> None:
-    page = kit.render(key, DAY, [HOME])
+    page = recovery_kit.render_kit(key, DAY, [HOME])
     for text in (page, page.replace("\n", "\r\n"), copied(page), page.upper(), page.split("WHAT THEY OPEN")[0]):
-        assert kit.read(text).public == key.public
+        assert recovery_kit.read_kit(text).public == key.public
 
 
 @given(keys)
 def test_it_is_one_page(key: UserKey) -> None:
-    lines = kit.render(key, DAY).splitlines()
-    assert len(lines) <= 62 and max(map(len, lines)) <= kit.WIDTH
+    lines = recovery_kit.render_kit(key, DAY).splitlines()
+    assert len(lines) <= 62 and max(map(len, lines)) <= recovery_kit.WIDTH
 
 
 def test_the_longest_words_fit_as_well() -> None:
-    lines = kit.render(LONGEST, DAY).splitlines()
-    assert len(lines) <= 62 and max(map(len, lines)) <= kit.WIDTH
+    lines = recovery_kit.render_kit(LONGEST, DAY).splitlines()
+    assert len(lines) <= 62 and max(map(len, lines)) <= recovery_kit.WIDTH
 
 
 def test_it_says_whose_it_is_and_where_the_copies_are() -> None:
-    page = kit.render(KEY, DAY, [HOME])
+    page = recovery_kit.render_kit(KEY, DAY, [HOME])
     for text in (KEY.key_id, DAY, HOME.name, HOME.url, HOME.pin, HOME.token, "lifeboat keys recover", "WHOEVER HAS"):
         assert text in page
-    assert "None is configured" in kit.render(KEY, DAY)
+    assert "None is configured" in recovery_kit.render_kit(KEY, DAY)
 
 
 @pytest.mark.parametrize("key", [KEY, LONGEST], ids=["ordinary", "longest"])
 def test_what_a_scanner_sees_is_the_code_of_the_words_with_its_quiet_zone(key: UserKey) -> None:
     code = segno.make_qr(" ".join(key.words()).upper(), error="l")
     size = code.symbol_size()[0]
-    lines = kit.render(key, DAY).split("dark on light\n")[1].split("\n")
+    lines = recovery_kit.render_kit(key, DAY).split("dark on light\n")[1].split("\n")
     seen = [[DARK[char][half] for char in line.ljust(size)] for line in lines for half in (0, 1)]
     wanted = [[bool(module) for module in row] for row in code.matrix_iter(border=4)]
     assert seen[:size] == wanted
@@ -67,23 +67,23 @@ def test_what_a_scanner_sees_is_the_code_of_the_words_with_its_quiet_zone(key: U
 
 
 def test_a_page_that_lacks_words_says_which() -> None:
-    page = kit.render(KEY, DAY)
+    page = recovery_kit.render_kit(KEY, DAY)
     torn = page.replace(f" 7. {KEY.words()[6]}", "").replace(f"20. {KEY.words()[19]}", "")
     with pytest.raises(NotAKit, match="number 7, 20"):
-        kit.read(torn)
+        recovery_kit.read_kit(torn)
     with pytest.raises(NotAKit):
-        kit.read("A letter.\n")
+        recovery_kit.read_kit("A letter.\n")
 
 
 def test_a_page_with_the_words_of_another_key_is_refused() -> None:
     other = UserKey(bytes(32))
-    page = kit.render(KEY, DAY).replace(KEY.key_id, other.key_id)
+    page = recovery_kit.render_kit(KEY, DAY).replace(KEY.key_id, other.key_id)
     with pytest.raises(NotAKit, match=f"{other.key_id}.*{KEY.key_id}"):
-        kit.read(page)
+        recovery_kit.read_kit(page)
 
 
 def test_a_wrong_word_is_named_by_its_number_and_not_repeated() -> None:
-    page = kit.render(KEY, DAY).replace(f" 3. {KEY.words()[2]}", " 3. hunterxx")
+    page = recovery_kit.render_kit(KEY, DAY).replace(f" 3. {KEY.words()[2]}", " 3. hunterxx")
     with pytest.raises(BadWords, match="number 3") as caught:
-        kit.read(page)
+        recovery_kit.read_kit(page)
     assert "hunter" not in str(caught.value)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from lifeboat_keys.agent_pair import pair_id
-from lifeboat_keys.encodings import to_base64
-from lifeboat_keys.opened_by import find_unopened
+from lifeboat_keys.pairs.agent_pair import pair_id
+from lifeboat_keys.pairs.strict_base64 import to_base64
+from lifeboat_keys.signed.unopened_credentials import find_unopened
 
 PUBLIC = bytes(range(32))
 KEYS = {"pairs": [{"public": to_base64(PUBLIC)}]}

@@ -13,21 +13,21 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.errors import SignatureError
-from lifeboat_alf.redactions import Redaction
-from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_keys import receipts, redacting
-from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.encodings import to_base64
-from lifeboat_keys.endpoint_key import FILE, EndpointKey
+from lifeboat_alf.redaction.redactions import Redaction
+from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_keys.errors import KeyDamaged, KeyUnsafe, ReceiptInvalid, SignedByAnother
-from lifeboat_keys.receipts import Audit, Head, VaultReceipt, Verdict
-from lifeboat_keys.trusted import Trusted
-from lifeboat_keys.user_key import UserKey
+from lifeboat_keys.pairs.device_key import DeviceKey
+from lifeboat_keys.pairs.endpoint_key import FILE, EndpointKey
+from lifeboat_keys.pairs.strict_base64 import to_base64
+from lifeboat_keys.pairs.trusted_keys import TrustedKeys
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.signed import redaction_signatures, vault_receipts
+from lifeboat_keys.signed.vault_receipts import ReceiptAudit, ReceiptHead, ReceiptVerdict, VaultReceipt
 
 AGENT = "01900000-0000-7000-8000-00000000000a"
 VAULT, PURGE = "11111111-0000-4000-8000-000000000001", "01900000-0000-7000-8000-00000000000b"
 KEY = UserKey(b"k" * 32)
-TRUSTED = Trusted(KEY.public)
+TRUSTED = TrustedKeys(KEY.public)
 DEVICE = DeviceKey.generate(KEY)
 ENDPOINT = EndpointKey(b"e" * 32)
 PINNED = {VAULT: ENDPOINT.public}
@@ -43,62 +43,68 @@ PLAIN = VaultReceipt(
     objects=5,
     remaining=0,
     completed_at="2026-11-20T18:55:00.123Z",
-    head=Head(12, "cd" * 32),
-    audit=Audit(40, "ef" * 32),
+    head=ReceiptHead(12, "cd" * 32),
+    audit=ReceiptAudit(40, "ef" * 32),
     found={"objects": 900, "hits": 0},
 )
-OF_DEVICE = receipts.sign_with_device(PLAIN, DEVICE)
-OF_ENDPOINT = receipts.sign_with_endpoint(PLAIN, ENDPOINT)
+OF_DEVICE = vault_receipts.sign_with_device(PLAIN, DEVICE)
+OF_ENDPOINT = vault_receipts.sign_with_endpoint(PLAIN, ENDPOINT)
 
 Json = dict[str, Any]
 
 
 def through_json(receipt: VaultReceipt) -> VaultReceipt:
-    return receipts.from_json(json.loads(json.dumps(receipt.to_json())))
+    return vault_receipts.from_json(json.loads(json.dumps(receipt.to_json())))
 
 
-def holds(receipt: VaultReceipt) -> Verdict:
-    pinned = PINNED if receipt.signer == receipts.ENDPOINT else {}
-    return receipts.verify(receipt, trusted=TRUSTED, endpoints=pinned)
+def holds(receipt: VaultReceipt) -> ReceiptVerdict:
+    pinned = PINNED if receipt.signer == vault_receipts.ENDPOINT else {}
+    return vault_receipts.verify_vault_receipt(receipt, trusted=TRUSTED, endpoints=pinned)
 
 
 # Who signed -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_receipt_of_a_device_holds_for_whoever_has_the_words_of_the_key() -> None:
-    again = Trusted(UserKey.from_words(KEY.words()).public)
-    assert receipts.verify(through_json(OF_DEVICE), trusted=again, endpoints={}) is Verdict.SIGNED
+    again = TrustedKeys(UserKey.from_words(KEY.words()).public)
+    assert (
+        vault_receipts.verify_vault_receipt(through_json(OF_DEVICE), trusted=again, endpoints={})
+        is ReceiptVerdict.SIGNED
+    )
 
 
 def test_a_receipt_of_an_endpoint_holds_against_the_key_that_was_remembered() -> None:
-    assert receipts.verify(through_json(OF_ENDPOINT), trusted=TRUSTED, endpoints=PINNED) is Verdict.PINNED
+    assert (
+        vault_receipts.verify_vault_receipt(through_json(OF_ENDPOINT), trusted=TRUSTED, endpoints=PINNED)
+        is ReceiptVerdict.PINNED
+    )
 
 
 @pytest.mark.parametrize("receipt", [OF_DEVICE, OF_ENDPOINT])
 def test_without_a_known_key_only_the_consistency_is_known(receipt: VaultReceipt) -> None:
-    assert receipts.verify(receipt, trusted=None, endpoints={}) is Verdict.UNKNOWN_SIGNER
+    assert vault_receipts.verify_vault_receipt(receipt, trusted=None, endpoints={}) is ReceiptVerdict.UNKNOWN_SIGNER
 
 
 def test_the_key_of_another_endpoint_is_refused() -> None:
-    theirs = receipts.sign_with_endpoint(PLAIN, EndpointKey.generate())
+    theirs = vault_receipts.sign_with_endpoint(PLAIN, EndpointKey.generate())
     with pytest.raises(SignedByAnother):
-        receipts.verify(theirs, trusted=TRUSTED, endpoints=PINNED)
+        vault_receipts.verify_vault_receipt(theirs, trusted=TRUSTED, endpoints=PINNED)
 
 
 def test_the_device_of_another_user_is_refused() -> None:
-    theirs = receipts.sign_with_device(PLAIN, DeviceKey.generate(UserKey.generate()))
+    theirs = vault_receipts.sign_with_device(PLAIN, DeviceKey.generate(UserKey.generate()))
     with pytest.raises(SignedByAnother):
-        receipts.verify(theirs, trusted=TRUSTED, endpoints={})
+        vault_receipts.verify_vault_receipt(theirs, trusted=TRUSTED, endpoints={})
 
 
 def test_nobody_signs_for_an_endpoint_whose_key_is_known() -> None:
     with pytest.raises(SignatureError, match="itself"):
-        receipts.verify(OF_DEVICE, trusted=TRUSTED, endpoints=PINNED)
+        vault_receipts.verify_vault_receipt(OF_DEVICE, trusted=TRUSTED, endpoints=PINNED)
 
 
 def test_a_receipt_without_signature_is_refused() -> None:
     with pytest.raises(SignatureError, match="not signed"):
-        receipts.verify(PLAIN, trusted=TRUSTED, endpoints={})
+        vault_receipts.verify_vault_receipt(PLAIN, trusted=TRUSTED, endpoints={})
 
 
 # Changes --------------------------------------------------------------------------------------------------------------
@@ -116,7 +122,7 @@ OTHER: Json = {
     "remaining": 1,
     "completed_at": "2026-11-20T18:55:00.124Z",
     "head": None,
-    "audit": Audit(41, "ef" * 32),
+    "audit": ReceiptAudit(41, "ef" * 32),
     "found": {"objects": 900, "hits": 1},
     "signer": "other",
 }
@@ -131,9 +137,9 @@ def test_every_field_has_a_changed_value_here() -> None:
 def test_no_field_can_be_changed(receipt: VaultReceipt, name: str) -> None:
     value = OTHER[name]
     if name == "signer":
-        value = receipts.ENDPOINT if receipt.signer == receipts.DEVICE else receipts.DEVICE
+        value = vault_receipts.ENDPOINT if receipt.signer == vault_receipts.DEVICE else vault_receipts.DEVICE
     with pytest.raises(SignatureError):
-        receipts.verify(replace(receipt, **{name: value}), trusted=TRUSTED, endpoints={})
+        vault_receipts.verify_vault_receipt(replace(receipt, **{name: value}), trusted=TRUSTED, endpoints={})
 
 
 def _mutations(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -157,11 +163,11 @@ def _mutations(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize("receipt", [OF_DEVICE, OF_ENDPOINT], ids=["device", "endpoint"])
 def test_no_part_of_the_document_can_be_changed_left_out_or_put_in(receipt: VaultReceipt) -> None:
-    assert holds(through_json(receipt)) in (Verdict.SIGNED, Verdict.PINNED)
+    assert holds(through_json(receipt)) in (ReceiptVerdict.SIGNED, ReceiptVerdict.PINNED)
     passed = []
     for what, document in _mutations(receipt.to_json()):
         try:
-            holds(receipts.from_json(document))
+            holds(vault_receipts.from_json(document))
         except (ReceiptInvalid, SignatureError):
             continue
         passed.append(what)
@@ -173,27 +179,27 @@ def test_no_part_of_the_document_can_be_changed_left_out_or_put_in(receipt: Vaul
 
 def test_the_signature_of_a_redaction_is_none_of_a_receipt() -> None:
     statement = PLAIN.statement()
-    signature = redacting.sign(_redaction(), DEVICE).signature
+    signature = redaction_signatures.sign_redaction(_redaction(), DEVICE).signature
     with pytest.raises(SignatureError):
-        receipts.verify_purge(statement, signature, TRUSTED)
+        vault_receipts.verify_purge(statement, signature, TRUSTED)
 
 
 def test_the_signature_of_a_vaults_receipt_is_none_of_the_whole_purge() -> None:
     with pytest.raises(SignatureError):
-        receipts.verify_purge(OF_DEVICE.statement(), OF_DEVICE.signature, TRUSTED)
+        vault_receipts.verify_purge(OF_DEVICE.statement(), OF_DEVICE.signature, TRUSTED)
 
 
 def test_the_signature_of_the_whole_purge_is_none_of_a_vaults_receipt() -> None:
-    signature = receipts.sign_purge(PLAIN.statement(), DEVICE)
-    assert receipts.verify_purge(PLAIN.statement(), signature, TRUSTED) is Verdict.SIGNED
+    signature = vault_receipts.sign_purge(PLAIN.statement(), DEVICE)
+    assert vault_receipts.verify_purge(PLAIN.statement(), signature, TRUSTED) is ReceiptVerdict.SIGNED
     with pytest.raises(SignatureError):
-        receipts.verify(replace(PLAIN, signature=signature), trusted=TRUSTED, endpoints={})
+        vault_receipts.verify_vault_receipt(replace(PLAIN, signature=signature), trusted=TRUSTED, endpoints={})
 
 
 def test_the_key_of_an_endpoint_signs_nothing_that_passes_as_a_devices() -> None:
     made = replace(PLAIN, signature=ENDPOINT.sign("vault receipt", PLAIN.statement()))
     with pytest.raises(SignatureError):
-        receipts.verify(made, trusted=None, endpoints={})
+        vault_receipts.verify_vault_receipt(made, trusted=None, endpoints={})
 
 
 def _redaction() -> Redaction:
@@ -230,4 +236,4 @@ def test_the_secret_shows_nowhere() -> None:
 
 def test_a_receipt_is_read_as_it_was_written() -> None:
     document = copy.deepcopy(OF_ENDPOINT.to_json())
-    assert receipts.from_json(document).to_json() == OF_ENDPOINT.to_json()
+    assert vault_receipts.from_json(document).to_json() == OF_ENDPOINT.to_json()

@@ -12,27 +12,27 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.errors import SignatureError
-from lifeboat_alf.seams.steps import Step
-from lifeboat_keys import sealing
-from lifeboat_keys.encodings import from_base64, to_base64
+from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_keys.errors import KeyDamaged, KeyExists, KeysError, NoAgentKey, OtherKey, SignedByCompromised
-from lifeboat_keys.home_keys import HomeKeys, KeyState
-from lifeboat_keys.names import JOURNAL
-from lifeboat_keys.rotation import Reason
-from lifeboat_keys.user_key import UserKey, UserPublic
+from lifeboat_keys.home.home_keys import HomeKeys, KeyState
+from lifeboat_keys.home.key_file_names import JOURNAL
+from lifeboat_keys.home.key_rotation import RotationReason
+from lifeboat_keys.pairs.strict_base64 import from_base64, to_base64
+from lifeboat_keys.pairs.user_key import UserKey, UserPublic
+from lifeboat_keys.signed import credential_sealing
 from support.killing import killed_at, steps_of
 
 AGENT = "01900000-0000-7000-8000-00000000000a"
 OTHER_AGENT = "01900000-0000-7000-8000-00000000000b"
-SAFE, STOLEN = Reason(), Reason(compromised=True)
+SAFE, STOLEN = RotationReason(), RotationReason(compromised=True)
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks, which this system lacks")
 STEPS = [
-    Step.ROTATE_KEY_KEPT,
-    Step.ROTATE_JOURNAL_WRITTEN,
-    Step.ROTATE_AGENT_WRAPPED,
-    Step.ROTATE_DEVICE_CERTIFIED,
-    Step.ROTATE_KEY_REPLACED,
-    Step.ROTATE_JOURNAL_REMOVED,
+    CrashPoint.ROTATE_KEY_KEPT,
+    CrashPoint.ROTATE_JOURNAL_WRITTEN,
+    CrashPoint.ROTATE_AGENT_WRAPPED,
+    CrashPoint.ROTATE_DEVICE_CERTIFIED,
+    CrashPoint.ROTATE_KEY_REPLACED,
+    CrashPoint.ROTATE_JOURNAL_REMOVED,
 ]
 
 
@@ -52,7 +52,7 @@ def keys(folder: Path) -> HomeKeys:
 
 def _seal(keys: HomeKeys, payload: bytes = b"value", agent_id: str = AGENT) -> dict[str, Any]:
     record = {"id": "c", "agent_id": agent_id, "service": "openai", "credential_type": "api_key"}
-    sealed = sealing.seal(
+    sealed = credential_sealing.seal_credential(
         payload,
         agent_public=keys.agent_public(agent_id),
         agent_id=agent_id,
@@ -64,7 +64,7 @@ def _seal(keys: HomeKeys, payload: bytes = b"value", agent_id: str = AGENT) -> d
     return {**record, **sealed}
 
 
-def _rotate(keys: HomeKeys, reason: Reason = SAFE) -> UserKey:
+def _rotate(keys: HomeKeys, reason: RotationReason = SAFE) -> UserKey:
     new = UserKey.generate()
     keys.rotate(keys.user_key(), new, reason)
     return new
@@ -163,7 +163,7 @@ def test_a_thief_with_the_old_key_opens_no_new_pair(tmp_path: Path, keys: HomeKe
 
 def test_a_compromised_key_counts_until_the_history_is_signed_and_never_after(keys: HomeKeys) -> None:
     old = keys.user_key()
-    _rotate(keys, Reason(compromised=True, lost=b"d" * 32))
+    _rotate(keys, RotationReason(compromised=True, lost=b"d" * 32))
     assert keys.trusted.former == (old.public,) and keys.trusted.revoked == frozenset()
     assert keys.trusted_when_settled.compromised == (old.public,)
     assert keys.trusted_when_settled.revoked == {b"d" * 32}
@@ -273,7 +273,7 @@ class _Hollow(UserKey):
 @pytest.mark.parametrize("reason", [SAFE, STOLEN], ids=["safe", "stolen"])
 @pytest.mark.parametrize("step", STEPS)
 def test_killed_anywhere_one_of_the_keys_is_fully_in_force(
-    folder: Path, keys: HomeKeys, step: Step, reason: Reason
+    folder: Path, keys: HomeKeys, step: CrashPoint, reason: RotationReason
 ) -> None:
     old, new, record = keys.user_key(), UserKey.generate(), _seal(keys, b"payload")
     reached = 0
@@ -285,7 +285,7 @@ def test_killed_anywhere_one_of_the_keys_is_fully_in_force(
         assert keys.agent_secret(OTHER_AGENT) and keys.status().state is KeyState.OK
         assert not (folder / JOURNAL).exists(), "whoever comes next rolls it forward"
         if keys.public == new.public:
-            assert STEPS.index(step) > STEPS.index(Step.ROTATE_JOURNAL_WRITTEN)
+            assert STEPS.index(step) > STEPS.index(CrashPoint.ROTATE_JOURNAL_WRITTEN)
             return
     assert reached, f"{step} was never reached"
 
@@ -293,13 +293,13 @@ def test_killed_anywhere_one_of_the_keys_is_fully_in_force(
 def test_every_named_step_of_the_keys_is_reached_in_order(keys: HomeKeys) -> None:
     seen = steps_of(lambda: _rotate(keys, STOLEN))
     assert list(dict.fromkeys(seen)) == STEPS
-    assert seen.count(Step.ROTATE_AGENT_WRAPPED) == 2
+    assert seen.count(CrashPoint.ROTATE_AGENT_WRAPPED) == 2
 
 
 @forks
 def test_before_the_journal_nothing_changed(folder: Path, keys: HomeKeys) -> None:
     before = _files(folder)
-    assert killed_at(lambda: _rotate(keys), Step.ROTATE_JOURNAL_WRITTEN)
+    assert killed_at(lambda: _rotate(keys), CrashPoint.ROTATE_JOURNAL_WRITTEN)
     assert _files(folder) == before
 
 
@@ -307,7 +307,7 @@ def test_before_the_journal_nothing_changed(folder: Path, keys: HomeKeys) -> Non
 def test_a_pair_made_while_a_journal_waits_is_one_of_the_new_key(keys: HomeKeys) -> None:
     third = "01900000-0000-7000-8000-00000000000c"
     new = UserKey.generate()
-    assert killed_at(lambda: keys.rotate(keys.user_key(), new, SAFE), Step.ROTATE_AGENT_WRAPPED)
+    assert killed_at(lambda: keys.rotate(keys.user_key(), new, SAFE), CrashPoint.ROTATE_AGENT_WRAPPED)
     keys.agent_public(third)
     assert keys.public == new.public and keys.agent_secret(third)
 
@@ -418,7 +418,7 @@ def test_a_journal_with_a_field_that_is_none_changes_nothing(
     folder: Path, keys: HomeKeys, change: dict[str, Any]
 ) -> None:
     old = keys.user_key()
-    assert killed_at(lambda: keys.rotate(old, UserKey.generate(), STOLEN), Step.ROTATE_AGENT_WRAPPED)
+    assert killed_at(lambda: keys.rotate(old, UserKey.generate(), STOLEN), CrashPoint.ROTATE_AGENT_WRAPPED)
     journal = json.loads((folder / JOURNAL).read_bytes())
     (folder / JOURNAL).write_text(json.dumps({**journal, **change}))
     before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}

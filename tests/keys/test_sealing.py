@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_keys import sealing
 from lifeboat_keys.errors import (
     AlgorithmRefused,
     PayloadChanged,
@@ -22,6 +21,7 @@ from lifeboat_keys.errors import (
     WrongAgentKey,
     WrongBinding,
 )
+from lifeboat_keys.signed import credential_sealing
 from support.alf.published_schemas import validate_as_published
 from support.packages import PACKAGES
 from support.paths import ROOT
@@ -40,7 +40,7 @@ def _sealed(payload: bytes = b"sk-example-not-a-real-key") -> dict[str, Any]:
         "credential_type": "api_key",
         "created_at": "2026-11-20T18:55:00.000Z",
     }
-    sealed = sealing.seal(
+    sealed = credential_sealing.seal_credential(
         payload,
         agent_public=PUBLIC,
         agent_id=AGENT,
@@ -73,7 +73,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 def test_what_was_sealed_opens_again(payload: bytes, fields: tuple[str, str, str], kind: str) -> None:
     agent, credential, service = fields
     record = {"id": credential, "agent_id": agent, "service": service, "credential_type": kind}
-    sealed = sealing.seal(
+    sealed = credential_sealing.seal_credential(
         payload,
         agent_public=PUBLIC,
         agent_id=agent,
@@ -82,7 +82,7 @@ def test_what_was_sealed_opens_again(payload: bytes, fields: tuple[str, str, str
         credential_type=kind,
         key_id="0" * 32,
     )
-    assert sealing.unseal({**record, **sealed}, SECRET) == payload
+    assert credential_sealing.unseal_credential({**record, **sealed}, SECRET) == payload
 
 
 def test_a_sealed_record_validates_against_the_published_schema() -> None:
@@ -116,32 +116,32 @@ def test_sealing_twice_gives_other_bytes() -> None:
 
 def test_another_key_does_not_open_it() -> None:
     with pytest.raises(WrongAgentKey):
-        sealing.unseal(_sealed(), b"q" * 32)
+        credential_sealing.unseal_credential(_sealed(), b"q" * 32)
 
 
 def test_another_key_does_not_open_it_either_when_the_header_names_that_key() -> None:
     stranger = nacl.public.PrivateKey(b"q" * 32)
-    record = _with_encryption(_sealed(), recipient=sealing.pair_id(bytes(stranger.public_key)))
+    record = _with_encryption(_sealed(), recipient=credential_sealing.pair_id(bytes(stranger.public_key)))
     with pytest.raises(PayloadChanged):
-        sealing.unseal(record, bytes(stranger))
+        credential_sealing.unseal_credential(record, bytes(stranger))
 
 
 @pytest.mark.parametrize("field", ["id", "agent_id", "service", "credential_type"])
 @pytest.mark.parametrize("value", ["other", None, 5])
 def test_a_credential_under_another_name_does_not_open(field: str, value: object) -> None:
     with pytest.raises(WrongBinding):
-        sealing.unseal({**_sealed(), field: value}, SECRET)
+        credential_sealing.unseal_credential({**_sealed(), field: value}, SECRET)
 
 
 def test_a_credential_under_another_users_key_id_does_not_open() -> None:
     with pytest.raises(WrongBinding):
-        sealing.unseal(_with_encryption(_sealed(), key_id="f" * 32), SECRET)
+        credential_sealing.unseal_credential(_with_encryption(_sealed(), key_id="f" * 32), SECRET)
 
 
 def test_the_payload_of_one_credential_does_not_open_in_another() -> None:
     one, other = _sealed(b"one"), _sealed(b"other")
     with pytest.raises(PayloadChanged):
-        sealing.unseal({**one, "encrypted_payload": other["encrypted_payload"]}, SECRET)
+        credential_sealing.unseal_credential({**one, "encrypted_payload": other["encrypted_payload"]}, SECRET)
 
 
 @given(st.data())
@@ -153,7 +153,7 @@ def test_any_flipped_byte_of_what_is_sealed_is_refused(draw: st.DataObject) -> N
     data[draw.draw(st.integers(0, len(data) - 1))] ^= draw.draw(st.integers(1, 255))
     holder[name] = data.decode("latin-1")
     with pytest.raises(UnsealError):
-        sealing.unseal(record, SECRET)
+        credential_sealing.unseal_credential(record, SECRET)
 
 
 FIRST_RELEASE = {
@@ -184,7 +184,7 @@ FIRST_RELEASE = {
 
 
 def test_what_the_first_release_sealed_opens_for_ever() -> None:
-    assert sealing.unseal(FIRST_RELEASE, SECRET) == b"sk-example-not-a-real-key"
+    assert credential_sealing.unseal_credential(FIRST_RELEASE, SECRET) == b"sk-example-not-a-real-key"
 
 
 @pytest.mark.parametrize("kept", [0, 1, 16, 255, 271])
@@ -192,7 +192,7 @@ def test_a_ciphertext_cut_short_is_told_from_a_changed_one(kept: int) -> None:
     record = _sealed()
     short = base64.b64encode(base64.b64decode(record["encrypted_payload"])[:kept]).decode()
     with pytest.raises(PayloadTruncated):
-        sealing.unseal({**record, "encrypted_payload": short}, SECRET)
+        credential_sealing.unseal_credential({**record, "encrypted_payload": short}, SECRET)
 
 
 @pytest.mark.parametrize("name", ["nonce", "wrapped_key"])
@@ -201,13 +201,13 @@ def test_a_header_cut_short_is_told_from_a_changed_one(name: str, kept: int) -> 
     record = _sealed()
     short = base64.b64encode(base64.b64decode(record["encryption"][name])[:kept]).decode()
     with pytest.raises(PayloadTruncated):
-        sealing.unseal(_with_encryption(record, **{name: short}), SECRET)
+        credential_sealing.unseal_credential(_with_encryption(record, **{name: short}), SECRET)
 
 
 def test_text_of_base64_that_breaks_off_is_cut_short() -> None:
     record = _sealed()
     with pytest.raises(PayloadTruncated):
-        sealing.unseal({**record, "encrypted_payload": record["encrypted_payload"][:-3]}, SECRET)
+        credential_sealing.unseal_credential({**record, "encrypted_payload": record["encrypted_payload"][:-3]}, SECRET)
 
 
 @pytest.mark.parametrize("name", ["encrypted_payload", "nonce", "wrapped_key"])
@@ -218,7 +218,7 @@ def test_a_flipped_bit_is_a_change(name: str) -> None:
     data[7] ^= 1
     holder[name] = base64.b64encode(data).decode()
     with pytest.raises(PayloadChanged) as changed:
-        sealing.unseal(record, SECRET)
+        credential_sealing.unseal_credential(record, SECRET)
     assert type(changed.value) is PayloadChanged
 
 
@@ -227,7 +227,7 @@ def test_a_wrapped_key_that_somebody_else_made_is_refused() -> None:
     for wrapped, error in ((b"x" * 112, PayloadChanged), (box.encrypt(b"k" * 32), PayloadTruncated)):
         record = _with_encryption(_sealed(), wrapped_key=base64.b64encode(wrapped).decode())
         with pytest.raises(error):
-            sealing.unseal(record, SECRET)
+            credential_sealing.unseal_credential(record, SECRET)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_a_wrapped_key_that_somebody_else_made_is_refused() -> None:
 )
 def test_a_downgraded_or_unknown_algorithm_is_refused_by_name(name: str, value: object) -> None:
     with pytest.raises(AlgorithmRefused, match=name):
-        sealing.unseal(_with_encryption(_sealed(), **{name: value}), SECRET)
+        credential_sealing.unseal_credential(_with_encryption(_sealed(), **{name: value}), SECRET)
 
 
 ARGON2ID = {
@@ -261,7 +261,7 @@ ARGON2ID = {
 def test_what_another_program_sealed_is_named_as_such_without_any_work(encryption: object) -> None:
     foreign = {"id": CREDENTIAL, "encrypted_payload": "AAAA", "encryption": encryption}
     with pytest.raises(UnknownSealing, match="not sealed by this program"):
-        sealing.unseal(foreign, SECRET)
+        credential_sealing.unseal_credential(foreign, SECRET)
 
 
 def test_no_module_uses_the_box_that_is_another_cipher() -> None:

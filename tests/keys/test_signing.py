@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_alf.errors import SignatureError
-from lifeboat_alf.state import Sequence
-from lifeboat_keys import signing
-from lifeboat_keys.device_key import DeviceKey
+from lifeboat_alf.states.agent_state import Sequence
 from lifeboat_keys.errors import SignedByAnother
-from lifeboat_keys.signing import Verdict
-from lifeboat_keys.trusted import Trusted
-from lifeboat_keys.user_key import UserKey
+from lifeboat_keys.pairs.device_key import DeviceKey
+from lifeboat_keys.pairs.trusted_keys import TrustedKeys
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.signed import sequence_signatures
+from lifeboat_keys.signed.sequence_signatures import SignatureVerdict
 
 AGENT = "01900000-0000-7000-8000-00000000000a"
 KEY = UserKey(b"k" * 32)
-TRUSTED = Trusted(KEY.public)
+TRUSTED = TrustedKeys(KEY.public)
 DEVICE = DeviceKey.generate(KEY)
 
 
@@ -32,44 +32,46 @@ def _sequence(**fields: Any) -> Sequence:
 
 def _signed(sequence: Sequence | None = None, device: DeviceKey = DEVICE) -> Sequence:
     sequence = sequence or _sequence()
-    return replace(sequence, signature=signing.sign(sequence, device))
+    return replace(sequence, signature=sequence_signatures.sign_sequence(sequence, device))
 
 
 def test_the_words_of_the_key_verify_what_the_device_signed() -> None:
     again = UserKey.from_words(KEY.words())
-    assert signing.verify(_signed(), Trusted(again.public)) is Verdict.SIGNED
+    assert sequence_signatures.verify_sequence(_signed(), TrustedKeys(again.public)) is SignatureVerdict.SIGNED
 
 
 def test_the_first_sequence_has_no_base_and_is_signed_like_any_other() -> None:
-    assert signing.verify(_signed(_sequence(number=0, base=None)), TRUSTED) is Verdict.SIGNED
+    assert (
+        sequence_signatures.verify_sequence(_signed(_sequence(number=0, base=None)), TRUSTED) is SignatureVerdict.SIGNED
+    )
 
 
 def test_a_foreign_state_is_unsigned() -> None:
-    assert signing.verify(_sequence(), TRUSTED) is Verdict.UNSIGNED
-    assert signing.verify(_sequence(), None) is Verdict.UNSIGNED
+    assert sequence_signatures.verify_sequence(_sequence(), TRUSTED) is SignatureVerdict.UNSIGNED
+    assert sequence_signatures.verify_sequence(_sequence(), None) is SignatureVerdict.UNSIGNED
 
 
 def test_without_a_trusted_key_a_whole_signature_is_of_an_unknown_signer() -> None:
-    assert signing.verify(_signed(), None) is Verdict.UNKNOWN_SIGNER
+    assert sequence_signatures.verify_sequence(_signed(), None) is SignatureVerdict.UNKNOWN_SIGNER
 
 
 def test_another_users_signature_is_refused_by_name() -> None:
     stranger = UserKey.generate()
     theirs = _signed(device=DeviceKey.generate(stranger))
     with pytest.raises(SignedByAnother, match=stranger.key_id):
-        signing.verify(theirs, TRUSTED)
+        sequence_signatures.verify_sequence(theirs, TRUSTED)
 
 
 def test_a_device_that_certifies_itself_is_refused() -> None:
     forger = DeviceKey(b"f" * 32, KEY.public, UserKey.generate().sign(b"anything"))
     with pytest.raises(SignatureError, match="certificate"):
-        signing.verify(_signed(device=forger), TRUSTED)
+        sequence_signatures.verify_sequence(_signed(device=forger), TRUSTED)
 
 
 def test_a_certificate_of_another_device_does_not_help() -> None:
     forger = DeviceKey(b"f" * 32, KEY.public, DEVICE.certificate)
     with pytest.raises(SignatureError, match="certificate"):
-        signing.verify(_signed(device=forger), TRUSTED)
+        sequence_signatures.verify_sequence(_signed(device=forger), TRUSTED)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,7 @@ def test_a_certificate_of_another_device_does_not_help() -> None:
 )
 def test_a_signature_holds_for_exactly_one_sequence(change: dict[str, Any]) -> None:
     with pytest.raises(SignatureError):
-        signing.verify(replace(_signed(), **change), TRUSTED)
+        sequence_signatures.verify_sequence(replace(_signed(), **change), TRUSTED)
 
 
 def test_a_signature_of_another_kind_does_not_pass_as_one_of_a_sequence() -> None:
@@ -100,9 +102,13 @@ def test_a_signature_of_another_kind_does_not_pass_as_one_of_a_sequence() -> Non
         "time": sequence.time,
         "digest": sequence.digest.hex(),
     }
-    assert signing.verify(replace(sequence, signature=DEVICE.testify("sequence", statement)), TRUSTED)
+    assert sequence_signatures.verify_sequence(
+        replace(sequence, signature=DEVICE.testify("sequence", statement)), TRUSTED
+    )
     with pytest.raises(SignatureError):
-        signing.verify(replace(sequence, signature=DEVICE.testify("agent pair", statement)), TRUSTED)
+        sequence_signatures.verify_sequence(
+            replace(sequence, signature=DEVICE.testify("agent pair", statement)), TRUSTED
+        )
 
 
 def _strings(document: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -125,7 +131,7 @@ def test_any_flipped_byte_of_any_field_is_refused(draw: st.DataObject, trusting:
     data[place] ^= draw.draw(st.integers(1, 255))
     holder[name] = data.decode("latin-1")
     with pytest.raises(SignatureError):
-        signing.verify(replace(signed, signature=document), TRUSTED if trusting else None)
+        sequence_signatures.verify_sequence(replace(signed, signature=document), TRUSTED if trusting else None)
 
 
 @pytest.mark.parametrize("field", ["version", "algorithm", "device", "user", "certificate", "signature"])
@@ -133,17 +139,19 @@ def test_any_flipped_byte_of_any_field_is_refused(draw: st.DataObject, trusting:
 def test_a_missing_or_misshapen_field_is_refused(field: str, value: object) -> None:
     signed = _signed()
     with pytest.raises(SignatureError, match="not well formed"):
-        signing.verify(replace(signed, signature={**(signed.signature or {}), field: value}), TRUSTED)
+        sequence_signatures.verify_sequence(
+            replace(signed, signature={**(signed.signature or {}), field: value}), TRUSTED
+        )
 
 
 def test_a_signature_that_is_no_object_is_refused() -> None:
     with pytest.raises(SignatureError, match="not well formed"):
-        signing.verify(_sequence(signature=["x"]), None)
+        sequence_signatures.verify_sequence(_sequence(signature=["x"]), None)
 
 
 def test_a_state_without_a_digest_is_not_signed() -> None:
     with pytest.raises(ValueError, match="digest"):
-        signing.sign(_sequence(digest=b""), DEVICE)
+        sequence_signatures.sign_sequence(_sequence(digest=b""), DEVICE)
 
 
 def test_the_secrets_of_a_device_show_in_no_repr() -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from lifeboat_keys.errors import KeyExists, NoKey
-from lifeboat_keys.home_keys import HomeKeys, KeyState
-from lifeboat_keys.stores.kinds import StoreKind
-from lifeboat_keys.user_key import UserKey
+from lifeboat_keys.home.home_keys import HomeKeys, KeyState
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.stores.store_kinds import StoreKind
 
 AGENT = "01900000-0000-7000-8000-00000000000a"
 SPARED = ("user.json", "devices.json", f"agents/{AGENT}.json", "store.json")
@@ -99,11 +99,11 @@ def test_a_home_that_lost_its_folder_of_keys_takes_no_other_key(tmp_path: Path, 
 
 
 def test_a_rotation_wraps_pairs_of_which_only_the_copy_is_left(tmp_path: Path, keys: HomeKeys) -> None:
-    from lifeboat_keys.rotation import Reason
+    from lifeboat_keys.home.key_rotation import RotationReason
 
     secret = keys.agent_secret(AGENT)
     shutil.rmtree(tmp_path / "keys" / "agents")
-    keys.rotate(keys.user_key(), UserKey.generate(), Reason())
+    keys.rotate(keys.user_key(), UserKey.generate(), RotationReason())
     assert keys.agent_secret(AGENT) == secret
     spare, file = (tmp_path / where / "agents" / f"{AGENT}.json" for where in ("spares", "keys"))
     assert spare.read_bytes() == file.read_bytes()

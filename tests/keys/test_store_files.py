@@ -19,7 +19,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_keys.errors import (
     CommandFailed,
     KdfOutOfBounds,
@@ -36,14 +36,14 @@ from lifeboat_keys.errors import (
     UnknownWrapping,
     WrappedChanged,
 )
-from lifeboat_keys.home_keys import HomeKeys, KeyState
-from lifeboat_keys.rotation import Reason
-from lifeboat_keys.stores import command, wrapping
-from lifeboat_keys.stores.key_file import KeyFileStore
-from lifeboat_keys.stores.kinds import StoreKind
-from lifeboat_keys.stores.surroundings import Surroundings
-from lifeboat_keys.stores.texts import key_from
-from lifeboat_keys.user_key import UserKey
+from lifeboat_keys.home.home_keys import HomeKeys, KeyState
+from lifeboat_keys.home.key_rotation import RotationReason
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.stores import command_store, passphrase_wrapping
+from lifeboat_keys.stores.key_environment import KeyEnvironment
+from lifeboat_keys.stores.key_file_store import KeyFileStore
+from lifeboat_keys.stores.key_texts import key_from
+from lifeboat_keys.stores.store_kinds import StoreKind
 from support.failing_files import FailingFiles
 
 PHRASE = "a long walk by the sea"
@@ -56,7 +56,7 @@ def home(tmp_path: Path) -> Callable[..., HomeKeys]:
     """The keys of one folder, with an environment around them."""
 
     def make(key_command: str = "", **environment: str) -> HomeKeys:
-        around = Surroundings("home", environment, lambda: key_command)
+        around = KeyEnvironment("home", environment, lambda: key_command)
         return HomeKeys(tmp_path / "keys", around=around)
 
     return make
@@ -135,8 +135,8 @@ def test_a_wrong_passphrase_is_an_error_of_its_own(home: Callable[..., HomeKeys]
 
 def test_a_passphrase_in_another_spelling_of_the_same_characters_opens_it() -> None:
     key = UserKey.generate()
-    document = wrapping.wrap(key, "caf\u00e9 au lait")
-    assert wrapping.unwrap(document, "cafe\u0301 au lait").key_id == key.key_id
+    document = passphrase_wrapping.wrap_user_key(key, "caf\u00e9 au lait")
+    assert passphrase_wrapping.unwrap_user_key(document, "cafe\u0301 au lait").key_id == key.key_id
 
 
 def test_a_key_is_not_wrapped_with_nothing_or_with_little(home: Callable[..., HomeKeys]) -> None:
@@ -169,14 +169,14 @@ def test_the_words_wrap_the_key_anew_when_the_passphrase_is_forgotten(home: Call
 def test_absurd_parameters_are_refused_before_anything_is_derived(
     field: str, value: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    document = wrapping.wrap(UserKey.generate(), PHRASE)
+    document = passphrase_wrapping.wrap_user_key(UserKey.generate(), PHRASE)
 
     def never(*arguments: object) -> bytes:
         raise AssertionError("it was derived")
 
-    monkeypatch.setattr(wrapping, "_derive", never)
+    monkeypatch.setattr(passphrase_wrapping, "_derive", never)
     with pytest.raises(KdfOutOfBounds):
-        wrapping.unwrap({**document, field: value}, PHRASE)
+        passphrase_wrapping.unwrap_user_key({**document, field: value}, PHRASE)
 
 
 @pytest.mark.parametrize(
@@ -185,26 +185,30 @@ def test_absurd_parameters_are_refused_before_anything_is_derived(
 )
 def test_another_algorithm_is_refused_by_name(field: str, value: Any) -> None:
     with pytest.raises(UnknownWrapping):
-        wrapping.unwrap({**wrapping.wrap(UserKey.generate(), PHRASE), field: value}, PHRASE)
+        passphrase_wrapping.unwrap_user_key(
+            {**passphrase_wrapping.wrap_user_key(UserKey.generate(), PHRASE), field: value}, PHRASE
+        )
 
 
 @pytest.mark.parametrize("field", ["salt", "nonce", "sealed", "key_id", "digest"])
 def test_a_changed_file_is_told_from_a_wrong_passphrase(field: str) -> None:
-    document = wrapping.wrap(UserKey.generate(), PHRASE)
-    other = wrapping.wrap(UserKey.generate(), PHRASE)
+    document = passphrase_wrapping.wrap_user_key(UserKey.generate(), PHRASE)
+    other = passphrase_wrapping.wrap_user_key(UserKey.generate(), PHRASE)
     with pytest.raises(WrappedChanged):
-        wrapping.unwrap({**document, field: other[field]}, PHRASE)
+        passphrase_wrapping.unwrap_user_key({**document, field: other[field]}, PHRASE)
     with pytest.raises(WrappedChanged):
-        wrapping.unwrap({**document, field: "%%"}, PHRASE)
+        passphrase_wrapping.unwrap_user_key({**document, field: "%%"}, PHRASE)
 
 
 @pytest.mark.parametrize("field", ["salt", "nonce", "sealed", "key_id"])
 def test_a_changed_file_with_a_right_digest_still_does_not_open(field: str) -> None:
-    document = wrapping.wrap(UserKey.generate(), PHRASE)
-    changed = {**document, field: wrapping.wrap(UserKey.generate(), PHRASE)[field]}
-    changed["digest"] = wrapping._digest({name: value for name, value in changed.items() if name != "digest"})
+    document = passphrase_wrapping.wrap_user_key(UserKey.generate(), PHRASE)
+    changed = {**document, field: passphrase_wrapping.wrap_user_key(UserKey.generate(), PHRASE)[field]}
+    changed["digest"] = passphrase_wrapping._digest(
+        {name: value for name, value in changed.items() if name != "digest"}
+    )
     with pytest.raises((KeyPassphraseWrong, WrappedChanged)):
-        wrapping.unwrap(changed, PHRASE)
+        passphrase_wrapping.unwrap_user_key(changed, PHRASE)
 
 
 def test_a_passphrase_that_is_no_text_is_told_so(home: Callable[..., HomeKeys]) -> None:
@@ -218,14 +222,14 @@ def test_a_passphrase_that_is_no_text_is_told_so(home: Callable[..., HomeKeys]) 
 
 @pytest.mark.parametrize("refusal", [nacl.exceptions.RuntimeError("failed"), MemoryError()])
 def test_a_lack_of_memory_is_not_called_a_wrong_passphrase(refusal: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    document = wrapping.wrap(UserKey.generate(), PHRASE)
+    document = passphrase_wrapping.wrap_user_key(UserKey.generate(), PHRASE)
 
     def derive(*arguments: object) -> bytes:
         raise refusal
 
     monkeypatch.setattr(nacl.pwhash.argon2id, "kdf", derive)
     with pytest.raises(KeysError, match="64 MiB of memory") as caught:
-        wrapping.unwrap(document, PHRASE)
+        passphrase_wrapping.unwrap_user_key(document, PHRASE)
     assert not isinstance(caught.value, KeyPassphraseWrong)
 
 
@@ -344,7 +348,7 @@ def test_a_command_that_is_not_there_or_does_not_end_is_told(
 ) -> None:
     with pytest.raises(CommandFailed, match="could not be started"):
         home("/does/not/exist").ensure()
-    monkeypatch.setattr(command, "SECONDS", 0.5)
+    monkeypatch.setattr(command_store, "SECONDS", 0.5)
     with pytest.raises(CommandFailed, match="did not end"):
         home(f"{sys.executable} -c 'import time; time.sleep(600)'").ensure()
 
@@ -475,7 +479,7 @@ def test_a_replaced_key_goes_with_the_file_because_the_new_one_opens_it(
     keys = home()
     keys.ensure()
     old, new = keys.user_key(), UserKey.generate()
-    keys.rotate(old, new, Reason())
+    keys.rotate(old, new, RotationReason())
     moved = home(_prints(" ".join(new.words())))
     assert sorted(moved.move(StoreKind.COMMAND)) == ["user.key", f"users/{new.key_id}.json"]
     assert (moved.store, moved.status().state) == (StoreKind.COMMAND, KeyState.OK)
@@ -564,7 +568,7 @@ _FIELDS = [
 @functools.cache
 def _wrapped() -> dict[str, Any]:
     """Return a wrapped key for tests that only read it."""
-    return wrapping.wrap(UserKey.generate(), PHRASE)
+    return passphrase_wrapping.wrap_user_key(UserKey.generate(), PHRASE)
 
 
 @given(st.sampled_from([*_FIELDS, "another"]), _JSON)
@@ -575,7 +579,7 @@ def test_a_wrapped_key_with_any_field_changed_is_an_error_of_the_keys(field: str
     assert set(document) == set(_FIELDS)
     assume(value != document.get(field))
     with pytest.raises(KeysError):
-        wrapping.unwrap({**document, field: value}, PHRASE)
+        passphrase_wrapping.unwrap_user_key({**document, field: value}, PHRASE)
 
 
 def test_the_time_of_a_proof_is_kept_for_this_key_only(tmp_path: Path, home: Callable[..., HomeKeys]) -> None:

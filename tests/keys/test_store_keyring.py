@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from lifeboat_core.health import status
-from lifeboat_keys.encodings import from_base64
+from lifeboat_core.health import status_gathering
 from lifeboat_keys.errors import (
     KeyDamaged,
     KeyExists,
@@ -24,12 +23,13 @@ from lifeboat_keys.errors import (
     NoKey,
     OtherKey,
 )
-from lifeboat_keys.home_keys import HomeKeys, KeyState
-from lifeboat_keys.stores import keyring, keyring_process, running
-from lifeboat_keys.stores.keyring import KeyringStore, session_environment
-from lifeboat_keys.stores.kinds import StoreKind
-from lifeboat_keys.stores.surroundings import Surroundings
-from lifeboat_keys.user_key import UserKey
+from lifeboat_keys.home.home_keys import HomeKeys, KeyState
+from lifeboat_keys.pairs.strict_base64 import from_base64
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.stores import key_programs, keyring_process, keyring_store
+from lifeboat_keys.stores.key_environment import KeyEnvironment
+from lifeboat_keys.stores.keyring_store import KeyringStore, session_environment
+from lifeboat_keys.stores.store_kinds import StoreKind
 from support.core.protected import Protected
 from support.keys.keyring_fakes import ANOTHER, program
 from support.patience import patience
@@ -50,8 +50,8 @@ FAULTS: dict[str, type[KeysError]] = {
 
 
 @pytest.fixture
-def around() -> Surroundings:
-    return Surroundings(HOME_ID, dict(os.environ), temporary=False)
+def around() -> KeyEnvironment:
+    return KeyEnvironment(HOME_ID, dict(os.environ), temporary=False)
 
 
 class Keyring:
@@ -63,8 +63,8 @@ class Keyring:
         self.becomes("good")
 
     def becomes(self, behaviour: str) -> None:
-        self._patch.setattr(keyring, "PROGRAM", program(behaviour, self.items))
-        self._patch.setattr(keyring, "SECONDS", 1.0 if behaviour == "slow" else patience())
+        self._patch.setattr(keyring_store, "PROGRAM", program(behaviour, self.items))
+        self._patch.setattr(keyring_store, "SECONDS", 1.0 if behaviour == "slow" else patience())
 
     def held(self) -> dict[str, str]:
         found: dict[str, str] = json.loads(self.items.read_text()) if self.items.exists() else {}
@@ -79,14 +79,14 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Keyring:
     return Keyring(tmp_path / "items", monkeypatch)
 
 
-def test_a_key_goes_in_under_the_ids_of_home_and_key_and_comes_out_again(around: Surroundings, fake: Keyring) -> None:
+def test_a_key_goes_in_under_the_ids_of_home_and_key_and_comes_out_again(around: KeyEnvironment, fake: Keyring) -> None:
     key = UserKey.generate()
     KeyringStore(around).keep(key)
     assert list(fake.held()) == [f"lifeboat {HOME_ID}/{key.key_id}"]
     assert KeyringStore(around).read(key.key_id).secret == key.secret
 
 
-def test_keeping_a_key_twice_writes_it_once(around: Surroundings, fake: Keyring) -> None:
+def test_keeping_a_key_twice_writes_it_once(around: KeyEnvironment, fake: Keyring) -> None:
     key = UserKey.generate()
     KeyringStore(around).keep(key)
     fake.items.chmod(0o400)
@@ -95,7 +95,7 @@ def test_keeping_a_key_twice_writes_it_once(around: Surroundings, fake: Keyring)
     assert fake.items.stat().st_mtime_ns == before.st_mtime_ns
 
 
-def test_an_item_of_the_same_name_is_never_overwritten(around: Surroundings, fake: Keyring) -> None:
+def test_an_item_of_the_same_name_is_never_overwritten(around: KeyEnvironment, fake: Keyring) -> None:
     key = UserKey.generate()
     there = {f"lifeboat {HOME_ID}/{key.key_id}": "something of somebody else"}
     fake.hold(there)
@@ -104,10 +104,10 @@ def test_an_item_of_the_same_name_is_never_overwritten(around: Surroundings, fak
     assert fake.held() == there
 
 
-def test_the_keys_of_two_homes_lie_beside_each_other(around: Surroundings, fake: Keyring) -> None:
+def test_the_keys_of_two_homes_lie_beside_each_other(around: KeyEnvironment, fake: Keyring) -> None:
     key = UserKey.generate()
     KeyringStore(around).keep(key)
-    other = Surroundings("another-home", around.environment)
+    other = KeyEnvironment("another-home", around.environment)
     with pytest.raises(NoKey, match="holds no key"):
         KeyringStore(other).read(key.key_id)
     KeyringStore(other).keep(key)
@@ -115,7 +115,7 @@ def test_the_keys_of_two_homes_lie_beside_each_other(around: Surroundings, fake:
 
 
 @pytest.mark.parametrize("behaviour", FAULTS)
-def test_each_way_of_failing_is_an_error_of_its_own(around: Surroundings, fake: Keyring, behaviour: str) -> None:
+def test_each_way_of_failing_is_an_error_of_its_own(around: KeyEnvironment, fake: Keyring, behaviour: str) -> None:
     key = UserKey.generate()
     KeyringStore(around).keep(key)
     fake.becomes(behaviour)
@@ -124,7 +124,7 @@ def test_each_way_of_failing_is_an_error_of_its_own(around: Surroundings, fake: 
     assert type(caught.value) is FAULTS[behaviour]
 
 
-def test_a_lying_keyring_is_told_by_both_key_ids(around: Surroundings, fake: Keyring) -> None:
+def test_a_lying_keyring_is_told_by_both_key_ids(around: KeyEnvironment, fake: Keyring) -> None:
     key, another = UserKey.generate(), UserKey(from_base64(ANOTHER))
     fake.becomes("lying")
     with pytest.raises(OtherKey) as caught:
@@ -132,13 +132,13 @@ def test_a_lying_keyring_is_told_by_both_key_ids(around: Surroundings, fake: Key
     assert key.key_id in caught.value.message and another.key_id in caught.value.message
 
 
-def test_a_keyring_that_takes_a_key_and_does_not_hold_it_is_not_trusted(around: Surroundings, fake: Keyring) -> None:
+def test_a_keyring_that_takes_a_key_and_does_not_hold_it_is_not_trusted(around: KeyEnvironment, fake: Keyring) -> None:
     fake.becomes("forgetful")
     with pytest.raises(KeyringAway, match="does not hold it"):
         KeyringStore(around).keep(UserKey.generate())
 
 
-def test_a_backend_that_prints_does_not_spoil_the_answer(around: Surroundings, fake: Keyring) -> None:
+def test_a_backend_that_prints_does_not_spoil_the_answer(around: KeyEnvironment, fake: Keyring) -> None:
     fake.becomes("talking")
     key = UserKey.generate()
     KeyringStore(around).keep(key)
@@ -146,14 +146,14 @@ def test_a_backend_that_prints_does_not_spoil_the_answer(around: Surroundings, f
 
 
 def test_a_program_that_does_not_exist_is_a_keyring_that_is_away(
-    around: Surroundings, monkeypatch: pytest.MonkeyPatch
+    around: KeyEnvironment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keyring, "PROGRAM", ("/does/not/exist",))
+    monkeypatch.setattr(keyring_store, "PROGRAM", ("/does/not/exist",))
     assert isinstance(KeyringStore(around).problem(), KeyringAway)
 
 
 def test_a_key_never_stands_in_an_argument_or_in_the_environment(
-    around: Surroundings, fake: Keyring, monkeypatch: pytest.MonkeyPatch
+    around: KeyEnvironment, fake: Keyring, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
     real = subprocess.Popen
@@ -185,7 +185,7 @@ def test_no_variable_and_no_file_chooses_a_backend(tmp_path: Path, named: str) -
     }
     request = json.dumps({"do": "keep", "service": "s", "user": "u", "secret": "x"}).encode()
     ended = subprocess.run(
-        keyring.PROGRAM, input=request, env=environment, capture_output=True, timeout=patience(), check=True
+        keyring_store.PROGRAM, input=request, env=environment, capture_output=True, timeout=patience(), check=True
     )
     assert json.loads(ended.stdout) == {"error": "away", "detail": "NoBackend"}
 
@@ -194,7 +194,7 @@ def test_a_package_in_the_working_folder_is_not_taken_for_the_keyring(tmp_path: 
     (tmp_path / "keyring.py").write_text("raise SystemExit(7)")
     (tmp_path / "lifeboat_keys.py").write_text("raise SystemExit(7)")
     ended = subprocess.run(
-        keyring.PROGRAM,
+        keyring_store.PROGRAM,
         input=b'{"do": "read"}',
         cwd=tmp_path,
         env={},
@@ -210,15 +210,15 @@ def test_a_path_that_names_the_working_folder_leads_to_no_package_in_it(
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(f"open({str(tmp_path / 'was here')!r}, 'w').close()")
     monkeypatch.chdir(tmp_path)
-    KeyringStore(Surroundings(HOME_ID, {**os.environ, "PYTHONPATH": os.pathsep + "."})).problem()
+    KeyringStore(KeyEnvironment(HOME_ID, {**os.environ, "PYTHONPATH": os.pathsep + "."})).problem()
     assert not (tmp_path / "was here").exists()
 
 
 @pytest.mark.parametrize("said", ["''", "'{}'", "'[' * 200_000", "'{\"error\":' * 200_000", "'x' * 50_000_000"])
 def test_an_answer_that_is_none_is_a_keyring_that_is_away(
-    around: Surroundings, monkeypatch: pytest.MonkeyPatch, said: str
+    around: KeyEnvironment, monkeypatch: pytest.MonkeyPatch, said: str
 ) -> None:
-    monkeypatch.setattr(keyring, "PROGRAM", (sys.executable, "-c", f"print({said})"))
+    monkeypatch.setattr(keyring_store, "PROGRAM", (sys.executable, "-c", f"print({said})"))
     with pytest.raises(KeyringAway, match="without an answer"):
         KeyringStore(around).read("0")
 
@@ -230,7 +230,7 @@ def test_only_known_classes_are_backends() -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no session bus")
 def test_the_bus_is_found_where_a_service_was_not_told_of_it(short: Path) -> None:
-    around = Surroundings(HOME_ID, {"XDG_RUNTIME_DIR": str(short), "LIFEBOAT_PASSPHRASE": "x", "TOKEN": "x"})
+    around = KeyEnvironment(HOME_ID, {"XDG_RUNTIME_DIR": str(short), "LIFEBOAT_PASSPHRASE": "x", "TOKEN": "x"})
     assert "DBUS_SESSION_BUS_ADDRESS" not in session_environment(around)
     with socket.socket(socket.AF_UNIX) as bus:
         bus.bind(str(short / "bus"))
@@ -240,7 +240,7 @@ def test_the_bus_is_found_where_a_service_was_not_told_of_it(short: Path) -> Non
 
 
 def test_the_long_running_program_never_loads_the_keyring() -> None:
-    program = "import lifeboat_cli.keys.keys, lifeboat_core.home.context, sys; print(*sys.modules)"
+    program = "import lifeboat_cli.keys.key_commands, lifeboat_core.home.context, sys; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=patience(), check=True
     )
@@ -251,20 +251,20 @@ def test_the_long_running_program_never_loads_the_keyring() -> None:
 
 
 def test_the_best_place_there_is_is_the_keyring_and_a_temporary_home_never_takes_it(
-    tmp_path: Path, around: Surroundings, fake: Keyring
+    tmp_path: Path, around: KeyEnvironment, fake: Keyring
 ) -> None:
     keys = HomeKeys(tmp_path / "keys", around=around)
     keys.ensure()
     assert (keys.store, keys.status().note) == (StoreKind.KEYRING, "key: OS keyring (Fake)")
     assert not (tmp_path / "keys" / "user.key").exists()
-    temporary = HomeKeys(tmp_path / "others", around=Surroundings(HOME_ID, around.environment, temporary=True))
+    temporary = HomeKeys(tmp_path / "others", around=KeyEnvironment(HOME_ID, around.environment, temporary=True))
     temporary.ensure()
     assert (temporary.store, len(fake.held())) == (StoreKind.FILE, 1)
 
 
 @pytest.mark.parametrize("behaviour", ["locked", "absent", "dying", "gone", "slow", "forgetful", "garbled"])
 def test_a_keyring_that_cannot_be_used_now_is_not_chosen(
-    tmp_path: Path, around: Surroundings, fake: Keyring, behaviour: str
+    tmp_path: Path, around: KeyEnvironment, fake: Keyring, behaviour: str
 ) -> None:
     fake.becomes(behaviour)
     keys = HomeKeys(tmp_path / "keys", around=around)
@@ -282,7 +282,7 @@ def test_capture_and_status_go_on_whatever_the_keyring_does(tmp_path: Path, fake
     ada.write("MEMORY.md", "# Memory\n\n## Tea\n\nLikes black tea.\n")
     ada.write_config('{"env": {"OPENAI_API_KEY": "sk-fake-fedcba9876543210"}}')
     assert ada.capture().sequence == 1
-    found = status.status(ada.context)
+    found = status_gathering.gather_status(ada.context)
     wanted = KeyState.ERROR if behaviour in ("lying", "garbled") else KeyState.NEEDS_KEY
     assert found.key.state == wanted
     assert found.key.key_id == ada.context.keys().public.key_id
@@ -296,22 +296,22 @@ def test_status_asks_the_keyring_once_and_a_capture_never(
     ada.context.keys().ensure(StoreKind.KEYRING)
     ada.add()
     asked = []
-    real = running.run
+    real = key_programs.run_key_program
 
-    def counted(*arguments: Any, **options: Any) -> running.Ran:
+    def counted(*arguments: Any, **options: Any) -> key_programs.KeyProgramResult:
         asked.append(arguments)
         return real(*arguments, **options)
 
-    monkeypatch.setattr(running, "run", counted)
+    monkeypatch.setattr(key_programs, "run_key_program", counted)
     ada.write("MEMORY.md", "# Memory\n\n## Tea\n\nLikes black tea.\n")
     ada.write_config('{"env": {"OPENAI_API_KEY": "sk-fake-fedcba9876543210"}}')
     assert ada.capture().sequence == 1
     assert not asked
-    assert status.status(ada.context).key.state == KeyState.OK
+    assert status_gathering.gather_status(ada.context).key.state == KeyState.OK
     assert len(asked) == 1
 
 
-def test_the_note_of_a_locked_keyring_names_the_command(tmp_path: Path, around: Surroundings, fake: Keyring) -> None:
+def test_the_note_of_a_locked_keyring_names_the_command(tmp_path: Path, around: KeyEnvironment, fake: Keyring) -> None:
     keys = HomeKeys(tmp_path / "keys", around=around)
     keys.ensure()
     fake.becomes("locked")
@@ -321,8 +321,8 @@ def test_the_note_of_a_locked_keyring_names_the_command(tmp_path: Path, around: 
 
 
 def test_a_home_that_lost_its_id_finds_its_key_under_the_one_it_had(
-    tmp_path: Path, around: Surroundings, fake: Keyring
+    tmp_path: Path, around: KeyEnvironment, fake: Keyring
 ) -> None:
     HomeKeys(tmp_path / "keys", around=around).ensure()
-    renamed = HomeKeys(tmp_path / "keys", around=Surroundings("another-id", around.environment))
+    renamed = HomeKeys(tmp_path / "keys", around=KeyEnvironment("another-id", around.environment))
     assert renamed.status().state is KeyState.OK

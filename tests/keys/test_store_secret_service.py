@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.health import status
+from lifeboat_core.health import status_gathering
 from lifeboat_core.home.context import Context
-from lifeboat_keys.encodings import to_base64
 from lifeboat_keys.errors import KeyExists, KeyringLocked
-from lifeboat_keys.home_keys import HomeKeys, KeyState
-from lifeboat_keys.stores.keyring import SERVICE, KeyringStore
-from lifeboat_keys.stores.kinds import StoreKind
-from lifeboat_keys.stores.surroundings import Surroundings
-from lifeboat_keys.user_key import UserKey
+from lifeboat_keys.home.home_keys import HomeKeys, KeyState
+from lifeboat_keys.pairs.strict_base64 import to_base64
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.stores.key_environment import KeyEnvironment
+from lifeboat_keys.stores.keyring_store import SERVICE, KeyringStore
+from lifeboat_keys.stores.store_kinds import StoreKind
 from support.core.protected import Protected
 from support.keys.secret_service import (
     SecretService,
@@ -33,8 +33,8 @@ HOME_ID = "01900000-0000-7000-8000-0000000000aa"
 OTHER_HOME_ID = "01900000-0000-7000-8000-0000000000bb"
 
 
-def _around(service: SecretService, home_id: str = HOME_ID) -> Surroundings:
-    return Surroundings(home_id, service.environment, temporary=False)
+def _around(service: SecretService, home_id: str = HOME_ID) -> KeyEnvironment:
+    return KeyEnvironment(home_id, service.environment, temporary=False)
 
 
 def _python(program: str, service: SecretService, *arguments: str) -> str:
@@ -67,7 +67,7 @@ def test_a_locked_keyring_needs_the_key_and_capture_goes_on(tmp_path: Path, secr
     secret_service.lock()
     ada.write("MEMORY.md", "# Memory\n\n## Tea\n\nLikes black tea.\n")
     assert ada.capture().sequence == 1
-    found = status.status(ada.context)
+    found = status_gathering.gather_status(ada.context)
     assert (found.key.state, found.agents[0].state) == (KeyState.NEEDS_KEY, "needs_key")
     assert "lifeboat keys unlock" in found.key.note
 
@@ -120,7 +120,7 @@ def test_the_keyring_is_found_without_the_address_of_its_bus(tmp_path: Path, sec
     HomeKeys(tmp_path / "keys", around=_around(secret_service)).ensure()
     untold = {**secret_service.environment}
     del untold["DBUS_SESSION_BUS_ADDRESS"]
-    keys = HomeKeys(tmp_path / "keys", around=Surroundings(HOME_ID, untold))
+    keys = HomeKeys(tmp_path / "keys", around=KeyEnvironment(HOME_ID, untold))
     assert keys.status().state is KeyState.OK
 
 

@@ -7,7 +7,7 @@ import nacl.public
 import nacl.signing
 import pytest
 
-from lifeboat_keys.user_key import UserKey, UserPublic
+from lifeboat_keys.pairs.user_key import UserKey, UserPublic
 
 
 def test_a_key_comes_back_from_its_words_with_both_pairs() -> None:

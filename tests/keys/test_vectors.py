@@ -11,8 +11,9 @@ import nacl.signing
 import pyrage
 import pytest
 
-from lifeboat_keys import age, bech32, words
-from lifeboat_keys.user_key import UserKey
+from lifeboat_keys.age_format import age_encryption, bech32
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.recovery import bip39_words
 
 
 def test_xchacha20_poly1305_of_the_ietf_draft() -> None:
@@ -102,8 +103,8 @@ BIP39 = {
 
 @pytest.mark.parametrize(("entropy", "text"), BIP39.items())
 def test_the_words_of_bip39(entropy: str, text: str) -> None:
-    assert words.to_words(bytes.fromhex(entropy)) == text.split()
-    assert words.from_words(text).hex() == entropy
+    assert bip39_words.to_words(bytes.fromhex(entropy)) == text.split()
+    assert bip39_words.from_words(text).hex() == entropy
 
 
 @pytest.mark.parametrize(
@@ -157,15 +158,15 @@ def test_ed25519_of_rfc_8032() -> None:
     ],
 )
 def test_bech32_of_bip_173(prefix: str, groups: list[int], text: str) -> None:
-    assert bech32.spell(prefix, groups) == text
+    assert bech32.spell_groups(prefix, groups) == text
 
 
 def test_an_age_key_of_known_bytes() -> None:
     """The example of the age format's own text: an identity of 32 bytes 0x42, and its recipient."""
-    identity = bech32.encode("age-secret-key-", b"\x42" * 32).upper()
+    identity = bech32.encode_bech32("age-secret-key-", b"\x42" * 32).upper()
     assert identity == "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX"
     public = nacl.bindings.crypto_scalarmult_base(b"\x42" * 32)
-    recipient = bech32.encode("age", public)
+    recipient = bech32.encode_bech32("age", public)
     assert recipient == "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj"
     assert str(pyrage.x25519.Identity.from_str(identity).to_public()) == recipient
 
@@ -175,17 +176,19 @@ def test_the_age_key_is_derived_from_the_words_as_documented() -> None:
     entropy = bytes(range(32))
     text = b"lifeboat user key 1: x25519, wraps agents' keys"
     secret = hashlib.blake2b(text, key=entropy, digest_size=32, person=b"lifeboat-user").digest()
-    identity = pyrage.x25519.Identity.from_str(bech32.encode("age-secret-key-", secret).upper())
-    key = UserKey.from_words(words.to_words(entropy))
-    assert str(identity) == age.identity(key)
-    assert str(identity.to_public()) == age.recipient(key.public)
+    identity = pyrage.x25519.Identity.from_str(bech32.encode_bech32("age-secret-key-", secret).upper())
+    key = UserKey.from_words(bip39_words.to_words(entropy))
+    assert str(identity) == age_encryption.age_identity_of(key)
+    assert str(identity.to_public()) == age_encryption.age_recipient_of(key.public)
 
 
 def test_the_age_key_of_a_users_key_never_changes() -> None:
     """Files of years ago open with an identity that is made from the words today."""
     key = UserKey(bytes(range(32)))
-    assert age.recipient(key.public) == "age148qjsvagkczs0475v60fu4y4y7zsj9pt8gyrrdqqph6pc0me8fhsyhkurf"
     assert (
-        hashlib.sha256(age.identity(key).encode()).hexdigest()
+        age_encryption.age_recipient_of(key.public) == "age148qjsvagkczs0475v60fu4y4y7zsj9pt8gyrrdqqph6pc0me8fhsyhkurf"
+    )
+    assert (
+        hashlib.sha256(age_encryption.age_identity_of(key).encode()).hexdigest()
         == "51be13c3cb2b47364c9f89c03fff179bca475a7c79d6900f76fbba19174efbc8"
     )

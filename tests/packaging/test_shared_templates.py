@@ -16,10 +16,10 @@ import yaml
 
 import manual
 from facts import ROOT
-from lifeboat_endpoint.engines.objects import address
-from lifeboat_endpoint.engines.postgres import connecting
-from lifeboat_endpoint.server.processes import SILENT_SECONDS
-from lifeboat_endpoint.server.routes import about
+from lifeboat_endpoint.engines.objects import store_address
+from lifeboat_endpoint.engines.postgres import connection_pools
+from lifeboat_endpoint.server.process_supervisor import SILENT_SECONDS
+from lifeboat_endpoint.server.routes import about_routes
 
 _COMPOSE = ROOT / "packaging" / "compose"
 _UNITS = sorted((ROOT / "packaging" / "systemd").glob("lifeboat-endpoint*.service"))
@@ -89,7 +89,7 @@ def test_every_command_of_its_first_steps_and_of_an_upgrade_is_understood(compos
         service, arguments = compose["services"][words[at]], words[at + 1 :]
         begin = ["lifeboat"] if "--entrypoint" in words else service["entrypoint"]
         given = understood([*begin, *(arguments or service["command"]), "--data", "/var/lib/lifeboat/data"]).params
-        assert given.get("database") is None or connecting.checked(given["database"])
+        assert given.get("database") is None or connection_pools.check_database_address(given["database"])
 
 
 def test_an_upgrade_takes_one_server_after_the_other(compose: Json) -> None:
@@ -127,9 +127,9 @@ def test_every_secret_and_volume_that_is_named_is_there(compose: Json) -> None:
 
 def test_the_database_and_the_object_store_are_reached_over_verified_tls(compose: Json) -> None:
     given = understood(line(compose["services"]["prepare"])).params
-    assert "sslmode=verify-full" in connecting.checked(given["database"])
+    assert "sslmode=verify-full" in connection_pools.check_database_address(given["database"])
     options = dict(each.split("=", 1) for each in given["options"])
-    assert not address.checked(given["objects"], options).is_plain
+    assert not store_address.check_store_address(given["objects"], options).is_plain
     assert "-cssl_min_protocol_version=TLSv1.3" in compose["services"]["database"]["command"]
 
 
@@ -152,7 +152,7 @@ def test_the_balancer_passes_tls_through_and_asks_who_is_ready(compose: Json) ->
         (name, f"{name}:8443") for name in ours(compose) if name.startswith("server")
     ]
     asked = re.search(r"option httpchk GET (\S+)", text)
-    assert asked is not None and asked[1] in {route.path for route in about.ROUTES}
+    assert asked is not None and asked[1] in {route.path for route in about_routes.ROUTES}
     assert "mode tcp" in text and "ssl crt" not in text
 
 

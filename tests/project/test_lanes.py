@@ -58,9 +58,9 @@ def test_every_recorded_module_exists() -> None:
     ("changed", "affected"),
     [
         (["docs/purge.md"], []),
-        (["core/lifeboat_core/capture/tree.py"], ["soak", "real", "bench"]),
-        (["core/lifeboat_core/memories/search.py"], ["soak", "bench"]),
-        (["endpoint/lifeboat_endpoint/server/serve.py"], ["soak", "scale", "bench"]),
+        (["core/lifeboat_core/capture/file_capture.py"], ["soak", "real", "bench"]),
+        (["core/lifeboat_core/memories/memory_search.py"], ["soak", "bench"]),
+        (["endpoint/lifeboat_endpoint/server/serving.py"], ["soak", "scale", "bench"]),
         (["packaging/debian/postinst", "docs/purge.md"], ["package"]),
         (["requirements.lock"], ["package"]),
         (["tests/keys/test_age.py"], []),

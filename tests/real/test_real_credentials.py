@@ -10,10 +10,10 @@ from typing import Any
 
 from lifeboat_core import exchange
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.capture.run import capture
+from lifeboat_core.capture.capture_run import capture_agent
 from lifeboat_core.home.context import Context
-from lifeboat_core.restore import RestoreOptions, restore
-from lifeboat_core.state.state_documents import credentials_of
+from lifeboat_core.restore import RestoreOptions, restore_agent
+from lifeboat_core.state.state_documents import load_credentials
 from support.core.credentialed import REFRESH, SECRETS, SETUP_TOKEN, Machine, live, second_machine
 from support.real import real_openclaw
 from support.real.real_openclaw import FEBRUARY, VERSION, OpenClaw
@@ -43,11 +43,11 @@ def _arrive(folder: Path, version: str, namespace: int, log: Path) -> Arrival:
     first = Machine(folder / "first")
     live(first)
     archive = folder / "ada.alf"
-    exchange.export(first.context, "openclaw", first.workspace, archive)
+    exchange.export_agent(first.context, "openclaw", first.workspace, archive)
     second = second_machine(folder / "second", first)
     installed = real_openclaw.require(version)
     context = second.with_path(real_openclaw.program(installed, namespace, folder / "real"))
-    report = exchange.import_(context, archive, second.workspace, with_credentials=True, state_dir=second.state)
+    report = exchange.import_archive(context, archive, second.workspace, with_credentials=True, state_dir=second.state)
     return Arrival(report.to_json(), second, OpenClaw(installed, second.home, namespace, log))
 
 
@@ -89,22 +89,22 @@ def test_a_lost_state_folder_comes_back_with_its_stores_and_their_order(tmp_path
     machine = Machine(tmp_path / "only")
     agent = live(machine)
     machine.openclaw("models", "auth", "order", "set", "--provider", "zai", "--agent", "main", "zai:me")
-    capture(machine.context, agent)
+    capture_agent(machine.context, agent)
     before = _ids(machine.context, agent)
     shutil.rmtree(machine.state)
     with real_openclaw.network(tmp_path) as (namespace, log):
         context = machine.with_path(real_openclaw.program(installed, namespace, tmp_path / "real"))
         options = RestoreOptions(yes=True, reindex=False, with_credentials=True, state_dir=machine.state)
-        report = restore(context, agent, options)
+        report = restore_agent(context, agent, options)
         assert [each for each in report.credential_details if each["outcome"] != "injected"] == []
         real = OpenClaw(installed, machine.home, namespace, log)
         said = real.run("models", "auth", "order", "get", "--provider", "zai", "--agent", "main")
     assert "override: zai:me" in said
-    capture(context, agent)
+    capture_agent(context, agent)
     assert _ids(context, agent) >= before
     assert machine.profiles()["zai:me"]["refresh"] == REFRESH
 
 
 def _ids(context: Context, agent: Agent) -> set[str]:
     with context.vault(agent.id) as vault:
-        return set(credentials_of(vault.state()))
+        return set(load_credentials(vault.state()))

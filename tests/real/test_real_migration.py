@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.zeroclaw.credentials import codec
+from lifeboat_adapters.zeroclaw.credentials import secret_encryption
 from support.adapters.zeroclaw_installs import Install, make_install
 from support.cli.cli_client import run
 from support.core.migrating import AIEOS, CATEGORIES, KINDS, Tree, found_by, rows_of, tree_of
@@ -49,11 +49,13 @@ allowed_users = ["1"]
 def _install(folder: Path, *, is_aieos: bool) -> Install:
     """Ada in ZeroClaw, with memories of every kind and encrypted credentials."""
     made = make_install(folder, agents=("ada",))
-    key = codec.read_key(made.home)
+    key = secret_encryption.read_key(made.home)
     assert key is not None
     config = made.home / "config.toml"
     without = config.read_text().replace('[providers.models.anthropic.default]\nmodel = "claude-example-1"\n', "")
-    sealed = _SECRETS.format(key=codec.encrypt(PROVIDER_KEY, key), token=codec.encrypt(BOT_TOKEN, key))
+    sealed = _SECRETS.format(
+        key=secret_encryption.encrypt_secret(PROVIDER_KEY, key), token=secret_encryption.encrypt_secret(BOT_TOKEN, key)
+    )
     workspace = made.workspace("ada")
     if is_aieos:
         sealed += '\n[agents.ada.identity]\nformat = "aieos"\naieos_path = "identity.json"\n'

@@ -14,8 +14,8 @@ import pytest
 
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import pulling, registry
-from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.remotes import pulling, remote_registry
+from lifeboat_core.remotes.remote_kinds import open_remote
 from support.adapters.canary_scan import Leak
 from support.cli.cli_client import Json, run
 from support.core.purged import (
@@ -100,11 +100,11 @@ def _types(patch: pytest.MonkeyPatch, text: str) -> None:
 def _at(name: str) -> list[Leak]:
     """Every state that a second copy gives, looked through."""
     context = Context.open()
-    agent = agents.find(context, "Juniper")
+    agent = agents.find_agent(context, "Juniper")
     leaks: list[Leak] = []
-    with contextlib.closing(open_remote(context, registry.find(context, name))) as remote:
+    with contextlib.closing(open_remote(context, remote_registry.find_remote(context, name))) as remote:
         for row in remote.sequences(agent.id):
-            with pulling.state(remote, agent.id, row.number) as state:
+            with pulling.open_remote_state(remote, agent.id, row.number) as state:
                 for entry in state.entries():
                     leaks += SCANNER.data(state.body(entry.path), f"{name}: {entry.path}")
                 for record in state.records():
@@ -132,7 +132,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         knew = _lives(first)
         _second_copies(endpoint, stick)
         context = Context.open()
-        agent = agents.find(context, "Juniper")
+        agent = agents.find_agent(context, "Juniper")
         with context.vault(agent.id) as vault:
             before = everything(vault)
         assert any(SCANNER.data(body, name) for _, held in before.values() for name, body in held.items())

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from lifeboat_adapters.openclaw import ADAPTER
-from lifeboat_core.agents.agent import everyone
+from lifeboat_core.agents.agent import list_agents
 from lifeboat_core.home.context import Context
 from support.cli.cli_client import run
 from support.patience import patience
@@ -125,7 +125,7 @@ def returned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Returned]:
 def _tables() -> Json:
     """The rows that the newest sequence holds, by the path of their file."""
     context = Context.open(dict(os.environ))
-    (agent,) = everyone(context)
+    (agent,) = list_agents(context)
     with context.vault(agent.id) as vault:
         state = vault.state()
         return {entry.path: state.body(entry.path) for entry in state.entries("raw/openclaw-home/db/")}

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.remotes import adding
+from lifeboat_core.remotes import manage_remotes
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.engines.objects import address
+from lifeboat_endpoint.endpoint_config import SharedStore
+from lifeboat_endpoint.engines.endpoint_preparation import prepare_endpoint
+from lifeboat_endpoint.engines.objects import store_address
 from lifeboat_endpoint.engines.objects.bucket import MARKER, Bucket
-from lifeboat_endpoint.engines.preparing import prepare
-from lifeboat_endpoint.maintenance.proving import prove
-from lifeboat_endpoint.settings import SharedStore
+from lifeboat_endpoint.maintenance.endpoint_verification import verify_endpoint
 from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
-from lifeboat_endpoint.tenancy.rows import Tenant
+from lifeboat_endpoint.tenancy.tenant_rows import Tenant
 from lifeboat_vault import errors
 from support import postgres_server
 from support.core.replicated import Replicated, machine_in
@@ -49,7 +49,9 @@ class Kept:
 
     @property
     def bucket(self) -> Bucket:
-        return address.opened(address.checked(self.store.objects, self.store.object_options))
+        return store_address.open_store(
+            store_address.check_store_address(self.store.objects, self.store.object_options)
+        )
 
     def open(self) -> Endpoint:
         return Endpoint.open(self.data)
@@ -90,7 +92,7 @@ class Kept:
 def kept(tmp_path: Path, places: Places) -> Kept:
     store = places.store()
     made = Kept(tmp_path, places, store)
-    prepare(made.data, store, key_source=f"file:{tmp_path / 'endpoint.key'}")
+    prepare_endpoint(made.data, store, key_source=f"file:{tmp_path / 'endpoint.key'}")
     return made
 
 
@@ -123,7 +125,7 @@ def test_all_that_the_dump_has_is_back_byte_for_byte(kept: Kept, tenant: Tenant)
     kept.restore(dump)
     assert len(before) == 24 and everything(kept, tenant) == before
     with kept.open() as endpoint:
-        assert prove(endpoint, endpoint.control.tenants()).findings == []
+        assert verify_endpoint(endpoint, endpoint.control.tenants()).findings == []
         with pytest.raises(errors.TenantExists):
             endpoint.add_tenant("home")
 
@@ -152,8 +154,8 @@ def test_a_copy_of_the_bucket_that_is_older_than_the_dump_lacks_what_verify_name
     kept.lose_everything()
     kept.restore(dump)
     with kept.open() as endpoint:
-        assert prove(endpoint, [endpoint.control.tenant("home")]).findings == []
-        found = prove(endpoint, [endpoint.control.tenant("office")]).findings
+        assert verify_endpoint(endpoint, [endpoint.control.tenant("home")]).findings == []
+        found = verify_endpoint(endpoint, [endpoint.control.tenant("office")]).findings
     assert found and {one.tenant for one in found} == {"office"}
 
 
@@ -165,7 +167,7 @@ def test_an_object_that_is_missing_is_named_by_agent_and_body(kept: Kept, tenant
     del kept.objects[gone]
     kept.restore(dump)
     with kept.open() as endpoint:
-        found = prove(endpoint, endpoint.control.tenants()).findings
+        found = verify_endpoint(endpoint, endpoint.control.tenants()).findings
     assert len({one.agent for one in found}) == 1 and any("missing" in one.message for one in found)
 
 
@@ -179,7 +181,7 @@ def test_a_newer_copy_of_the_bucket_has_orphans_that_the_sweep_takes(kept: Kept,
     kept.restore(dump)
     assert everything(kept, tenant) == before
     with kept.open() as endpoint:
-        assert prove(endpoint, endpoint.control.tenants()).findings == []
+        assert verify_endpoint(endpoint, endpoint.control.tenants()).findings == []
     assert MARKER in kept.objects
 
 
@@ -231,7 +233,7 @@ def test_a_machine_that_is_ahead_says_so_and_brings_what_is_missing(
     ada.capture(3)
     outcome = ada.machine.push()
     assert (outcome.state, outcome.code) == ("error", "remote_forgot"), outcome
-    adding.remove(ada.machine.context, "home")
+    manage_remotes.remove_remote(ada.machine.context, "home")
     ada.machine.add_remote("home", serving.url, token=serving.token)
     ada.straight["home"] = ada.machine.remote()
     assert ada.machine.push().state == "ok"

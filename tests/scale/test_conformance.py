@@ -7,19 +7,20 @@ from pathlib import Path
 import pytest
 
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import adding, endpoint_remote, endpoint_uploads, join
-from lifeboat_core.remotes.opening import open_remote
-from lifeboat_vault.remote.conformance import CHECKS, Check
-from lifeboat_vault.remote.contract import Remote
+from lifeboat_core.remotes import manage_remotes, remote_access
+from lifeboat_core.remotes.endpoint import endpoint_remote, endpoint_uploads
+from lifeboat_core.remotes.remote_kinds import open_remote
+from lifeboat_vault.remote.conformance_checks import CHECKS, RemoteCheck
+from lifeboat_vault.remote.remote_contract import Remote
 from support.scale.shared_endpoint import Joined, SharedEndpoint
 
 UPLOADS = [check for check in CHECKS if check.name.startswith(("a first snapshot", "a delta goes", "the same push"))]
 
 
-def run(check: Check, tenant: Joined, folder: Path) -> None:
+def run(check: RemoteCheck, tenant: Joined, folder: Path) -> None:
     home = {"LIFEBOAT_HOME": str(folder / "lifeboat"), "HOME": "/nonexistent"}
     context = Context.open(home)
-    config = adding.add(context, "home", join.read(tenant.join))[0]
+    config = manage_remotes.add_remote(context, "home", remote_access.parse_remote_access(tenant.join))[0]
     opened: list[Remote] = []
 
     def fresh() -> Remote:
@@ -36,7 +37,9 @@ def run(check: Check, tenant: Joined, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name.replace(" ", "_"))
-def test_two_servers_in_turns_conform(check: Check, shared: SharedEndpoint, tenant: Joined, tmp_path: Path) -> None:
+def test_two_servers_in_turns_conform(
+    check: RemoteCheck, shared: SharedEndpoint, tenant: Joined, tmp_path: Path
+) -> None:
     before = dict(shared.balancer.sent)
     run(check, tenant, tmp_path)
     after = shared.balancer.sent
@@ -45,7 +48,7 @@ def test_two_servers_in_turns_conform(check: Check, shared: SharedEndpoint, tena
 
 @pytest.mark.parametrize("check", UPLOADS, ids=lambda check: check.name.replace(" ", "_"))
 def test_parts_that_came_through_different_servers_are_put_together(
-    check: Check, shared: SharedEndpoint, tenant: Joined, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    check: RemoteCheck, shared: SharedEndpoint, tenant: Joined, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Everything is too large for one request."""
     monkeypatch.setattr(endpoint_uploads, "PART", 700)

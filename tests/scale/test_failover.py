@@ -7,7 +7,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from lifeboat_endpoint.work.opening import queue_of
+from lifeboat_endpoint.work.shared_queue import open_queue
 from support.core.invariants import an_outcome_is_honest
 from support.scale.pushers import pushing
 from support.scale.shared_endpoint import Joined, SharedEndpoint, together
@@ -57,7 +57,7 @@ def test_a_database_that_is_away_is_told_as_something_to_wait_for(shared: Shared
 
 def test_work_is_asked_for_over_a_connection_that_is_there(shared: SharedEndpoint, tenant: Joined) -> None:
     """What a restart of the database broke while nobody needed it is noticed by nobody."""
-    queue = queue_of(shared.endpoint)
+    queue = open_queue(shared.endpoint)
     together(*(partial(queue.add, "sweep", tenant=tenant.tenant.id) for _ in range(3)))
     shared.database.stop("immediate")
     shared.database.start()

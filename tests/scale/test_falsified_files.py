@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.remotes.opening import open_remote
-from lifeboat_endpoint.maintenance.proving import prove
+from lifeboat_core.remotes.remote_kinds import open_remote
+from lifeboat_endpoint.maintenance.endpoint_verification import verify_endpoint
 from support.core.machines import Machine, there
 from support.endpoint.falsified_bundles import FALSIFICATIONS, Falsify, falsified_delta
 from support.scale.shared_endpoint import Joined, SharedEndpoint
@@ -36,10 +36,10 @@ def test_what_was_falsified_is_mended_by_the_next_contact(
     ):
         base, head = vault.sequences()[-2:]
         remote.push(machine.agent.id, falsified_delta(vault, {FILM: false, MEMORY: false}, base.number, head.number))
-    assert len(prove(shared.endpoint, [tenant.tenant]).absent) == 2
+    assert len(verify_endpoint(shared.endpoint, [tenant.tenant]).absent) == 2
     outcome = machine.push()
     assert outcome.state == "ok", outcome
-    found = prove(shared.endpoint, [tenant.tenant])
+    found = verify_endpoint(shared.endpoint, [tenant.tenant])
     assert (found.findings, found.absent) == ([], [])
     a_tenant_is_whole(shared, tenant.tenant)
     clean = Machine(tmp_path / "clean")

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.engines.postgres.store import PostgresStore
+from lifeboat_endpoint.engines.postgres.postgres_store import PostgresStore
 from lifeboat_endpoint.engines.shared import SharedEngine
-from lifeboat_endpoint.maintenance import rotation
-from lifeboat_endpoint.maintenance.proving import prove
-from lifeboat_endpoint.server.transfer_key import kept_key
-from lifeboat_endpoint.tenancy.statements import ADD_NOTE
-from lifeboat_vault.at_rest import key_document
-from lifeboat_vault.at_rest.key_sources import registry
+from lifeboat_endpoint.maintenance import data_key_rotation
+from lifeboat_endpoint.maintenance.endpoint_verification import verify_endpoint
+from lifeboat_endpoint.server.transfer_key import load_transfer_key
+from lifeboat_endpoint.tenancy.control_statements import ADD_NOTE
+from lifeboat_vault.at_rest import wrapped_keys
+from lifeboat_vault.at_rest.key_sources import key_source_registry
 from lifeboat_vault.errors import KeySourceRefused, VaultBusy, VaultDamaged
-from lifeboat_vault.store.protocols import Parameters
+from lifeboat_vault.store.store_protocols import Parameters
 from support.endpoint.endpoint_purges import machine_in, pushed
 from support.scale.shared_endpoint import Joined, SharedEndpoint
 
@@ -49,7 +49,7 @@ def test_a_database_of_yesterday_finds_the_keys_of_today(
     engine_of(shared)._documents.clear()
     shared.endpoint.forget(tenant.tenant.id)
     assert shared.endpoint.keys(tenant.tenant.id).current() == made
-    assert prove(shared.endpoint, [tenant.tenant]).ok and named(shared, tenant) != before
+    assert verify_endpoint(shared.endpoint, [tenant.tenant]).ok and named(shared, tenant) != before
 
 
 def anew(shared: SharedEndpoint, tenant: Joined) -> None:
@@ -60,9 +60,9 @@ def anew(shared: SharedEndpoint, tenant: Joined) -> None:
 
 def test_a_document_that_the_object_store_exchanged_is_not_believed(shared: SharedEndpoint, tenant: Joined) -> None:
     bucket, key = engine_of(shared).bucket, named(shared, tenant)
-    found = key_document.decoded(bucket.get(key), key, tenant.tenant.id)
+    found = wrapped_keys.decode_key_document(bucket.get(key), key, tenant.tenant.id)
     forged = found.moved("transit:https://other.example.com/transit/keys/theirs", list(found.keys))
-    bucket.put(key, key_document.encoded(forged))
+    bucket.put(key, wrapped_keys.encode_key_document(forged))
     anew(shared, tenant)
     with pytest.raises(VaultDamaged, match="another one than was written"):
         shared.endpoint.keys(tenant.tenant.id)
@@ -85,20 +85,20 @@ def test_a_document_of_yesterday_takes_the_place_of_none(
         shared.endpoint.keys(tenant.tenant.id)
     assert named(shared, tenant) == now
     bucket.put(now, new)
-    assert prove(shared.endpoint, [tenant.tenant]).ok
+    assert verify_endpoint(shared.endpoint, [tenant.tenant]).ok
 
 
 def test_of_a_document_that_no_row_names_no_unknown_key_source_is_asked(shared: SharedEndpoint, tenant: Joined) -> None:
     endpoint, before = shared.endpoint, named(shared, tenant)
     moved = f"file:{shared.folder / 'key' / 'of-the-tenant.key'}"
-    registry.make_key(moved, outside=endpoint.folder)
+    key_source_registry.make_key(moved, outside=endpoint.folder)
     endpoint.keys(tenant.tenant.id).move(moved)
     shared.database.run(NAME_AGAIN % (before, tenant.tenant.id), name="lifeboat")
     anew(shared, tenant)
     with pytest.raises(KeySourceRefused, match="names another key source") as refused:
         endpoint.keys(tenant.tenant.id)
     assert moved not in f"{refused.value.message} {refused.value.fix}" and named(shared, tenant) == before
-    assert rotation.rotate(endpoint, tenant.tenant, moved).source == moved
+    assert data_key_rotation.rotate_keys(endpoint, tenant.tenant, moved).source == moved
 
 
 def test_a_document_that_was_replaced_is_gone_and_one_that_a_crash_left_is_swept(
@@ -121,18 +121,18 @@ def test_another_key_source_is_that_of_all_machines(shared: SharedEndpoint, tmp_
     endpoint = shared.endpoint
     before, public = endpoint.key_source, endpoint.signing_key().public
     made = f"file:{shared.folder / 'key' / 'moved.key'}"
-    registry.make_key(made, outside=endpoint.folder)
-    address = kept_key(endpoint)
+    key_source_registry.make_key(made, outside=endpoint.folder)
+    address = load_transfer_key(endpoint)
     try:
-        rotation.move_endpoint(endpoint, made)
+        data_key_rotation.move_endpoint_keys(endpoint, made)
         with Endpoint.open(shared.folder / "worker-1") as elsewhere:
             assert elsewhere.settings.key_source == before and elsewhere.key_source == made
-            assert elsewhere.signing_key().public == public and kept_key(elsewhere) == address
+            assert elsewhere.signing_key().public == public and load_transfer_key(elsewhere) == address
             tenant = elsewhere.add_tenant("of the new source")
             assert elsewhere.keys(tenant.id).source == made
     finally:
-        rotation.move_endpoint(endpoint, before)
-    assert endpoint.signing_key().public == public and kept_key(endpoint) == address
+        data_key_rotation.move_endpoint_keys(endpoint, before)
+    assert endpoint.signing_key().public == public and load_transfer_key(endpoint) == address
 
 
 def test_a_move_to_another_key_source_that_breaks_off_leaves_the_former_one(
@@ -141,7 +141,7 @@ def test_a_move_to_another_key_source_that_breaks_off_leaves_the_former_one(
     endpoint, execute = shared.endpoint, PostgresStore.execute
     before, public = endpoint.key_source, endpoint.signing_key().public
     made = f"file:{shared.folder / 'key' / 'never.key'}"
-    registry.make_key(made, outside=endpoint.folder)
+    key_source_registry.make_key(made, outside=endpoint.folder)
     written = list[str]()
 
     def executed(rows: PostgresStore, statement: str, parameters: Parameters = ()) -> int:
@@ -153,6 +153,6 @@ def test_a_move_to_another_key_source_that_breaks_off_leaves_the_former_one(
 
     monkeypatch.setattr(PostgresStore, "execute", executed)
     with pytest.raises(VaultBusy):
-        rotation.move_endpoint(endpoint, made)
+        data_key_rotation.move_endpoint_keys(endpoint, made)
     with Endpoint.open(shared.folder / "worker-1") as elsewhere:
         assert elsewhere.key_source == before and elsewhere.signing_key().public == public

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.maintenance.proving import prove
+from lifeboat_endpoint.maintenance.endpoint_verification import verify_endpoint
 from support.core.machines import Machine, there
 from support.scale.shared_endpoint import Joined, SharedEndpoint
 from support.scale.shared_lives import a_tenant_is_whole, living
@@ -33,11 +33,11 @@ def test_rows_that_a_shared_database_lost_come_back_with_the_next_contact(
     place = PLACE.format(tenant=tenant.tenant.id, agent=machine.agent.id)
     for statement in statements:
         shared.database.run(statement.format(place=place), name="lifeboat")
-    assert not prove(shared.endpoint, [tenant.tenant]).ok
+    assert not verify_endpoint(shared.endpoint, [tenant.tenant]).ok
     outcome = machine.push()
     assert outcome.state == "ok", outcome
     a_tenant_is_whole(shared, tenant.tenant)
-    assert prove(shared.endpoint, [tenant.tenant]).findings == []
+    assert verify_endpoint(shared.endpoint, [tenant.tenant]).findings == []
     clean = Machine(tmp_path / "clean")
     clean.learn_words_of(machine)
     clean.add_remote("home", tenant.url, token=tenant.token)

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.engines.preparing import prepare
-from lifeboat_endpoint.maintenance import due
-from lifeboat_endpoint.maintenance.proving import prove
-from lifeboat_endpoint.migration.moving import give_up, move
+from lifeboat_endpoint.engines.endpoint_preparation import prepare_endpoint
+from lifeboat_endpoint.maintenance import periodic_maintenance
+from lifeboat_endpoint.maintenance.endpoint_verification import verify_endpoint
+from lifeboat_endpoint.migration.endpoint_migration import abort_migration, migrate_endpoint
 from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
 from lifeboat_vault import errors
 from lifeboat_vault.vault import Draft, EntryPut
@@ -34,7 +34,7 @@ def test_every_row_and_every_body_is_the_same(moving: Moving) -> None:
 def test_what_was_moved_is_proved_whole_with_its_own_keys(moving: Moving) -> None:
     moving.move()
     with moving.after() as endpoint:
-        proof = prove(endpoint, endpoint.control.tenants())
+        proof = verify_endpoint(endpoint, endpoint.control.tenants())
     assert proof.findings == [] and proof.agents == 4
 
 
@@ -44,7 +44,7 @@ def test_agents_with_keys_of_their_own_keep_them(tmp_path: Path, places: Places)
     moving.move()
     is_the_same(moving)
     with moving.after() as endpoint:
-        assert prove(endpoint, endpoint.control.tenants()).findings == []
+        assert verify_endpoint(endpoint, endpoint.control.tenants()).findings == []
 
 
 def test_the_endpoint_stays_who_it_is(moving: Moving) -> None:
@@ -74,12 +74,12 @@ def test_the_chain_of_the_audit_goes_on(moving: Moving) -> None:
 
 
 def test_while_it_moves_nothing_new_is_taken_and_all_is_given(moving: Moving) -> None:
-    from lifeboat_endpoint.engines.leaving import Leaving
+    from lifeboat_endpoint.engines.move_markers import MoveMarkers
 
     with moving.before() as endpoint:
         tenant = endpoint.control.tenants()[0]
         space = endpoint.space(tenant.id)
-        Leaving(moving.old).begin()
+        MoveMarkers(moving.old).begin()
         with space.vault(AGENT) as vault:
             with pytest.raises(errors.EndpointMoving):
                 commit(vault, MORE, START + timedelta(days=1))
@@ -91,7 +91,7 @@ def test_while_it_moves_nothing_new_is_taken_and_all_is_given(moving: Moving) ->
             endpoint.add_tenant("another")
         with pytest.raises(errors.EndpointMoving):
             endpoint.keys(tenant.id).rotate()
-        assert due.run_due(endpoint, endpoint.clock.now()) == []
+        assert periodic_maintenance.run_due(endpoint, endpoint.clock.now()) == []
 
 
 def test_a_token_that_ends_while_it_moves_has_ended_afterwards(moving: Moving) -> None:
@@ -128,7 +128,7 @@ def test_moving_again_changes_nothing(moving: Moving) -> None:
 
 
 def test_what_is_there_in_part_is_not_served(moving: Moving, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lifeboat_endpoint.migration.control.finish", _fail)
+    monkeypatch.setattr("lifeboat_endpoint.migration.control_copy.finish_control", _fail)
     with pytest.raises(errors.VaultFull):
         moving.move()
     with Endpoint.open(moving.new) as endpoint, pytest.raises(errors.EndpointSettings, match="not all of it"):
@@ -158,9 +158,9 @@ def test_after_giving_up_agents_push_again_and_the_next_move_brings_all(
     moving: Moving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch, pytest.raises(errors.VaultFull):
-        patch.setattr("lifeboat_endpoint.migration.control.finish", _fail)
+        patch.setattr("lifeboat_endpoint.migration.control_copy.finish_control", _fail)
         moving.move()
-    assert give_up(moving.old) and not give_up(moving.old)
+    assert abort_migration(moving.old) and not abort_migration(moving.old)
     with moving.before() as endpoint:
         tenant, other = endpoint.control.tenants()
         with endpoint.space(tenant.id).vault(AGENT) as vault:
@@ -175,9 +175,9 @@ def test_after_giving_up_agents_push_again_and_the_next_move_brings_all(
 def test_what_is_finished_cannot_be_given_up(moving: Moving) -> None:
     moving.move()
     with pytest.raises(errors.EndpointMoved, match="only the new endpoint knows"):
-        give_up(moving.old)
+        abort_migration(moving.old)
     with pytest.raises(errors.EndpointMoved, match="is finished"):
-        give_up(moving.old, moving.new)
+        abort_migration(moving.old, moving.new)
 
 
 def test_two_at_once_are_one(moving: Moving) -> None:
@@ -232,7 +232,7 @@ def test_settings_travel_and_other_processes_join_with_them(moving: Moving, tmp_
     moving.move()
     found = json.loads((moving.new / "endpoint.json").read_text())
     assert found["purge_hours"] == 7 and found["key_source"] == moving.key_source and found["store"]
-    joined = prepare(tmp_path / "another", moving.store, key_source=moving.key_source)
+    joined = prepare_endpoint(tmp_path / "another", moving.store, key_source=moving.key_source)
     with moving.before() as endpoint:
         assert joined.id == endpoint.id
 
@@ -254,4 +254,4 @@ def test_the_command_says_what_it_did(moving: Moving) -> None:
 
 def test_only_files_move(moving: Moving) -> None:
     with pytest.raises(errors.EndpointSettings, match="shared already"):
-        move(moving.new, moving.old)
+        migrate_endpoint(moving.new, moving.old)

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams import steps
-from lifeboat_alf.seams.steps import Step
-from lifeboat_endpoint.migration import moving as moves
-from lifeboat_endpoint.migration.moving import give_up
+from lifeboat_alf.seams import crash_points
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_endpoint.migration import endpoint_migration as moves
+from lifeboat_endpoint.migration.endpoint_migration import abort_migration
 from lifeboat_vault import errors
 from support.endpoint.keeping import AGENT
 from support.scale import object_faults
@@ -25,18 +25,19 @@ from support.scale.moving_endpoints import Moving, Places, dies_at, filled, hold
 
 __all__ = ["moving", "places"]
 
-STEPS = tuple(step for step in Step if step.value.startswith("endpoint.migrate_"))
-IN_BETWEEN = (Step.BLOB_NAMED, Step.BLOB_WRITTEN, Step.BLOB_COMPARED)
+STEPS = tuple(step for step in CrashPoint if step.value.startswith("endpoint.migrate_"))
+IN_BETWEEN = (CrashPoint.BLOB_NAMED, CrashPoint.BLOB_WRITTEN, CrashPoint.BLOB_COMPARED)
 EVERY = [(step, 1) for step in (*STEPS, *IN_BETWEEN)] + [
-    (step, 3) for step in (Step.ENDPOINT_MIGRATE_ROWS, Step.ENDPOINT_MIGRATE_COMMITTED, Step.BLOB_WRITTEN)
+    (step, 3)
+    for step in (CrashPoint.ENDPOINT_MIGRATE_ROWS, CrashPoint.ENDPOINT_MIGRATE_COMMITTED, CrashPoint.BLOB_WRITTEN)
 ]
 
 
 @pytest.mark.parametrize(("step", "nth"), EVERY, ids=lambda value: str(value))
-def test_killed_at_any_step_the_next_call_goes_on(moving: Moving, step: Step, nth: int) -> None:
+def test_killed_at_any_step_the_next_call_goes_on(moving: Moving, step: CrashPoint, nth: int) -> None:
     assert dies_at(moving, step, nth)
     done = moving.move()
-    assert done.problems == [] and done.was_done == (step is Step.ENDPOINT_MIGRATE_DONE)
+    assert done.problems == [] and done.was_done == (step is CrashPoint.ENDPOINT_MIGRATE_DONE)
     is_the_same(moving)
     named = {each.key for each in _bucket(moving)}
     assert named == set(_keys(moving)), "an object that no row names, or a row without its object"
@@ -57,24 +58,24 @@ def _keys(moving: Moving) -> Iterator[str]:
 
 def test_killed_again_and_again_it_comes_to_its_end(moving: Moving) -> None:
     """Each of these steps is still to come after the one before, however the jobs run side by side."""
-    ends = (Step.ENDPOINT_MIGRATE_CONTROL, Step.ENDPOINT_MIGRATE_LEAVING, Step.ENDPOINT_MIGRATE_LEFT)
-    for step in (Step.BLOB_COMPARED, Step.ENDPOINT_MIGRATE_ROWS, *ends):
+    ends = (CrashPoint.ENDPOINT_MIGRATE_CONTROL, CrashPoint.ENDPOINT_MIGRATE_LEAVING, CrashPoint.ENDPOINT_MIGRATE_LEFT)
+    for step in (CrashPoint.BLOB_COMPARED, CrashPoint.ENDPOINT_MIGRATE_ROWS, *ends):
         assert dies_at(moving, step)
     moving.move()
     is_the_same(moving)
 
 
 def test_what_was_compared_is_not_carried_again(moving: Moving) -> None:
-    assert dies_at(moving, Step.ENDPOINT_MIGRATE_CONTROL)
+    assert dies_at(moving, CrashPoint.ENDPOINT_MIGRATE_CONTROL)
     done = moving.move()
     assert done.agents == 4 and done.carried.rows == 0
 
 
 def test_killed_before_its_end_it_can_be_given_up_when_the_new_one_says_so(moving: Moving) -> None:
-    assert dies_at(moving, Step.ENDPOINT_MIGRATE_LEFT)
+    assert dies_at(moving, CrashPoint.ENDPOINT_MIGRATE_LEFT)
     with pytest.raises(errors.EndpointMoved):
-        give_up(moving.old)
-    assert give_up(moving.old, moving.new)
+        abort_migration(moving.old)
+    assert abort_migration(moving.old, moving.new)
     with moving.before() as endpoint:
         endpoint.add_tenant("a third")
     moving.move()
@@ -89,17 +90,17 @@ def test_a_database_that_is_restarted_meanwhile(moving: Moving, places: Places) 
         time.sleep(1.0)
         places.database.start()
 
-    def hook(step: Step) -> None:
-        if step is Step.ENDPOINT_MIGRATE_ROWS and not restarts:
+    def hook(step: CrashPoint) -> None:
+        if step is CrashPoint.ENDPOINT_MIGRATE_ROWS and not restarts:
             restarts.append(threading.Thread(target=restart))
             restarts[0].start()
             restarts[0].join(0.5)
 
-    steps.hook = hook
+    crash_points.hook = hook
     try:
         moving.move()
     finally:
-        steps.hook = None
+        crash_points.hook = None
         restarts[0].join()
     is_the_same(moving)
 
@@ -151,16 +152,16 @@ def test_an_object_that_is_damaged_on_its_way_is_never_taken_for_whole(tmp_path:
 def test_a_row_that_is_changed_on_its_way_is_never_taken_for_whole(
     moving: Moving, places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def hook(step: Step) -> None:
-        if step is Step.ENDPOINT_MIGRATE_COMMITTED:
+    def hook(step: CrashPoint) -> None:
+        if step is CrashPoint.ENDPOINT_MIGRATE_COMMITTED:
             name = moving.store.database.partition("///")[2].partition("?")[0]
             places.database.run("update lifeboat_vault.object set size = size + 1 where id = 1", name=name)
 
-    steps.hook = hook
+    crash_points.hook = hook
     try:
         done = moving.move()
     finally:
-        steps.hook = None
+        crash_points.hook = None
     assert len(done.problems) == 4 and "table object is not the same" in done.problems[0]
     assert holds(moving).startswith("unfinished:")
     assert moving.move().problems == []

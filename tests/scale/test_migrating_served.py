@@ -14,11 +14,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lifeboat_alf.seams import steps
-from lifeboat_alf.seams.steps import Step
-from lifeboat_core.remotes.outcome import Outcome
-from lifeboat_endpoint.engines.preparing import prepare
-from lifeboat_endpoint.migration.moving import give_up
+from lifeboat_alf.seams import crash_points
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_core.remotes.replication_outcome import ReplicationOutcome
+from lifeboat_endpoint.engines.endpoint_preparation import prepare_endpoint
+from lifeboat_endpoint.migration.endpoint_migration import abort_migration
 from support.core.invariants import every_kept_sequence_has_its_digest
 from support.core.replicated import Replicated, machine_in
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
@@ -57,7 +57,7 @@ class Served:
 def served(tmp_path: Path, places: Places) -> Iterator[Served]:
     with running_endpoint(tmp_path, plain=True, workers=2) as running:
         moving = Moving(tmp_path, places.store())
-        prepare(moving.new, moving.store, key_source=f"file:{tmp_path / 'fresh.key'}")
+        prepare_endpoint(moving.new, moving.store, key_source=f"file:{tmp_path / 'fresh.key'}")
         ada = Replicated(machine_in(tmp_path / "laptop"))
         ada.machine.add_remote("home", running.url, token=running.token)
         ada.straight["home"] = ada.machine.remote()
@@ -70,7 +70,7 @@ class Busy:
     """What was answered to whoever reads and pushes without a pause."""
 
     read: list[int] = field(default_factory=list)
-    pushed: list[Outcome] = field(default_factory=list)
+    pushed: list[ReplicationOutcome] = field(default_factory=list)
 
 
 @contextlib.contextmanager
@@ -113,17 +113,17 @@ def seen(found: Busy, read: list[int]) -> None:
 def slowly(then: Callable[[], None] = lambda: None) -> Iterator[None]:
     """`then` is called before the old endpoint serves nobody any more."""
 
-    def hook(step: Step) -> None:
-        if step is Step.ENDPOINT_MIGRATE_COMPARED:
+    def hook(step: CrashPoint) -> None:
+        if step is CrashPoint.ENDPOINT_MIGRATE_COMPARED:
             time.sleep(_SLOWLY)
-        if step is Step.ENDPOINT_MIGRATE_LEAVING:
+        if step is CrashPoint.ENDPOINT_MIGRATE_LEAVING:
             then()
 
-    steps.hook = hook
+    crash_points.hook = hook
     try:
         yield
     finally:
-        steps.hook = None
+        crash_points.hook = None
 
 
 def test_reads_go_on_pushes_wait_and_nothing_that_was_acknowledged_is_missing(served: Served) -> None:
@@ -172,7 +172,7 @@ def test_after_giving_up_a_server_that_runs_takes_pushes_again(served: Served) -
         served.moving.move()
     served.ada.capture(1)
     assert served.ada.machine.push().state == "waiting"
-    assert give_up(served.moving.old)
+    assert abort_migration(served.moving.old)
     assert served.ada.machine.push().state == "ok"
     served.moving.move()
     with served.at_the_new_one():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.work.opening import queue_of
+from lifeboat_endpoint.work.shared_queue import open_queue
 from support.core.invariants import an_outcome_is_honest, every_kept_sequence_has_its_digest
 from support.core.replicated import Replicated
 from support.endpoint.endpoint_purges import erasing, machine_in
@@ -132,7 +132,7 @@ def test_what_a_push_left_behind_is_swept_and_nothing_else_whatever_lists_say(
     assert ada.machine.push().state == "ok"
     named = len(objects_of(shared, tenant))
     assert left >= 1 and named > left - 1
-    queue = queue_of(shared.endpoint)
+    queue = open_queue(shared.endpoint)
     queue.add("sweep", tenant=tenant.tenant.id)
     queue.add("sweep")
     queue.add("look_after", tenant=tenant.tenant.id)

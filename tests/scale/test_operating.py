@@ -10,10 +10,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lifeboat_alf import ids
+from lifeboat_alf.common import ids
 from lifeboat_endpoint.tenancy import audit_file
-from lifeboat_keys.user_key import UserKey
-from lifeboat_vault.remote.checks.trial import Machine
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_vault.remote.checks.remote_trial import TrialMachine
 from support.cli.cli_client import run
 from support.endpoint.endpoint_purges import machine_in
 from support.patience import patience
@@ -43,7 +43,7 @@ def test_two_servers_have_one_limit(shared: SharedEndpoint) -> None:
 
 
 @pytest.fixture
-def machines(tmp_path: Path) -> Iterator[list[Machine]]:
+def machines(tmp_path: Path) -> Iterator[list[TrialMachine]]:
     """Twelve that have something to send."""
     user = UserKey.generate()
     made = [machine_in(tmp_path, user) for _ in range(12)]
@@ -54,7 +54,7 @@ def machines(tmp_path: Path) -> Iterator[list[Machine]]:
         machine.vault.close()
 
 
-def register(tenant: Joined, machines: list[Machine]) -> None:
+def register(tenant: Joined, machines: list[TrialMachine]) -> None:
     with tenant.client() as client:
         for machine in machines:
             document = {"id": machine.agent_id, "name": "ada", "source_runtime": "openclaw"}
@@ -65,7 +65,9 @@ def kept(shared: SharedEndpoint, tenant: Joined) -> int:
     return shared.endpoint.space(tenant.tenant.id).roster.bytes_of_all()
 
 
-def test_a_quota_is_overrun_by_a_bundle_of_each_server_at_most(shared: SharedEndpoint, machines: list[Machine]) -> None:
+def test_a_quota_is_overrun_by_a_bundle_of_each_server_at_most(
+    shared: SharedEndpoint, machines: list[TrialMachine]
+) -> None:
     bundles = [machine.snapshot().file.read() for machine in machines]
     other = shared.new_tenant(quota=100_000)  # so small that every push is counted
     register(other, machines)
@@ -104,7 +106,7 @@ def test_a_probe_is_told_that_the_database_is_gone_and_that_it_is_back(shared: S
 
 
 def test_figures_tell_of_the_database_the_objects_and_the_key_and_of_nobody(
-    shared: SharedEndpoint, tenant: Joined, machines: list[Machine]
+    shared: SharedEndpoint, tenant: Joined, machines: list[TrialMachine]
 ) -> None:
     machine, url = machines[0], shared.servers[0].url
     with tenant.client(url=url) as client:
@@ -130,14 +132,16 @@ def test_the_audit_of_two_servers_is_one_export(shared: SharedEndpoint, tenant: 
     before = file.read_text().count(_ADDED)
     for server in shared.servers:
         with tenant.client(url=server.url) as client:
-            assert client.post("/agents", json={"id": ids.new("2026-11-20T12:00:00.000Z"), "name": "ada"}).is_success
+            assert client.post(
+                "/agents", json={"id": ids.make_id("2026-11-20T12:00:00.000Z"), "name": "ada"}
+            ).is_success
 
     def both_are_there() -> bool:
         run("endpoint", "audit", "--export", file, "--data", data)
         return file.read_text().count(_ADDED) >= before + 2
 
     until(both_are_there, "what both servers gathered is written")
-    found = audit_file.checked(file)
+    found = audit_file.check_audit_file(file)
     assert found.problems == []
     only = run("endpoint", "audit", "--export", tmp_path / "one.jsonl", "--tenant", tenant.tenant.name, "--data", data)
-    assert 0 < only["rows"] < found.rows and audit_file.checked(tmp_path / "one.jsonl").is_whole
+    assert 0 < only["rows"] < found.rows and audit_file.check_audit_file(tmp_path / "one.jsonl").is_whole

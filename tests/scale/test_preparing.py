@@ -11,17 +11,17 @@ import pytest
 from msgspec.structs import replace
 
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.engines.objects import address
+from lifeboat_endpoint.endpoint_config import SharedStore
+from lifeboat_endpoint.engines.endpoint_preparation import PreparedEndpoint, prepare_endpoint
+from lifeboat_endpoint.engines.objects import store_address
 from lifeboat_endpoint.engines.objects.bucket import MARKER
-from lifeboat_endpoint.engines.preparing import Prepared, prepare
-from lifeboat_endpoint.server.app import make_app
-from lifeboat_endpoint.server.settings import ServerSettings
-from lifeboat_endpoint.settings import SharedStore
+from lifeboat_endpoint.server.asgi_app import make_app
+from lifeboat_endpoint.server.server_settings import ServerSettings
 from lifeboat_vault import errors
 from support.scale import object_faults
 from support.scale.shared_endpoint import SharedEndpoint
 
-Beginning = Callable[..., Prepared]
+Beginning = Callable[..., PreparedEndpoint]
 _NUMBERS = itertools.count(1)
 
 
@@ -37,9 +37,9 @@ def store(shared: SharedEndpoint) -> SharedStore:
 def begin(store: SharedStore, tmp_path: Path) -> Beginning:
     """Prepares a folder of a name; with another key, or another place for objects."""
 
-    def begun(folder: str, *, key: str = "key", objects: str | None = None) -> Prepared:
+    def begun(folder: str, *, key: str = "key", objects: str | None = None) -> PreparedEndpoint:
         wanted = store if objects is None else replace(store, objects=objects)
-        return prepare(tmp_path / folder, wanted, key_source=f"file:{tmp_path / f'{key}.key'}")
+        return prepare_endpoint(tmp_path / folder, wanted, key_source=f"file:{tmp_path / f'{key}.key'}")
 
     return begun
 
@@ -56,12 +56,12 @@ def test_a_place_of_the_same_name_at_another_store_is_refused(
     begin: Beginning, store: SharedStore, tmp_path: Path
 ) -> None:
     begin("one")
-    bucket = address.opened(address.checked(store.objects, store.object_options))
+    bucket = store_address.open_store(store_address.check_store_address(store.objects, store.object_options))
     bucket.delete(MARKER)
     with object_faults.in_front_of(str(store.object_options["endpoint"])) as proxy:
         elsewhere = replace(store, object_options={**store.object_options, "endpoint": proxy.address})
         with pytest.raises(errors.EndpointSettings, match="keeps its objects at"):
-            prepare(tmp_path / "two", elsewhere, key_source=f"file:{tmp_path / 'key.key'}")
+            prepare_endpoint(tmp_path / "two", elsewhere, key_source=f"file:{tmp_path / 'key.key'}")
     assert begin("two").joined
 
 
@@ -70,7 +70,10 @@ def test_a_place_to_which_all_objects_were_copied_is_taken(
 ) -> None:
     begin("one")
     copied = shared.objects.url()
-    before, after = (address.opened(address.checked(url, store.object_options)) for url in (store.objects, copied))
+    before, after = (
+        store_address.open_store(store_address.check_store_address(url, store.object_options))
+        for url in (store.objects, copied)
+    )
     after.put(MARKER, before.get(MARKER))
     assert begin("two", objects=copied).joined
 

@@ -11,13 +11,13 @@ import msgspec
 import pytest
 
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.engines.postgres.store import PostgresStore
+from lifeboat_endpoint.engines.postgres.postgres_store import PostgresStore
 from lifeboat_endpoint.engines.shared import SharedEngine
 from lifeboat_endpoint.engines.shared_statements import REPLACE_DOCUMENT
-from lifeboat_endpoint.maintenance.proving import prove
-from lifeboat_endpoint.service.vaults import Vaults
+from lifeboat_endpoint.maintenance.endpoint_verification import verify_endpoint
+from lifeboat_endpoint.service.agent_vaults import AgentVaults
 from lifeboat_vault.errors import VaultBusy
-from lifeboat_vault.store.protocols import Parameters
+from lifeboat_vault.store.store_protocols import Parameters
 from support.endpoint.endpoint_purges import machine_in, pushed
 from support.patience import patience
 from support.scale.shared_endpoint import Joined, SharedEndpoint
@@ -39,19 +39,19 @@ def test_an_agent_that_is_made_anew_while_it_is_removed_stays(
 ) -> None:
     here, elsewhere = shared.endpoint, Endpoint.open(shared.endpoint.folder, clock=shared.endpoint.clock)
     machine = pushed(here.space(scoped.tenant.id), machine_in(tmp_path), captures=2)
-    remove = Vaults.remove
+    remove = AgentVaults.remove
 
-    def removed(vaults: Vaults, agent_id: str, vault_id: str | None = None) -> None:
-        monkeypatch.setattr(Vaults, "remove", remove)
+    def removed(vaults: AgentVaults, agent_id: str, vault_id: str | None = None) -> None:
+        monkeypatch.setattr(AgentVaults, "remove", remove)
         pushed(elsewhere.space(scoped.tenant.id), machine, captures=1)
         remove(vaults, agent_id, vault_id)
 
-    monkeypatch.setattr(Vaults, "remove", removed)
+    monkeypatch.setattr(AgentVaults, "remove", removed)
     with elsewhere:
         here.space(scoped.tenant.id).remove_agent(machine.agent_id)
         here.forget(scoped.tenant.id)
         assert here.space(scoped.tenant.id).head(machine.agent_id) is not None
-        assert prove(here, [scoped.tenant]).findings == []
+        assert verify_endpoint(here, [scoped.tenant]).findings == []
 
 
 def engine_of(shared: SharedEndpoint) -> SharedEngine:
@@ -73,7 +73,7 @@ def test_while_a_database_is_put_back_the_keys_of_its_tenants_are_not_swept(
     engine.sweep(later)
     engine._documents.clear()
     shared.endpoint.forget(tenant.tenant.id)
-    assert prove(shared.endpoint, [tenant.tenant]).findings == []
+    assert verify_endpoint(shared.endpoint, [tenant.tenant]).findings == []
 
 
 def test_who_lost_the_lock_of_the_keys_replaces_nothing(shared: SharedEndpoint, tenant: Joined) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.remotes import adding, join
-from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.remotes import manage_remotes, remote_access
+from lifeboat_core.remotes.remote_kinds import open_remote
 from spec import test_section_10_12 as promised
 from spec.test_section_10_12 import Pushed, ada
 from support.scale.shared_endpoint import SharedEndpoint
@@ -20,7 +20,9 @@ __all__ = ["ada"]
 @pytest.fixture(scope="module")
 def pushed(begun: SharedEndpoint, ada: promised.Harbour) -> Iterator[Pushed]:
     begun.all_run()
-    config = adding.add(ada.context, "shared", join.read(begun.new_tenant().join))[0]
+    config = manage_remotes.add_remote(
+        ada.context, "shared", remote_access.parse_remote_access(begun.new_tenant().join)
+    )[0]
     with contextlib.closing(open_remote(ada.context, config)) as remote:
         remote.register(ada.agent.id, ada.agent.name, "openclaw")
         yield Pushed(remote, list(promised._push_all(ada, remote)))

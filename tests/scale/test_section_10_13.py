@@ -13,9 +13,9 @@ import httpx
 import msgspec
 import pytest
 
-from lifeboat_endpoint.maintenance import rotation
+from lifeboat_endpoint.maintenance import data_key_rotation
 from lifeboat_vault.at_rest.sealer import key_id_of
-from lifeboat_vault.remote.checks.trial import Machine
+from lifeboat_vault.remote.checks.remote_trial import TrialMachine
 from spec.test_section_10_13 import opens_nothing
 from support.endpoint.endpoint_purges import machine_in, record_of, redaction_of
 from support.patience import patience
@@ -29,7 +29,7 @@ NAME = "Ada of the lighthouse"
 TOLD = (CANARY, NOISE[:64], NAME.encode(), b"the lamp was lit", b"was fine", b"raw/openclaw/NOTE.md")
 
 
-def pushed(tenant: Joined, folder: Path) -> Machine:
+def pushed(tenant: Joined, folder: Path) -> TrialMachine:
     """Three states, through both servers: small bodies, large ones, records."""
     folder.mkdir(exist_ok=True)
     machine = machine_in(folder)
@@ -64,7 +64,7 @@ def kept(shared: SharedEndpoint, tenant: Joined, agent_id: str) -> list[tuple[st
     return [*found, *objects]
 
 
-def reads(shared: SharedEndpoint, tenant: Joined, machine: Machine) -> list[httpx.Response]:
+def reads(shared: SharedEndpoint, tenant: Joined, machine: TrialMachine) -> list[httpx.Response]:
     """The same state, from each server."""
     found = []
     for server in shared.servers:
@@ -119,7 +119,7 @@ def test_after_a_rotation_everything_is_under_the_new_key_and_the_old_one_opens_
     before = [each.content for each in reads(shared, tenant, machine)]
     keys = shared.endpoint.keys(tenant.tenant.id)
     old = keys.sealer(machine.agent_id)
-    rotation.rotate(shared.endpoint, tenant.tenant)
+    data_key_rotation.rotate_keys(shared.endpoint, tenant.tenant)
     until(lambda: old.key_id not in keys.ids(), "the older key is destroyed")
     found = kept(shared, tenant, machine.agent_id)
     ids = {key_id_of(sealed) for _, sealed in found}

@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lifeboat_alf.seams.steps import Step
-from lifeboat_vault.remote.checks.trial import Machine
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_vault.remote.checks.remote_trial import TrialMachine
 from support.core.faulty_transport import impatient
 from support.core.invariants import an_outcome_is_honest, every_kept_sequence_has_its_digest
 from support.core.replicated import Replicated, in_parts
@@ -21,20 +21,20 @@ from support.scale.shared_lives import a_tenant_is_whole, living, the_audit_is_w
 from support.waiting import until
 
 PUSH = (
-    Step.ENDPOINT_RECEIVED,
-    Step.ENDPOINT_CHECKED,
-    Step.BLOB_NAMED,
-    Step.BLOB_WRITTEN,
-    Step.BLOB_COMPARED,
-    Step.CAPTURE_BODIES_WRITTEN,
-    Step.CAPTURE_ROWS_WRITTEN,
-    Step.CAPTURE_COMMITTED,
-    Step.ENDPOINT_ACCEPTED,
-    Step.ENDPOINT_COUNTED,
-    Step.ENDPOINT_ANSWERED,
+    CrashPoint.ENDPOINT_RECEIVED,
+    CrashPoint.ENDPOINT_CHECKED,
+    CrashPoint.BLOB_NAMED,
+    CrashPoint.BLOB_WRITTEN,
+    CrashPoint.BLOB_COMPARED,
+    CrashPoint.CAPTURE_BODIES_WRITTEN,
+    CrashPoint.CAPTURE_ROWS_WRITTEN,
+    CrashPoint.CAPTURE_COMMITTED,
+    CrashPoint.ENDPOINT_ACCEPTED,
+    CrashPoint.ENDPOINT_COUNTED,
+    CrashPoint.ENDPOINT_ANSWERED,
 )
-PURGE = (Step.ENDPOINT_REDACTED, Step.PURGE_REDACTED, Step.PURGE_SWEPT)
-ERASE = (Step.BLOB_REMOVED, Step.BLOB_FORGOTTEN, Step.ENDPOINT_ERASED)
+PURGE = (CrashPoint.ENDPOINT_REDACTED, CrashPoint.PURGE_REDACTED, CrashPoint.PURGE_SWEPT)
+ERASE = (CrashPoint.BLOB_REMOVED, CrashPoint.BLOB_FORGOTTEN, CrashPoint.ENDPOINT_ERASED)
 SIZE = 300_000
 """Bytes of a body that lies in an object of its own."""
 
@@ -55,7 +55,7 @@ def ada(
 
 @pytest.mark.parametrize("step", PUSH)
 def test_both_servers_killed_at_a_push(
-    ada: Replicated, shared: SharedEndpoint, step: Step, monkeypatch: pytest.MonkeyPatch
+    ada: Replicated, shared: SharedEndpoint, step: CrashPoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a snapshot, and of a delta in parts."""
     for number in range(2):
@@ -90,7 +90,7 @@ def fewer(shared: SharedEndpoint, before: int) -> bool:
 
 
 @pytest.fixture
-def pushed(shared: SharedEndpoint, tenant: Joined, tmp_path: Path) -> Machine:
+def pushed(shared: SharedEndpoint, tenant: Joined, tmp_path: Path) -> TrialMachine:
     """Three states, with bodies that are objects of their own."""
     machine = machine_in(tmp_path)
     with tenant.client() as client:
@@ -104,7 +104,7 @@ def pushed(shared: SharedEndpoint, tenant: Joined, tmp_path: Path) -> Machine:
 
 @pytest.mark.parametrize("step", [*PURGE, *ERASE])
 def test_a_purge_that_killed_both_servers_is_finished_when_it_is_sent_again(
-    step: Step, shared: SharedEndpoint, tenant: Joined, pushed: Machine
+    step: CrashPoint, shared: SharedEndpoint, tenant: Joined, pushed: TrialMachine
 ) -> None:
     whole = step in ERASE
     record = record_of(pushed, 1)

@@ -7,12 +7,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lifeboat_alf.seams import steps
-from lifeboat_alf.seams.steps import Step
-from lifeboat_endpoint.maintenance.proving import prove
-from lifeboat_endpoint.service.space import TenantSpace
+from lifeboat_alf.seams import crash_points
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_endpoint.maintenance.endpoint_verification import verify_endpoint
+from lifeboat_endpoint.service.tenant_space import TenantSpace
 from lifeboat_vault.errors import KeyRevoked, OtherDataKey
-from lifeboat_vault.remote.checks.trial import Machine
+from lifeboat_vault.remote.checks.remote_trial import TrialMachine
 from support.endpoint.endpoint_purges import erasing, machine_in, pushed, record_of, redaction_of
 from support.scale.shared_endpoint import Joined, SharedEndpoint
 from support.waiting import until
@@ -29,7 +29,7 @@ def keyed(shared: SharedEndpoint, monkeypatch: pytest.MonkeyPatch) -> Joined:
     return shared.new_tenant()
 
 
-def agent_of(shared: SharedEndpoint, tenant: Joined, folder: Path) -> tuple[TenantSpace, Machine]:
+def agent_of(shared: SharedEndpoint, tenant: Joined, folder: Path) -> tuple[TenantSpace, TrialMachine]:
     space = shared.endpoint.space(tenant.tenant.id)
     return space, pushed(space, machine_in(folder), captures=3)
 
@@ -51,7 +51,7 @@ def test_what_was_purged_cannot_be_opened_wherever_a_copy_of_its_row_is(
         keys.sealer_of(before, machine.agent_id)
     with pytest.raises((KeyRevoked, OtherDataKey)):
         sealer.open("body", max(copies, key=len))
-    assert prove(shared.endpoint, [keyed.tenant]).ok
+    assert verify_endpoint(shared.endpoint, [keyed.tenant]).ok
 
 
 class Cut(BaseException):
@@ -59,12 +59,12 @@ class Cut(BaseException):
 
 
 @pytest.mark.parametrize(
-    "step", [Step.REENCRYPT_KEY_MADE, Step.REENCRYPT_COMMITTED, Step.REENCRYPT_KEY_DESTROYED], ids=str
+    "step", [CrashPoint.REENCRYPT_KEY_MADE, CrashPoint.REENCRYPT_COMMITTED, CrashPoint.REENCRYPT_KEY_DESTROYED], ids=str
 )
 def test_a_purge_that_ended_between_its_keys_is_finished_when_it_is_looked_at_again(
-    step: Step, shared: SharedEndpoint, keyed: Joined, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    step: CrashPoint, shared: SharedEndpoint, keyed: Joined, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def cut(reached: Step) -> None:
+    def cut(reached: CrashPoint) -> None:
         if reached is step:
             raise Cut
 
@@ -72,7 +72,7 @@ def test_a_purge_that_ended_between_its_keys_is_finished_when_it_is_looked_at_ag
     before = shared.endpoint.keys(keyed.tenant.id).current(machine.agent_id)
     redaction = redaction_of(machine, record_of(machine, 1))
     with monkeypatch.context() as patched, pytest.raises(Cut):
-        patched.setattr(steps, "hook", cut)
+        patched.setattr(crash_points, "hook", cut)
         space.redact(machine.agent_id, redaction.to_json(), confirmed=True)
     shared.endpoint.forget(keyed.tenant.id)
     space = shared.endpoint.space(keyed.tenant.id)
@@ -81,7 +81,7 @@ def test_a_purge_that_ended_between_its_keys_is_finished_when_it_is_looked_at_ag
     assert space.redact(machine.agent_id, redaction.to_json(), confirmed=True).receipt is not None
     keys = shared.endpoint.keys(keyed.tenant.id)
     assert before not in keys.ids() and len(keys.ids()) == 2
-    assert prove(shared.endpoint, [keyed.tenant]).ok
+    assert verify_endpoint(shared.endpoint, [keyed.tenant]).ok
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["a record", "a whole agent"])
@@ -96,4 +96,4 @@ def test_where_all_agents_share_a_key_a_worker_replaces_it_for_all(
     asked = "update lifeboat_work.job set due_at = now() where tenant = $$%s$$ and kind = $$shred$$ returning kind"
     assert shared.database.run(asked % tenant.tenant.id, name="lifeboat") == [("shred",)]
     until(lambda: not set(before) & set(keys.ids()), "the older keys are gone")
-    until(lambda: prove(shared.endpoint, [tenant.tenant]).ok, "all of it is whole")
+    until(lambda: verify_endpoint(shared.endpoint, [tenant.tenant]).ok, "all of it is whole")

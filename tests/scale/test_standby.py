@@ -13,9 +13,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lifeboat_core.remotes import adding
-from lifeboat_endpoint.maintenance.proving import prove
-from lifeboat_endpoint.work.opening import queue_of
+from lifeboat_core.remotes import manage_remotes
+from lifeboat_endpoint.maintenance.endpoint_verification import verify_endpoint
+from lifeboat_endpoint.work.shared_queue import open_queue
 from support.core.replicated import Replicated
 from support.endpoint.endpoint_purges import machine_in
 from support.postgres_server import PostgresServer, standby_of
@@ -88,7 +88,7 @@ def _processes(shared: SharedEndpoint) -> list[int]:
 
 
 def _is_done(shared: SharedEndpoint, kind: str, tenant: str) -> bool:
-    return not any((row.kind, row.tenant) == (kind, tenant) for row in queue_of(shared.endpoint).jobs())
+    return not any((row.kind, row.tenant) == (kind, tenant) for row in open_queue(shared.endpoint).jobs())
 
 
 def _pushed(ada: Replicated, number: int) -> None:
@@ -100,7 +100,7 @@ def _pushed(ada: Replicated, number: int) -> None:
 def test_a_standby_that_commits_wait_for_has_every_push_when_it_takes_over(begin: Begin, tmp_path: Path) -> None:
     shared, pair = begin(True)
     processes, tenant = _processes(shared), shared.new_tenant()
-    queue = queue_of(shared.endpoint)
+    queue = open_queue(shared.endpoint)
 
     def fails_over() -> None:
         queue.add("verify", tenant=tenant.tenant.id)
@@ -115,7 +115,7 @@ def test_a_standby_that_commits_wait_for_has_every_push_when_it_takes_over(begin
     for server in shared.servers:
         with tenant.client(url=server.url) as client:
             assert client.get("/agents").status_code == 200, "a token from before"
-    assert prove(shared.endpoint, shared.endpoint.control.tenants()).findings == []
+    assert verify_endpoint(shared.endpoint, shared.endpoint.control.tenants()).findings == []
     assert "passed over" not in shared.logs
 
 
@@ -164,7 +164,7 @@ def test_a_former_primary_that_comes_back_beside_the_promoted_one_gets_nothing(b
     pair.at_standby.run("select pg_terminate_backend(pid) from pg_stat_activity where usename like 'lifeboat%'")
     for number in range(1, 5):
         _pushed(ada, number)
-    queue_of(shared.endpoint).add("look_after", tenant=tenant.tenant.id)
+    open_queue(shared.endpoint).add("look_after", tenant=tenant.tenant.id)
     until(partial(_is_done, shared, "look_after", tenant.tenant.id), "work goes on", seconds=120)
     assert pair.at_first.run(SEQUENCES, name=shared_endpoint.DATABASE) == before
     assert pair.at_standby.run(SEQUENCES, name=shared_endpoint.DATABASE) == [(before[0][0] + 5,)]
@@ -190,14 +190,14 @@ def test_where_the_standby_lacks_the_last_pushes_machines_say_so_and_bring_them(
     for each in (ada, ben):
         each.capture(4)
         until(partial(_says, each, "remote_forgot"), "a server to answer")
-        adding.remove(each.machine.context, "home")
+        manage_remotes.remove_remote(each.machine.context, "home")
         each.machine.add_remote("home", tenant.url, token=tenant.token)
         each.straight["home"] = each.machine.remote()
         assert each.machine.push().state == "ok"
         each.holds()
     a_tenant_is_whole(shared, tenant.tenant)
     the_audit_is_whole(shared)
-    assert prove(shared.endpoint, shared.endpoint.control.tenants()).findings == []
+    assert verify_endpoint(shared.endpoint, shared.endpoint.control.tenants()).findings == []
 
 
 def _catch_up(pair: Pair) -> None:

@@ -12,12 +12,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lifeboat_endpoint.maintenance import removal
+from lifeboat_endpoint.maintenance import tenant_removal
 from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
-from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.user_key import UserKey
-from lifeboat_vault.remote.checks.trial import Machine
-from lifeboat_vault.vault import Vault, take_over
+from lifeboat_keys.pairs.device_key import DeviceKey
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_vault.remote.checks.remote_trial import TrialMachine
+from lifeboat_vault.vault import Vault, draft_of_state
 from support.endpoint.endpoint_purges import machine_in
 from support.patience import patience
 from support.scale.shared_endpoint import Joined, Program, Server, SharedEndpoint, new_folder, together
@@ -34,26 +34,26 @@ def sides(shared: SharedEndpoint, tenant: Joined) -> Iterator[list[httpx.Client]
         yield [stack.enter_context(tenant.client(url=server.url)) for server in shared.servers]
 
 
-def registered(client: httpx.Client, machine: Machine) -> str:
+def registered(client: httpx.Client, machine: TrialMachine) -> str:
     document = {"id": machine.agent_id, "name": "ada", "source_runtime": "openclaw"}
     assert client.post("/agents", json=document).status_code == 201
     return f"/agents/{machine.agent_id}"
 
 
-def pushed(client: httpx.Client, machine: Machine) -> str:
+def pushed(client: httpx.Client, machine: TrialMachine) -> str:
     path = registered(client, machine)
     machine.capture()
     assert client.put(f"{path}/snapshot", content=machine.snapshot().file.read()).status_code == 201
     return path
 
 
-def twin(machine: Machine, folder: Path, user: UserKey) -> Machine:
+def twin(machine: TrialMachine, folder: Path, user: UserKey) -> TrialMachine:
     """Another machine of the same user that restored the agent."""
     folder.mkdir()
     vault = Vault.create(folder / "vault", machine.agent_id)
     state = machine.vault.state()
-    vault.accept(state.sequence, take_over(state), kind="pull", writer="test", raw_time=state.sequence.time)
-    return Machine(machine.agent_id, vault, DeviceKey.generate(user), "desktop", machine.made)
+    vault.accept(state.sequence, draft_of_state(state), kind="pull", writer="test", raw_time=state.sequence.time)
+    return TrialMachine(machine.agent_id, vault, DeviceKey.generate(user), "desktop", machine.made)
 
 
 def test_of_two_machines_that_push_through_two_servers_at_once_one_wins(
@@ -149,7 +149,7 @@ def test_a_tenant_that_is_removed_is_gone_from_both_servers_at_once(
 ) -> None:
     path = pushed(sides[0], machine_in(tmp_path))
     assert [side.get(path).status_code for side in sides] == [200, 200]
-    removal.remove_tenant(shared.endpoint, tenant.tenant.id)
+    tenant_removal.remove_tenant(shared.endpoint, tenant.tenant.id)
     assert [side.get(path).status_code for side in sides] == [401, 401]
 
 

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.maintenance import rotation
-from lifeboat_endpoint.maintenance.proving import prove
-from lifeboat_endpoint.settings import SharedStore
-from lifeboat_endpoint.tenancy.rows import Tenant
-from lifeboat_endpoint.work import jobs
-from lifeboat_endpoint.work.opening import queue_of
-from lifeboat_endpoint.work.queue import Queue
-from lifeboat_endpoint.work.worker import Pace, Worker
+from lifeboat_endpoint.endpoint_config import SharedStore
+from lifeboat_endpoint.maintenance import data_key_rotation
+from lifeboat_endpoint.maintenance.endpoint_verification import verify_endpoint
+from lifeboat_endpoint.tenancy.tenant_rows import Tenant
+from lifeboat_endpoint.work import job_handlers
+from lifeboat_endpoint.work.endpoint_queue import EndpointQueue
+from lifeboat_endpoint.work.endpoint_worker import EndpointWorker, WorkerPace
+from lifeboat_endpoint.work.shared_queue import open_queue
 from support.endpoint.endpoint_purges import machine_in, pushed, record_of, redaction_of
 from support.endpoint.keeping import AGENT, OTHER, numbers, with_history, with_large_file
 from support.killing import KILLED
@@ -53,8 +53,8 @@ def endpoint(database: shared_endpoint.Database, tmp_path: Path) -> Iterator[End
 
 
 @pytest.fixture
-def queue(endpoint: Endpoint) -> Queue:
-    return queue_of(endpoint)
+def queue(endpoint: Endpoint) -> EndpointQueue:
+    return open_queue(endpoint)
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def name_of(endpoint: Endpoint) -> str:
     return endpoint.settings.store.database.split("///")[1].split("?")[0]
 
 
-def work_all(endpoint: Endpoint, queue: Queue) -> list[str]:
+def work_all(endpoint: Endpoint, queue: EndpointQueue) -> list[str]:
     """One worker does what is due, without planning; the kinds that were done, and how each ended."""
     results: list[str] = []
 
@@ -76,26 +76,26 @@ def work_all(endpoint: Endpoint, queue: Queue) -> list[str]:
         def ended(self, kind: str, result: str, seconds: float) -> None:
             results.append(f"{kind} {result}")
 
-    worker = Worker(endpoint, queue, threading.Event(), "here", Pace(), Counting(), plan=lambda *_: 0)
+    worker = EndpointWorker(endpoint, queue, threading.Event(), "here", WorkerPace(), Counting(), plan=lambda *_: 0)
     assert worker.run_once()
     return results
 
 
-def test_what_is_planned_is_done(endpoint: Endpoint, queue: Queue, tenant: Tenant) -> None:
+def test_what_is_planned_is_done(endpoint: Endpoint, queue: EndpointQueue, tenant: Tenant) -> None:
     with_history(endpoint, tenant, hours=30, since=LONG_AGO)
     with_large_file(endpoint, tenant, LARGE, OTHER)
-    worker = Worker(endpoint, queue, threading.Event(), "here")
+    worker = EndpointWorker(endpoint, queue, threading.Event(), "here")
     assert worker.run_once()
     assert [row.error for row in queue.jobs()] == []
     assert {kind for kind, _ in queue.latest().ended} >= {"look_after", "verify", "sweep", "trim_audit"}
     assert len(numbers(endpoint, tenant)) < 31
-    assert prove(endpoint, [tenant]).findings == []
+    assert verify_endpoint(endpoint, [tenant]).findings == []
 
 
 def test_the_agents_of_a_large_tenant_are_shared_out(
-    endpoint: Endpoint, queue: Queue, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+    endpoint: Endpoint, queue: EndpointQueue, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "_MOST_AGENTS", 1)
+    monkeypatch.setattr(job_handlers, "_MOST_AGENTS", 1)
     for agent_id in (AGENT, OTHER):
         with_history(endpoint, tenant, agent_id, hours=30, since=LONG_AGO)
     queue.add("look_after", tenant=tenant.id)
@@ -103,19 +103,19 @@ def test_the_agents_of_a_large_tenant_are_shared_out(
     assert all(len(numbers(endpoint, tenant, agent_id)) < 31 for agent_id in (AGENT, OTHER))
 
 
-def test_new_keys_have_everything_encrypted_anew(endpoint: Endpoint, queue: Queue, tenant: Tenant) -> None:
+def test_new_keys_have_everything_encrypted_anew(endpoint: Endpoint, queue: EndpointQueue, tenant: Tenant) -> None:
     with_history(endpoint, tenant, hours=2)
     with_large_file(endpoint, tenant, LARGE, OTHER)
     before = set(endpoint.keys(tenant.id).ids())
-    rotation.rotate(endpoint, tenant)
+    data_key_rotation.rotate_keys(endpoint, tenant)
     endpoint.forget(tenant.id)
     assert work_all(endpoint, queue) == ["reencrypt done"]
     assert not before & set(endpoint.keys(tenant.id).ids())
-    assert prove(endpoint, [tenant]).findings == []
+    assert verify_endpoint(endpoint, [tenant]).findings == []
 
 
 def test_a_purge_is_applied_when_its_time_comes(
-    endpoint: Endpoint, queue: Queue, tenant: Tenant, database: shared_endpoint.Database, tmp_path: Path
+    endpoint: Endpoint, queue: EndpointQueue, tenant: Tenant, database: shared_endpoint.Database, tmp_path: Path
 ) -> None:
     space = endpoint.space(tenant.id)
     machine = pushed(space, machine_in(tmp_path), captures=3)
@@ -141,7 +141,7 @@ def gone_id(space: object, agent_id: str) -> str:
     return str(waiting.redaction.id)
 
 
-def test_a_tenant_that_was_being_removed_goes(endpoint: Endpoint, queue: Queue, tenant: Tenant) -> None:
+def test_a_tenant_that_was_being_removed_goes(endpoint: Endpoint, queue: EndpointQueue, tenant: Tenant) -> None:
     with_large_file(endpoint, tenant, LARGE)
     endpoint.forget(tenant.id)
     endpoint.control.begin_removal(tenant.id)
@@ -151,22 +151,22 @@ def test_a_tenant_that_was_being_removed_goes(endpoint: Endpoint, queue: Queue, 
 
 
 KILLS = {
-    "reencrypt": (Step.REENCRYPT_COMMITTED,),
-    "look_after": (Step.THIN_SWEPT,),
-    "finish_removals": (Step.TENANT_MARKED, Step.TENANT_KEYS_DESTROYED, Step.TENANT_FILES_REMOVED),
-    "shred": (Step.REENCRYPT_KEY_MADE,),
+    "reencrypt": (CrashPoint.REENCRYPT_COMMITTED,),
+    "look_after": (CrashPoint.THIN_SWEPT,),
+    "finish_removals": (CrashPoint.TENANT_MARKED, CrashPoint.TENANT_KEYS_DESTROYED, CrashPoint.TENANT_FILES_REMOVED),
+    "shred": (CrashPoint.REENCRYPT_KEY_MADE,),
 }
 
 
 @pytest.mark.parametrize(("kind", "step"), [(kind, step) for kind, steps in KILLS.items() for step in steps])
 def test_a_worker_that_is_killed_at_a_step_is_followed_by_one_that_comes_to_the_end(
-    endpoint: Endpoint, tenant: Tenant, database: shared_endpoint.Database, kind: str, step: Step
+    endpoint: Endpoint, tenant: Tenant, database: shared_endpoint.Database, kind: str, step: CrashPoint
 ) -> None:
     with_history(endpoint, tenant, hours=30, since=LONG_AGO)
     with_large_file(endpoint, tenant, LARGE, OTHER)
-    queue = queue_of(endpoint)
+    queue = open_queue(endpoint)
     if kind == "reencrypt":
-        rotation.rotate(endpoint, tenant)
+        data_key_rotation.rotate_keys(endpoint, tenant)
     if kind == "finish_removals":
         endpoint.control.begin_removal(tenant.id)
         queue.add(kind)
@@ -182,5 +182,5 @@ def test_a_worker_that_is_killed_at_a_step_is_followed_by_one_that_comes_to_the_
     if kind == "finish_removals":
         assert endpoint.control.tenants() == []
         return
-    assert prove(endpoint, [tenant]).findings == []
+    assert verify_endpoint(endpoint, [tenant]).findings == []
     assert endpoint.space(tenant.id).agent_ids() == [AGENT, OTHER]

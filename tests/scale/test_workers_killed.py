@@ -9,26 +9,26 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.steps import Step
-from lifeboat_endpoint.maintenance import rotation
-from lifeboat_vault.remote.checks.trial import Machine
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_endpoint.maintenance import data_key_rotation
+from lifeboat_vault.remote.checks.remote_trial import TrialMachine
 from support.endpoint.endpoint_purges import machine_in
 from support.scale.shared_endpoint import Joined, SharedEndpoint
 from support.scale.shared_lives import a_tenant_is_whole, the_audit_is_whole
 from support.waiting import until
 
 STEPS = (
-    Step.REENCRYPT_BODIES_WRITTEN,
-    Step.REENCRYPT_COMMITTED,
-    Step.BLOB_WRITTEN,
-    Step.BLOB_REMOVED,
-    Step.REENCRYPT_KEY_DESTROYED,
+    CrashPoint.REENCRYPT_BODIES_WRITTEN,
+    CrashPoint.REENCRYPT_COMMITTED,
+    CrashPoint.BLOB_WRITTEN,
+    CrashPoint.BLOB_REMOVED,
+    CrashPoint.REENCRYPT_KEY_DESTROYED,
 )
 SIZE = 300_000
 LEASES_END = "update lifeboat_work.job set due_at = now() where state = 'running'"
 
 
-def push(tenant: Joined, machine: Machine) -> None:
+def push(tenant: Joined, machine: TrialMachine) -> None:
     path = f"/agents/{machine.agent_id}"
     base = machine.here.number
     machine.capture(raw__openclaw__scan=os.urandom(SIZE))
@@ -37,7 +37,7 @@ def push(tenant: Joined, machine: Machine) -> None:
         assert sent.status_code == 201, sent.text
 
 
-def read(tenant: Joined, machine: Machine) -> bytes:
+def read(tenant: Joined, machine: TrialMachine) -> bytes:
     with tenant.client() as client:
         found = client.get(f"/agents/{machine.agent_id}/snapshot?sequence=1", headers={"Accept": "application/zip"})
         assert found.status_code == 200, found.text
@@ -52,7 +52,7 @@ def fewer(shared: SharedEndpoint, count: int) -> bool:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_both_workers_killed_while_they_encrypt_anew(
-    step: Step, shared: SharedEndpoint, tenant: Joined, tmp_path: Path
+    step: CrashPoint, shared: SharedEndpoint, tenant: Joined, tmp_path: Path
 ) -> None:
     machine = machine_in(tmp_path)
     with tenant.client() as client:
@@ -65,7 +65,7 @@ def test_both_workers_killed_while_they_encrypt_anew(
     shared.restart(shared.workers, dies=(step, 1))
     keys = shared.endpoint.keys(tenant.tenant.id)
     old = keys.current(machine.agent_id)
-    rotation.rotate(shared.endpoint, tenant.tenant)
+    data_key_rotation.rotate_keys(shared.endpoint, tenant.tenant)
     for count in (2, 1):
         until(partial(fewer, shared, count), "a worker ended")
         assert read(tenant, machine) == before

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lifeboat_cli.demo.tree import differences, read_tree
+from lifeboat_cli.demo.tree_comparison import list_differences, read_tree
 from support.adapters import canaries
 from support.adapters.canaries import canary
 from support.adapters.canary_scan import Scanner
@@ -75,7 +75,7 @@ def test_nothing_of_the_runtimes_folder_is_altered(story: Story) -> None:
     """After the undo of the last restore, but for what the story itself wrote."""
     changed = [
         one
-        for one in differences(story.before, read_tree(story.user / ".openclaw"))
+        for one in list_differences(story.before, read_tree(story.user / ".openclaw"))
         if not one.startswith(("openclaw.json ", "workspace/memory/2026-02-1", "agents/main/agent/openclaw-agent"))
         and not one.startswith(("state/openclaw.sqlite", ".workspace.lifeboat-undo-"))
     ]

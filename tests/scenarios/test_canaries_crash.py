@@ -15,11 +15,11 @@ from typing import NoReturn
 
 import pytest
 
-from lifeboat_alf.seams import steps
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.seams import crash_points
+from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_cli import program
-from lifeboat_core.capture.run import capture
-from lifeboat_core.restore import RestoreOptions, recover, restore
+from lifeboat_core.capture.capture_run import capture_agent
+from lifeboat_core.restore import RestoreOptions, recover_restores, restore_agent
 from support.adapters import canaries
 from support.adapters.canary_scan import Leak, Scanner
 from support.adapters.openclaw_workspaces import NEW, OLD
@@ -31,12 +31,12 @@ from support.prepared_folders import PreparedFolders
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="crashes are made in forks, which this system lacks")
 
 CAPTURE = (
-    Step.CAPTURE_READ,
-    Step.CAPTURE_DERIVED,
-    Step.CAPTURE_BODIES_WRITTEN,
-    Step.CAPTURE_ROWS_WRITTEN,
-    Step.CAPTURE_COMMITTED,
-    Step.CAPTURE_CACHED,
+    CrashPoint.CAPTURE_READ,
+    CrashPoint.CAPTURE_DERIVED,
+    CrashPoint.CAPTURE_BODIES_WRITTEN,
+    CrashPoint.CAPTURE_ROWS_WRITTEN,
+    CrashPoint.CAPTURE_COMMITTED,
+    CrashPoint.CAPTURE_CACHED,
 )
 
 
@@ -54,46 +54,46 @@ def leaks_in_own_folders(story: Story) -> list[Leak]:
 
 
 @pytest.mark.parametrize("step", CAPTURE)
-def test_a_capture_that_is_killed_leaves_no_canary(story: Story, step: Step) -> None:
-    assert killed_at(lambda: capture(story.context, story.agent), step)
+def test_a_capture_that_is_killed_leaves_no_canary(story: Story, step: CrashPoint) -> None:
+    assert killed_at(lambda: capture_agent(story.context, story.agent), step)
     assert leaks_in_own_folders(story) == []
 
 
 @pytest.mark.parametrize("step", RESTORE_STEPS)
-def test_a_restore_with_credentials_that_is_killed_leaves_no_canary(story: Story, step: Step) -> None:
+def test_a_restore_with_credentials_that_is_killed_leaves_no_canary(story: Story, step: CrashPoint) -> None:
     """Also when it is killed a second time, while it is taken up again."""
-    capture(story.context, story.agent)
+    capture_agent(story.context, story.agent)
     options = RestoreOptions(at=0, with_credentials=True, yes=True, reindex=False)
-    assert killed_at(lambda: restore(story.context, story.agent, options), step)
+    assert killed_at(lambda: restore_agent(story.context, story.agent, options), step)
     assert leaks_in_own_folders(story) == []
-    killed_at(lambda: recover(story.context), Step.RESTORE_JOURNAL_REMOVED)
-    recover(story.context)
+    killed_at(lambda: recover_restores(story.context), CrashPoint.RESTORE_JOURNAL_REMOVED)
+    recover_restores(story.context)
     assert leaks_in_own_folders(story) == []
     assert [path.name for path in story.user.rglob("*.lifeboat-stage-*")] == []
 
 
-@pytest.mark.parametrize("step", [Step.RESTORE_DELIVERY_NOTED, Step.RESTORE_DELIVERED])
-def test_a_delivery_to_the_runtime_that_is_killed_leaves_no_canary_in_the_home(story: Story, step: Step) -> None:
+@pytest.mark.parametrize("step", [CrashPoint.RESTORE_DELIVERY_NOTED, CrashPoint.RESTORE_DELIVERED])
+def test_a_delivery_to_the_runtime_that_is_killed_leaves_no_canary_in_the_home(story: Story, step: CrashPoint) -> None:
     installation = story.out / "installation"
     options = RestoreOptions(
         to=installation / "workspace", state_dir=installation, with_credentials=True, yes=True, reindex=False
     )
-    capture(story.context, story.agent)
-    was_killed = killed_at(lambda: restore(story.context, story.agent, options), step)
+    capture_agent(story.context, story.agent)
+    was_killed = killed_at(lambda: restore_agent(story.context, story.agent, options), step)
     assert was_killed or story.generation == OLD
     assert leaks_in_own_folders(story) == []
-    recover(story.context)
+    recover_restores(story.context)
     assert leaks_in_own_folders(story) == []
 
 
 _PR_SET_DUMPABLE = 4
 
 
-def crashed(story: Story, step: Step, number: int, *arguments: str | Path, protected: bool = True) -> list[Path]:
+def crashed(story: Story, step: CrashPoint, number: int, *arguments: str | Path, protected: bool = True) -> list[Path]:
     """Let a command crash at a step, in a process of an empty folder; return the core files it leaves there."""
     scratch, output = story.folder / "scratch", story.folder / "output of the crash"
     scratch.mkdir()
-    command = program.main if protected else program.run
+    command = program.main if protected else program.run_command
     child = os.fork()
     if child == 0:
         _crash(partial(command, [str(each) for each in arguments]), step, number, scratch, output)
@@ -102,8 +102,8 @@ def crashed(story: Story, step: Step, number: int, *arguments: str | Path, prote
     return list(scratch.iterdir())
 
 
-def _crash(command: Callable[[], object], step: Step, number: int, scratch: Path, output: Path) -> NoReturn:
-    def hook(reached: Step) -> None:
+def _crash(command: Callable[[], object], step: CrashPoint, number: int, scratch: Path, output: Path) -> NoReturn:
+    def hook(reached: CrashPoint) -> None:
         if reached == step:
             os.kill(os.getpid(), number)
 
@@ -115,7 +115,7 @@ def _crash(command: Callable[[], object], step: Step, number: int, scratch: Path
         os.dup2(written, 1)
         os.dup2(written, 2)
         faulthandler.disable()  # pytest's, which would write to the terminal
-        steps.hook = hook
+        crash_points.hook = hook
         command()
     except BaseException:
         traceback.print_exc()
@@ -148,13 +148,13 @@ needs_cores = pytest.mark.skipif(
 @needs_cores
 def test_without_protection_a_crash_would_leave_a_core_file(story: Story) -> None:
     """Else the tests below would prove nothing."""
-    assert crashed(story, Step.CAPTURE_READ, signal.SIGABRT, "sync", protected=False)
+    assert crashed(story, CrashPoint.CAPTURE_READ, signal.SIGABRT, "sync", protected=False)
 
 
 @needs_cores
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT])
 def test_a_capture_that_crashes_leaves_no_core_file(story: Story, number: int) -> None:
-    assert crashed(story, Step.CAPTURE_READ, number, "sync") == []
+    assert crashed(story, CrashPoint.CAPTURE_READ, number, "sync") == []
     assert leaks_in_own_folders(story) == []
 
 
@@ -162,5 +162,5 @@ def test_a_capture_that_crashes_leaves_no_core_file(story: Story, number: int) -
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT])
 def test_a_restore_with_credentials_that_crashes_leaves_no_core_file(story: Story, number: int) -> None:
     arguments = ("restore", NAME, "--at", "0", "--with-credentials", "--yes", "--no-reindex")
-    assert crashed(story, Step.RESTORE_STAGED, number, *arguments) == []
+    assert crashed(story, CrashPoint.RESTORE_STAGED, number, *arguments) == []
     assert leaks_in_own_folders(story) == []

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from lifeboat_cli.terminal.output import Output
-from lifeboat_core.agents import agents
+from lifeboat_cli.terminal.output import CommandOutput
+from lifeboat_core.agents import manage_agents
 from lifeboat_core.agents.locks import agent_lock
 from support.cli.cli_client import run
 from support.core.harbour import Harbour
@@ -29,7 +29,7 @@ def ada(protected_ada: Harbour, monkeypatch: pytest.MonkeyPatch) -> Harbour:
     made = protected_ada
     for name, value in made.context.environment.items():
         monkeypatch.setenv(name, value)
-    agents.write_setting(made.context, made.agent, "capture.quiet", "0s")
+    manage_agents.write_setting(made.context, made.agent, "capture.quiet", "0s")
     return made
 
 
@@ -139,11 +139,11 @@ def another_holds(ada: Harbour, purpose: str, monkeypatch: pytest.MonkeyPatch) -
             held.set()
             enough.wait(patience())
 
-    def note(_: Output, text: object) -> None:
+    def note(_: CommandOutput, text: object) -> None:
         said.append(str(text))
         enough.set()
 
-    monkeypatch.setattr(Output, "note", note)
+    monkeypatch.setattr(CommandOutput, "note", note)
     thread = threading.Thread(target=hold)
     thread.start()
     try:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.agents import agents
-from lifeboat_keys.stores import keyring as keyring_store
-from lifeboat_keys.stores import surroundings
-from lifeboat_keys.stores.kinds import StoreKind
+from lifeboat_core.agents import manage_agents
+from lifeboat_keys.stores import key_environment
+from lifeboat_keys.stores import keyring_store as keyring_store
+from lifeboat_keys.stores.store_kinds import StoreKind
 from support.core.harbour import Harbour, harbour
 from support.core.invariants import always
 from support.daemon.serving import Daemon, Keyring
@@ -22,13 +22,13 @@ class Kept:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.keyring = Keyring(folder / "items", folder / "behaviour", seconds=0.7)
         self.keyring.becomes("good")
-        monkeypatch.setattr(surroundings, "is_temporary", lambda _: False)
+        monkeypatch.setattr(key_environment, "is_temporary", lambda _: False)
         monkeypatch.setattr(keyring_store, "PROGRAM", keyring_store.PROGRAM)
-        monkeypatch.setattr(keyring_store, "running", keyring_store.running)
+        monkeypatch.setattr(keyring_store, "key_programs", keyring_store.key_programs)
         self.keyring.apply()
         self.ada: Harbour = harbour(folder)
         assert self.ada.context.keys().store is StoreKind.KEYRING
-        agents.write_setting(self.ada.context, self.ada.agent, "capture.quiet", "0s")
+        manage_agents.write_setting(self.ada.context, self.ada.agent, "capture.quiet", "0s")
 
     def change(self, text: str) -> None:
         with (self.ada.workspace / "MEMORY.md").open("a") as memory:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.agents import agents
-from lifeboat_daemon.service.single import holder
+from lifeboat_core.agents import manage_agents
+from lifeboat_daemon.service.daemon_lock import find_lock_holder
 from support.core.harbour import Harbour
 from support.core.invariants import always
 from support.daemon.serving import Daemon, serving
@@ -23,7 +23,7 @@ from support.waiting import until
 @pytest.fixture
 def ada(protected_ada: Harbour) -> Harbour:
     made = protected_ada
-    agents.write_setting(made.context, made.agent, "capture.quiet", "0s")
+    manage_agents.write_setting(made.context, made.agent, "capture.quiet", "0s")
     return made
 
 
@@ -46,7 +46,7 @@ def alive(made: list[Daemon]) -> list[Daemon]:
 
 def serves(daemon: Daemon) -> bool:
     """Whether it is this one that has the lock and answers."""
-    found = holder(daemon.context.home)
+    found = find_lock_holder(daemon.context.home)
     return found is not None and found.pid == daemon.pid and daemon.answers()
 
 

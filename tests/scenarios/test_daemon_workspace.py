@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_cli.demo.tree import read_tree
+from lifeboat_cli.demo.tree_comparison import read_tree
 from lifeboat_core.agents.locks import agent_lock
-from lifeboat_core.settings import config
+from lifeboat_core.settings import config_file
 from support.cli.commands import command
 from support.core.harbour import Harbour, harbour
 from support.core.invariants import always
@@ -30,7 +30,7 @@ def ada(protected_ada: Harbour) -> Harbour:
 
 def without_pause(ada: Harbour) -> Harbour:
     """The same agent, whose large files are captured at once also where they were copied back."""
-    config.write(ada.context.home, ada.context.files, "artifacts.interval", "0s")
+    config_file.write_config(ada.context.home, ada.context.files, "artifacts.interval", "0s")
     return ada
 
 

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from lifeboat_core.remotes import drilling
-from lifeboat_core.remotes.opening import open_remote
-from lifeboat_core.remotes.outcome import Outcome
-from lifeboat_endpoint.maintenance.proving import Proof, prove
-from lifeboat_vault.remote.contract import Bundle
+from lifeboat_core.remotes import remote_drill
+from lifeboat_core.remotes.remote_kinds import open_remote
+from lifeboat_core.remotes.replication_outcome import ReplicationOutcome
+from lifeboat_endpoint.maintenance.endpoint_verification import EndpointVerification, verify_endpoint
+from lifeboat_vault.remote.remote_contract import RemoteBundle
 from support.endpoint.falsified_bundles import FALSIFICATIONS, Falsify, falsified_delta, falsified_snapshot, leave_out
 from support.oracle import disk_model
 from support.oracle.copies import HOME, Copies, make_copies
@@ -52,7 +52,7 @@ def push_falsely(copies: Copies, false: Mapping[str, Falsify], base: int | None 
     ):
         head = vault.head()
         assert head is not None
-        sent: Bundle
+        sent: RemoteBundle
         if base is None:
             remote.register(machine.agent.id, "ada", "openclaw")
             sent = falsified_snapshot(vault, false)
@@ -61,19 +61,19 @@ def push_falsely(copies: Copies, false: Mapping[str, Falsify], base: int | None 
         assert remote.push(machine.agent.id, sent).number == head.number
 
 
-def contacts(copies: Copies) -> list[Outcome]:
+def contacts(copies: Copies) -> list[ReplicationOutcome]:
     """Contact the endpoint until it is up to date; three times at most."""
-    made: list[Outcome] = []
+    made: list[ReplicationOutcome] = []
     while len(made) < 3 and not (made and made[-1].state == "ok"):
         made.append(copies.laptop.push(HOME))
     assert made[-1].state == "ok", made
     return made
 
 
-def proof_of(copies: Copies) -> Proof:
+def proof_of(copies: Copies) -> EndpointVerification:
     """What `lifeboat endpoint verify` finds."""
     with copies.places.endpoint() as endpoint:
-        return prove(endpoint, endpoint.control.tenants())
+        return verify_endpoint(endpoint, endpoint.control.tenants())
 
 
 def every_sequence_comes_back(copies: Copies) -> bool:
@@ -173,7 +173,7 @@ def test_the_daily_look_finds_what_was_falsified(copies: Copies) -> None:
     capture(copies, 2)
     push_falsely(copies, {MEMORY: leave_out}, base)
     machine = copies.laptop
-    read = drilling.read_back(machine.context, machine.known_agent, machine.remote(HOME))
+    read = remote_drill.verify_or_drill(machine.context, machine.known_agent, machine.remote(HOME))
     assert not read["ok"]
     contacts(copies)
     assert every_sequence_comes_back(copies)

@@ -19,16 +19,17 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf import codec, layout
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import json_codec
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_cli.demo.tree import Tree, differences, read_tree
+from lifeboat_cli.demo.tree_comparison import Tree, list_differences, read_tree
 from lifeboat_core.agents import agent as agent_files
-from lifeboat_core.capture.run import capture
-from lifeboat_core.health.status import ERROR, status
-from lifeboat_core.history import retention
+from lifeboat_core.capture.capture_run import capture_agent
+from lifeboat_core.health.status_gathering import ERROR, gather_status
+from lifeboat_core.history import thin_history
 from lifeboat_core.home.context import Context
-from lifeboat_core.restore import RestoreOptions, recover, restore, undo
-from lifeboat_core.verify import verification
+from lifeboat_core.restore import RestoreOptions, recover_restores, restore_agent, undo_restore
+from lifeboat_core.verify import samples_and_drills
 from support import preloaded
 from support.cli.cli_client import Json, run
 from support.cli.commands import command, standing, synced
@@ -74,23 +75,23 @@ def grow(ada: Harbour) -> None:
 def test_a_capture_that_cannot_write_changes_nothing_and_says_why(ada: Harbour, reason: int) -> None:
     (ada.workspace / "chart.md").write_bytes(os.urandom(300_000).hex().encode())
     ended, said, before = [], [], ada.head
-    for code in refusals(ada, lambda context: capture(context, ada.agent), WRITES, reason=reason, step=1):
+    for code in refusals(ada, lambda context: capture_agent(context, ada.agent), WRITES, reason=reason, step=1):
         ended.append(code)
         if code is None:
             before = ada.head
             (ada.workspace / "chart.md").write_bytes(os.urandom(300_000).hex().encode())
         else:
             assert ada.head == before
-            said.append(status(ada.context).agents[0].failed)
+            said.append(gather_status(ada.context).agents[0].failed)
     assert any(ended) and any(said)
     ada.capture()
-    assert status(ada.context).agents[0].state == "ok"
+    assert gather_status(ada.context).agents[0].state == "ok"
     invariants.always(ada.context, ada.agent, ada.trees)
 
 
 def is_one_of(ada: Harbour, *trees: Tree) -> bool:
     now = {path: node for path, node in read_tree(ada.workspace).items() if b".lifeboat-" not in path}
-    return any(differences(tree, now) == [] for tree in trees)
+    return any(list_differences(tree, now) == [] for tree in trees)
 
 
 @pytest.mark.parametrize("and_after", [False, True], ids=["once", "from then on"])
@@ -99,20 +100,20 @@ def test_a_restore_that_cannot_write_is_taken_back_whole(ada: Harbour, what: str
     new, old = ada.head, 0
 
     def go_back(context: Context) -> None:
-        restore(context, ada.agent, RestoreOptions(at=old, yes=True, reindex=False))
+        restore_agent(context, ada.agent, RestoreOptions(at=old, yes=True, reindex=False))
 
     def take_back(context: Context) -> None:
-        undo(context, ada.agent)
+        undo_restore(context, ada.agent)
 
     ended = []
     if what == "undo":
         go_back(ada.context)
     for code in refusals(ada, go_back if what == "restore" else take_back, WRITES, and_after=and_after, step=7):
         ended.append(code)
-        recover(ada.context)
+        recover_restores(ada.context)
         assert is_one_of(ada, ada.trees[old], ada.trees[new])
         assert not list(ada.context.home.restore_folder.glob("*.json"))
-        restore(ada.context, ada.agent, RestoreOptions(at=new, yes=True, reindex=False))
+        restore_agent(ada.context, ada.agent, RestoreOptions(at=new, yes=True, reindex=False))
         if what == "undo":
             go_back(ada.context)
     assert any(ended)
@@ -120,33 +121,33 @@ def test_a_restore_that_cannot_write_is_taken_back_whole(ada: Harbour, what: str
 
 
 def test_a_drill_without_room_blames_no_copy(ada: Harbour) -> None:
-    ended = list(refusals(ada, lambda context: verification.drill(context, ada.agent), WRITES, step=11))
+    ended = list(refusals(ada, lambda context: samples_and_drills.drill_vault(context, ada.agent), WRITES, step=11))
     assert "disk_full" in ended
-    assert status(ada.context).agents[0].damaged is None
+    assert gather_status(ada.context).agents[0].damaged is None
     invariants.a_drill_succeeds(ada.context, ada.agent)
 
 
 @pytest.mark.parametrize("reason", [errno.EIO, errno.EACCES])
 def test_what_cannot_be_read_is_no_deletion_wherever_it_happens(ada: Harbour, reason: int) -> None:
     before = ada.head
-    work = lambda context: capture(context, ada.agent, full=True)  # noqa: E731
+    work = lambda context: capture_agent(context, ada.agent, full=True)  # noqa: E731
     ended = list(refusals(ada, work, READS, reason=reason, step=2))
     assert len(ended) > 10
     assert ada.head == before
-    assert not capture(ada.context, ada.agent).changed
+    assert not capture_agent(ada.context, ada.agent).changed
 
 
 def test_an_unreadable_folder_waits_and_is_counted(ada: Harbour) -> None:
     before = ada.head
     files = FailingFiles(errno.EACCES, lambda name, path: name == "scan" and path.endswith("/memory"))
-    report = capture(replace(ada.context, files=files), ada.agent)
+    report = capture_agent(replace(ada.context, files=files), ada.agent)
     assert files.fired
     assert "raw/openclaw/memory/" in report.unread
     assert ada.head == before
-    told = status(ada.context).agents[0]
+    told = gather_status(ada.context).agents[0]
     assert told.state == "waiting" and told.pending > 2 and "memory" in str(told.reasons)
-    capture(ada.context, ada.agent)
-    assert status(ada.context).agents[0].state == "ok"
+    capture_agent(ada.context, ada.agent)
+    assert gather_status(ada.context).agents[0].state == "ok"
 
 
 # A small disk ---------------------------------------------------------------------------------------------------
@@ -184,15 +185,15 @@ def test_a_home_on_a_full_disk_says_so_and_goes_on_when_there_is_room(tmp_path: 
                 stream.write(b"x" * 4096)
         (ada.workspace / "chart.md").write_bytes(os.urandom(400_000).hex().encode())
         with pytest.raises(LifeboatError) as caught:
-            capture(ada.context, ada.agent)
+            capture_agent(ada.context, ada.agent)
         assert caught.value.code in ("vault_full", "disk_full") and caught.value.fix and caught.value.retryable
-        assert status(ada.context).agents[0].state == ERROR
+        assert gather_status(ada.context).agents[0].state == ERROR
         copy = tmp_path / "elsewhere"
         filler.unlink()
         assert ada.head == before
-        assert capture(ada.context, ada.agent).changed
-        restore(ada.context, ada.agent, RestoreOptions(to=copy, reindex=False))
-        missing = differences(read_tree(ada.workspace), read_tree(copy))
+        assert capture_agent(ada.context, ada.agent).changed
+        restore_agent(ada.context, ada.agent, RestoreOptions(to=copy, reindex=False))
+        missing = list_differences(read_tree(ada.workspace), read_tree(copy))
         assert all(each.startswith("photographs") for each in missing), "only large files give way on a small disk"
         invariants.always(ada.context, ada.agent)
 
@@ -203,7 +204,7 @@ def test_a_restore_onto_a_full_disk_leaves_it_as_it_was(ada: Harbour, tmp_path: 
     ada.capture()
     with small_disk(tmp_path / "stick", "600k") as stick:
         with pytest.raises(LifeboatError) as caught:
-            restore(ada.context, ada.agent, RestoreOptions(to=stick / "ada", reindex=False))
+            restore_agent(ada.context, ada.agent, RestoreOptions(to=stick / "ada", reindex=False))
         assert caught.value.code in ("restore_failed", "disk_full")
         assert list(stick.iterdir()) == []
     invariants.always(ada.context, ada.agent, ada.trees)
@@ -216,9 +217,9 @@ def test_a_workspace_whose_disk_is_not_there_is_not_captured(tmp_path: Path) -> 
         ada = harbour(tmp_path)
         number = ada.head
     (state_dir / "workspace").mkdir(parents=True)
-    report = capture(ada.context, ada.agent)
+    report = capture_agent(ada.context, ada.agent)
     assert report.outcome == "root_missing" and ada.head == number
-    assert status(ada.context).agents[0].state == ERROR
+    assert gather_status(ada.context).agents[0].state == ERROR
 
 
 # Things that hang or tear ---------------------------------------------------------------------------------------
@@ -254,13 +255,13 @@ def test_a_file_that_is_rewritten_all_the_time_is_kept_whole_or_as_it_was(ada: H
                 stream.write(b"%08d\n" % number * 5000)
 
     note.write_bytes(b"%08d\n" % 0 * 5000)
-    capture(ada.context, ada.agent)
+    capture_agent(ada.context, ada.agent)
     kept = 0
     writer = threading.Thread(target=write_on)
     writer.start()
     try:
         for _ in range(15):
-            capture(ada.context, ada.agent)
+            capture_agent(ada.context, ada.agent)
     finally:
         ended.set()
         writer.join()
@@ -272,7 +273,7 @@ def test_a_file_that_is_rewritten_all_the_time_is_kept_whole_or_as_it_was(ada: H
                 assert len(set(lines)) == 1 and len(lines) == 5000
                 kept += 1
     assert kept
-    assert capture(ada.context, ada.agent).outcome in ("captured", "unchanged")
+    assert capture_agent(ada.context, ada.agent).outcome in ("captured", "unchanged")
     with ada.context.vault(ada.agent.id) as vault:
         assert vault.state().body("raw/openclaw/memory/log.md") == note.read_bytes()
 
@@ -282,7 +283,7 @@ def test_a_file_that_is_rewritten_all_the_time_is_kept_whole_or_as_it_was(ada: H
 
 def partitions_of(ada: Harbour) -> list[tuple[str, bool]]:
     with ada.context.vault(ada.agent.id) as vault:
-        head = codec.decode(vault.state().body(layout.MANIFEST))
+        head = json_codec.decode_json(vault.state().body(archive_layout.MANIFEST))
     return [(item["file"], item["sealed"]) for item in head["partitions"]]
 
 
@@ -298,21 +299,21 @@ def test_a_clock_ten_years_ahead_thins_and_seals_nothing_and_heals(tmp_path: Pat
     clock.jump(days=3650)
     (ada.workspace / "ahead.md").write_text("# Ahead\n\nWritten in another decade.\n")
     ada.capture()
-    assert retention.look_after(ada.context, ada.agent) is not None
+    assert thin_history.apply_retention(ada.context, ada.agent) is not None
     assert partitions_of(ada)[: len(sealed)] == sealed
-    verification.drill(ada.context, ada.agent)
-    assert not status(ada.context).clock_trusted
+    samples_and_drills.drill_vault(ada.context, ada.agent)
+    assert not gather_status(ada.context).clock_trusted
     with ada.context.vault(ada.agent.id) as vault:
         assert len(vault.sequences()) == kept + 1
     clock.jump(days=-3650)
     clock.advance(minutes=10)
-    healed = status(ada.context)
+    healed = gather_status(ada.context)
     assert healed.clock_trusted
     assert healed.agents[0].last_verified_at is None, "a drill of the future proves nothing about today"
     (ada.workspace / "back.md").write_text("# Back\n\nThe clock is right again.\n")
     ada.capture()
     invariants.a_drill_succeeds(ada.context, ada.agent)
-    assert status(ada.context).agents[0].last_verified_at is not None
+    assert gather_status(ada.context).agents[0].last_verified_at is not None
     invariants.always(ada.context, ada.agent, ada.trees)
 
 
@@ -343,7 +344,7 @@ def test_a_workspace_that_goes_is_not_captured_and_comes_back(cli: Harbour, acci
     assert standing()["state"] == "error"
     run("doctor", expect=1)
     run("restore", "ada", "--yes", "--no-reindex")
-    assert differences(tree, read_tree(cli.workspace)) == []
+    assert list_differences(tree, read_tree(cli.workspace)) == []
     assert synced()["state"] == "ok"
     assert standing()["state"] == "ok"
 
@@ -360,7 +361,7 @@ def test_a_template_over_the_memory_is_captured_held_and_accepted(cli: Harbour) 
     assert standing()["state"] == "held"
     copy = cli.workspace.parent / "copy"
     run("restore", "ada", "--at", str(good), "--to", copy, "--no-reindex")
-    assert differences(tree, read_tree(copy)) == []
+    assert list_differences(tree, read_tree(copy)) == []
     run("agents", "accept", "ada")
     assert standing()["state"] == "ok"
 
@@ -402,7 +403,7 @@ def test_commands_at_the_same_time_wait_or_are_told(cli: Harbour, tmp_path: Path
 def test_a_workspace_that_is_added_twice_at_once_is_one_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from datetime import date
 
-    from lifeboat_cli.demo import workspace as demo
+    from lifeboat_cli.demo import demo_workspace as demo
 
     monkeypatch.setenv("LIFEBOAT_HOME", str(tmp_path / "home"))
     workspace = demo.write_workspace(tmp_path / "openclaw", date(2026, 11, 20))
@@ -446,8 +447,8 @@ def test_nothing_that_a_killed_command_left_stays(cli: Harbour, tmp_path: Path) 
 def test_an_agent_file_is_never_half_written(cli: Harbour) -> None:
     files = FailingFiles(errno.ENOSPC, lambda name, path: name == "write_new")
     with pytest.raises((LifeboatError, OSError)):
-        agent_files.save(replace(cli.context, files=files), replace(cli.agent, name="Eve"))
-    assert agent_files.read(cli.context, cli.agent.id).name == "Ada"
+        agent_files.save_agent(replace(cli.context, files=files), replace(cli.agent, name="Eve"))
+    assert agent_files.load_agent(cli.context, cli.agent.id).name == "Ada"
 
 
 def test_an_import_that_was_cut_off_before_its_agent_was_written_can_be_made_again(

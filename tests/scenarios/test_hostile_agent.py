@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.capture.ignore import parse
+from lifeboat_core.capture.ignore_file import parse_ignore_file
 from support.core.protected import Protected
 from support.prepared_folders import PreparedFolders
 
@@ -155,4 +155,4 @@ def test_a_name_cannot_be_made_to_look_like_another_line(tmp_path: Path) -> None
     ],
 )
 def test_patterns_mean_what_they_mean_in_git(pattern: str, path: str, fits: bool) -> None:
-    assert parse(pattern).matches(path, is_folder=False) is fits
+    assert parse_ignore_file(pattern).matches(path, is_folder=False) is fits

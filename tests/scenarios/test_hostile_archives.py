@@ -11,14 +11,14 @@ import pytest
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.testing import AGENT_ID, MemoryState
+from lifeboat_alf.testing.sample_states import AGENT_ID, MemoryState
 from lifeboat_core import exchange
-from lifeboat_core.agents import agents
-from lifeboat_core.capture.run import capture
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.capture.capture_run import capture_agent
 from lifeboat_core.errors import UnsignedState
 from lifeboat_core.exchange import ImportReport
-from lifeboat_core.home.home import Home
-from lifeboat_core.restore import RestoreOptions, names, restore
+from lifeboat_core.home.lifeboat_home import Home
+from lifeboat_core.restore import RestoreOptions, disk_names, restore_agent
 from support.alf.archive_files import ArchiveFile, edit
 from support.core.protected import Protected
 
@@ -43,7 +43,7 @@ class Harbour:
 
     def import_(self, state: MemoryState, **options: Any) -> ImportReport:
         chosen = {"accept_unsigned": True, **options}
-        return exchange.import_(self.ada.context, self.archive(state), self.workspace, "openclaw", **chosen)
+        return exchange.import_archive(self.ada.context, self.archive(state), self.workspace, "openclaw", **chosen)
 
     def around(self) -> dict[str, bytes]:
         home = self.folder / "machine" / "home"
@@ -103,7 +103,7 @@ def test_it_is_refused_before_anything_is_written(machine: Harbour, state: Memor
         machine.import_(state)
     assert machine.around() == before
     assert not machine.workspace.exists()
-    assert agents.everyone(machine.ada.context) == []
+    assert manage_agents.list_agents(machine.ada.context) == []
 
 
 @pytest.mark.parametrize("agent_id", ["../../pwned", "{folder}/pwned", "ada", AGENT_ID.upper(), ".", ""])
@@ -113,7 +113,7 @@ def test_an_agent_id_never_names_a_place(machine: Harbour, tmp_path: Path, agent
     report = machine.import_(state)
     written = {path: body for path, body in machine.around().items() if path not in before}
     assert written == {str(machine.workspace / "SOUL.md"): b"# Soul\n"}
-    assert [agent.id for agent in agents.everyone(machine.ada.context)] == [report.agent]
+    assert [agent.id for agent in manage_agents.list_agents(machine.ada.context)] == [report.agent]
     assert report.copied_from == state.sequence.agent_id
 
 
@@ -136,7 +136,7 @@ def test_links_that_lead_out_are_not_made(machine: Harbour, target: str) -> None
 
 @pytest.mark.parametrize("target", ["SOUL.md", "./SOUL.md", "../SOUL.md", "../notes/b.md", "x/y"])
 def test_links_that_stay_inside_are_made(tmp_path: Path, target: str) -> None:
-    assert not names.leaves_folder("notes/a", target, tmp_path)
+    assert not disk_names.leaves_folder("notes/a", target, tmp_path)
 
 
 # The runtime's own folder ---------------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def exported(machine: Harbour) -> Path:
     machine.ada.write(".env", f"TIDE_API_KEY={SECRET}\n", mode=0o600)
     machine.ada.add()
     path = machine.folder / "ada.alf"
-    exchange.export(machine.ada.context, "openclaw", machine.ada.workspace, path)
+    exchange.export_agent(machine.ada.context, "openclaw", machine.ada.workspace, path)
     return path
 
 
@@ -220,10 +220,10 @@ def test_credentials_go_into_signed_states_only(
     unsigned: dict[str, bytes | None] = {"lifeboat/signature.json": None, "lifeboat/leaves.bin": None}
     hostile = edit(exported, machine.folder / "hostile.alf", change(ArchiveFile(exported)) | unsigned)
     with pytest.raises(UnsignedState, match="credentials go into signed states only"):
-        exchange.import_(
+        exchange.import_archive(
             machine.ada.context, hostile, machine.workspace, "openclaw", accept_unsigned=True, with_credentials=True
         )
-    exchange.import_(machine.ada.context, hostile, machine.workspace, "openclaw", accept_unsigned=True)
+    exchange.import_archive(machine.ada.context, hostile, machine.workspace, "openclaw", accept_unsigned=True)
     assert SECRET.encode() not in b"".join(path.read_bytes() for path in machine.workspace.rglob("*"))
 
 
@@ -232,10 +232,10 @@ def test_what_was_accepted_unsigned_does_not_become_a_way_to_credentials(machine
     gets a gap."""
     changed = _pointed_at_soul(ArchiveFile(exported)) | {"lifeboat/signature.json": None, "lifeboat/leaves.bin": None}
     hostile = edit(exported, machine.folder / "hostile.alf", changed)
-    report = exchange.import_(machine.ada.context, hostile, machine.workspace, "openclaw", accept_unsigned=True)
-    agent = agents.read(machine.ada.context, report.agent)
+    report = exchange.import_archive(machine.ada.context, hostile, machine.workspace, "openclaw", accept_unsigned=True)
+    agent = manage_agents.load_agent(machine.ada.context, report.agent)
     out = machine.folder / "machine" / "out"
-    done = restore(machine.ada.context, agent, RestoreOptions(to=out, with_credentials=True, reindex=False))
+    done = restore_agent(machine.ada.context, agent, RestoreOptions(to=out, with_credentials=True, reindex=False))
     assert (done.credentials, done.gaps) == ({"injected": 0, "skipped": 1}, ["raw/openclaw/SOUL.md"])
     assert SECRET.encode() not in b"".join(path.read_bytes() for path in out.rglob("*") if path.is_file())
 
@@ -243,10 +243,10 @@ def test_what_was_accepted_unsigned_does_not_become_a_way_to_credentials(machine
 def test_a_file_with_credentials_of_an_unsigned_state_is_private_from_then_on(machine: Harbour, exported: Path) -> None:
     unsigned: dict[str, bytes | None] = {"lifeboat/signature.json": None, "lifeboat/leaves.bin": None}
     hostile = edit(exported, machine.folder / "hostile.alf", _readable_by_all(ArchiveFile(exported)) | unsigned)
-    report = exchange.import_(machine.ada.context, hostile, machine.workspace, "openclaw", accept_unsigned=True)
+    report = exchange.import_archive(machine.ada.context, hostile, machine.workspace, "openclaw", accept_unsigned=True)
     out = machine.folder / "machine" / "out"
-    agent = agents.read(machine.ada.context, report.agent)
-    restore(machine.ada.context, agent, RestoreOptions(to=out, with_credentials=True, reindex=False))
+    agent = manage_agents.load_agent(machine.ada.context, report.agent)
+    restore_agent(machine.ada.context, agent, RestoreOptions(to=out, with_credentials=True, reindex=False))
     assert (out / ".env").read_text() == f"TIDE_API_KEY={SECRET}\n"
     assert (out / ".env").stat().st_mode & 0o077 == 0
 
@@ -259,7 +259,7 @@ def test_a_placeholder_planted_in_a_note_stays_text(machine: Harbour) -> None:
     machine.ada.write("NOTES.md", planted)
     machine.ada.capture()
     out = machine.folder / "machine" / "out"
-    restore(machine.ada.context, machine.ada.agent, RestoreOptions(to=out, with_credentials=True, reindex=False))
+    restore_agent(machine.ada.context, machine.ada.agent, RestoreOptions(to=out, with_credentials=True, reindex=False))
     assert (out / "NOTES.md").read_text() == planted
     assert SECRET in (out / ".env").read_text()
 
@@ -297,9 +297,9 @@ def test_a_document_of_another_shape_is_refused_or_carried_never_a_crash(machine
     try:
         make(state)
         report = machine.import_(state)
-        agent = agents.read(machine.ada.context, report.agent)
+        agent = manage_agents.load_agent(machine.ada.context, report.agent)
         machine.ada.clock.advance(minutes=1)
-        capture(machine.ada.context, agent)
+        capture_agent(machine.ada.context, agent)
     except LifeboatError:
         return
     assert (machine.workspace / "SOUL.md").read_bytes() == b"# Soul\n"

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_core.home.context import Context
-from lifeboat_core.home.home import Home
-from lifeboat_daemon.control.address import UnixAddress
-from lifeboat_daemon.control.client import Client, open_socket
+from lifeboat_core.home.lifeboat_home import Home
+from lifeboat_daemon.control.daemon_client import DaemonClient, open_socket
+from lifeboat_daemon.control.socket_address import UnixAddress
 from support.core.harbour import Harbour, harbour
 from support.daemon.serving import Daemon, serving
 from support.patience import patience
@@ -39,7 +39,7 @@ def daemon(ada: Harbour) -> Iterator[Daemon]:
 
 def ask(home: Path, method: str, **parameters: object) -> dict[str, Any]:
     """Ask the daemon by a socket that moved with its home."""
-    with Client.connect(Home(home), SystemFiles(), timeout=patience()) as client:
+    with DaemonClient.connect(Home(home), SystemFiles(), timeout=patience()) as client:
         return client.call(method, **parameters)
 
 

@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 
 from lifeboat_adapters.memory_stores import RowChoice
-from lifeboat_adapters.zeroclaw.restore import ddl
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_adapters.zeroclaw.restore import table_definitions
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.testing import MemoryState, record
+from lifeboat_alf.testing.sample_states import MemoryState, make_record
 from lifeboat_core import exchange
-from lifeboat_core.agents import agents
+from lifeboat_core.agents import manage_agents
 from lifeboat_core.errors import TargetChanged, UnsafeName, UnsignedState
 from lifeboat_core.exchange import ImportReport
-from lifeboat_core.restore import RestoreOptions, moves, restore, undo
+from lifeboat_core.restore import RestoreOptions, journal_moves, restore_agent, undo_restore
 from support.adapters.zeroclaw_installs import Install, make_install, stable
 from support.core.zeroclaw_protected import ProtectedClaw
 
@@ -47,7 +47,7 @@ class Shared:
         with archive.open("wb") as out:
             write_snapshot(state, out)
         to, chosen = workspace or self.workspace, {"accept_unsigned": True, "yes": True, **options}
-        return exchange.import_(self.claw.context, archive, to, "zeroclaw", **chosen)
+        return exchange.import_archive(self.claw.context, archive, to, "zeroclaw", **chosen)
 
     def of_others(self) -> list[JsonObject]:
         owners = {row["id"]: row["alias"] for row in self.install.rows("agents")}
@@ -74,7 +74,7 @@ def eve(*lines: JsonObject, config: str = "") -> MemoryState:
 
 def memory(content: str, row: JsonObject, **fields: Any) -> JsonObject:
     source = {"runtime": "zeroclaw", "origin": "sqlite_store", "origin_file": "memory/brain.db"}
-    return record(content, **{"source": source, "raw_source_format": {"zeroclaw": {"row": row}}, **fields})
+    return make_record(content, **{"source": source, "raw_source_format": {"zeroclaw": {"row": row}}, **fields})
 
 
 ROWS = {
@@ -158,7 +158,7 @@ def test_nothing_is_said_in_the_conversations_of_other_agents(shared: Shared) ->
     path = shared.install.data / "sessions" / "sessions.db"
     path.parent.mkdir()
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.executescript(ddl.SESSIONS)
+        connection.executescript(table_definitions.SESSIONS)
         connection.execute(
             "INSERT INTO session_metadata (session_key, created_at, last_activity, agent_alias)"
             " VALUES ('s1', '2026-08-01', '2026-08-01', 'bob')"
@@ -253,23 +253,23 @@ def said(claw: ProtectedClaw) -> set[str]:
 def test_what_is_written_while_a_restore_is_staged_stops_it(
     forgetful: ProtectedClaw, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check = moves.check_unchanged
+    check = journal_moves.check_unchanged
 
     def late(*arguments: Any) -> None:
         write_and_crash(forgetful.install)
         check(*arguments)
 
-    monkeypatch.setattr(moves, "check_unchanged", late)
+    monkeypatch.setattr(journal_moves, "check_unchanged", late)
     with pytest.raises(TargetChanged):
-        restore(forgetful.context, forgetful.agent, FIRST)
+        restore_agent(forgetful.context, forgetful.agent, FIRST)
     assert said(forgetful) == {"Likes tea.", "Has a boat.", "Said since."}
 
 
 def test_an_undo_does_not_take_what_only_stands_in_a_log(forgetful: ProtectedClaw) -> None:
-    restore(forgetful.context, forgetful.agent, FIRST)
+    restore_agent(forgetful.context, forgetful.agent, FIRST)
     write_and_crash(forgetful.install)
     with pytest.raises(TargetChanged):
-        undo(forgetful.context, forgetful.agent)
+        undo_restore(forgetful.context, forgetful.agent)
     assert said(forgetful) == {"Likes tea.", "Said since."}
 
 
@@ -277,10 +277,13 @@ def test_an_undo_does_not_take_what_another_agent_got_back_since(tmp_path: Path)
     claw = ProtectedClaw(tmp_path, agents=("ada", "bob"), alias="ada")
     for alias in claw.install.agents:
         claw.install.remember("tea", f"{alias} likes tea.", alias)
-    ada, bob = (agents.add(claw.context, claw.install.workspace(one), runtime="zeroclaw")[0] for one in ("ada", "bob"))
+    ada, bob = (
+        manage_agents.protect_workspace(claw.context, claw.install.workspace(one), runtime="zeroclaw")[0]
+        for one in ("ada", "bob")
+    )
     claw.install.execute("DELETE FROM memories")
-    restore(claw.context, ada, FIRST)
-    restore(claw.context, bob, FIRST)
+    restore_agent(claw.context, ada, FIRST)
+    restore_agent(claw.context, bob, FIRST)
     with pytest.raises(TargetChanged):
-        undo(claw.context, ada)
+        undo_restore(claw.context, ada)
     assert said(claw) == {"ada likes tea.", "bob likes tea."}

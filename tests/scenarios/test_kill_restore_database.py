@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import pytest
 
-from lifeboat_adapters.registry import adapter
-from lifeboat_alf.seams.steps import Step
+from lifeboat_adapters.adapter_registry import load_adapter
+from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_core.errors import RestoreFailed
 from lifeboat_core.home.context import Context
-from lifeboat_core.restore import RestoreOptions, RestoreReport, recover, restore, undo
+from lifeboat_core.restore import RestoreOptions, RestoreReport, recover_restores, restore_agent, undo_restore
 from support.core.migrating import (
     Json,
     Traveller,
@@ -50,7 +50,7 @@ class Ada(NamedTuple):
         return rows_of(self.database), _files(self.home)
 
     def restore(self, at: int) -> RestoreReport:
-        return restore(Context.open(), self.traveller.agent, RestoreOptions(at=at, yes=True, reindex=False))
+        return restore_agent(Context.open(), self.traveller.agent, RestoreOptions(at=at, yes=True, reindex=False))
 
 
 def _files(home: Path) -> Tree:
@@ -85,13 +85,13 @@ def test_an_older_sequence_comes_back_with_its_rows(ada: Ada) -> None:
 
 
 @pytest.mark.parametrize("step", RESTORE_STEPS)
-def test_a_restore_that_is_killed_is_all_old_or_all_new(ada: Ada, step: Step) -> None:
+def test_a_restore_that_is_killed_is_all_old_or_all_new(ada: Ada, step: CrashPoint) -> None:
     reached = 0
     for nth in range(1, 10):
         if not killed_at(lambda: ada.restore(0), step, nth):
             break
         reached += 1
-        recover(Context.open())
+        recover_restores(Context.open())
         assert ada.now() in (ada.first, ada.last)
         ada.restore(1)
         assert ada.now() == ada.last
@@ -102,7 +102,7 @@ def test_an_undo_brings_the_database_back_byte_for_byte(ada: Ada) -> None:
     before = ada.database.read_bytes()
     ada.restore(0)
     assert ada.database.read_bytes() != before
-    undo(Context.open(), ada.traveller.agent)
+    undo_restore(Context.open(), ada.traveller.agent)
     assert ada.database.read_bytes() == before
     assert ada.now() == ada.last
 
@@ -114,7 +114,7 @@ def test_a_full_disk_while_the_database_is_written_changes_nothing(
     ada: Ada, problem: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = tree_of(ada.home)
-    kind = adapter("zeroclaw").__class__
+    kind = load_adapter("zeroclaw").__class__
     planned = kind.write_databases
 
     def refuse(path: Path) -> None:

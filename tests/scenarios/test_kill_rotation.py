@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import layout
-from lifeboat_alf.seams.steps import Step
-from lifeboat_core.home import key_rotation
-from lifeboat_core.home.key_rotation import RotationReport
-from lifeboat_core.restore import RestoreOptions, restore
-from lifeboat_keys.devices import Device
-from lifeboat_keys.home_keys import KeyState
-from lifeboat_keys.user_key import UserKey
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_core.home import user_key_rotation
+from lifeboat_core.home.user_key_rotation import RotationReport
+from lifeboat_core.restore import RestoreOptions, restore_agent
+from lifeboat_keys.home.device_registry import KnownDevice
+from lifeboat_keys.home.home_keys import KeyState
+from lifeboat_keys.pairs.user_key import UserKey
 from support.core import invariants
 from support.core.protected import MEMORY, Protected
 from support.killing import killed_at, steps_of
@@ -23,12 +23,12 @@ from support.prepared_folders import PreparedFolders
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks, which this system lacks")
 
-STEPS = [step for step in Step if step.name.startswith("ROTATE_")]
-OF_THE_KEYS = STEPS[: STEPS.index(Step.ROTATE_JOURNAL_REMOVED) + 1]
+STEPS = [step for step in CrashPoint if step.name.startswith("ROTATE_")]
+OF_THE_KEYS = STEPS[: STEPS.index(CrashPoint.ROTATE_JOURNAL_REMOVED) + 1]
 """What is left to do after them concerns a key that others may have."""
 
 CONFIG = '{ gateway: { auth: { mode: "token", token: "0123456789abcdef0123456789abcdef" } } }\n'
-LOST = Device(b"\x07" * 32, "laptop", "2026-11-12T12:00:00.000Z", "2026-11-12T12:00:00.000Z")
+LOST = KnownDevice(b"\x07" * 32, "laptop", "2026-11-12T12:00:00.000Z", "2026-11-12T12:00:00.000Z")
 
 
 @pytest.fixture
@@ -46,13 +46,13 @@ def _ada_with_a_credential(folder: Path) -> Protected:
     return made
 
 
-def rotate(ada: Protected, new: UserKey, lost: Device | None) -> RotationReport:
-    old = key_rotation.key_in_force(ada.context)
-    return key_rotation.rotate(ada.context, old, new, compromised=lost is not None, lost=lost)
+def rotate(ada: Protected, new: UserKey, lost: KnownDevice | None) -> RotationReport:
+    old = user_key_rotation.load_key_in_force(ada.context)
+    return user_key_rotation.rotate_user_key(ada.context, old, new, compromised=lost is not None, lost=lost)
 
 
 @pytest.mark.parametrize("step", OF_THE_KEYS)
-def test_killed_at_any_step_one_key_is_in_force_and_all_goes_on(ada: Protected, step: Step) -> None:
+def test_killed_at_any_step_one_key_is_in_force_and_all_goes_on(ada: Protected, step: CrashPoint) -> None:
     old, new = ada.context.keys().user_key(), UserKey.generate()
     assert killed_at(lambda: rotate(ada, new, None), step)
     one_key_is_in_force(ada, old, new)
@@ -60,12 +60,12 @@ def test_killed_at_any_step_one_key_is_in_force_and_all_goes_on(ada: Protected, 
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_killed_after_a_theft_the_next_command_finishes_it(ada: Protected, step: Step) -> None:
+def test_killed_after_a_theft_the_next_command_finishes_it(ada: Protected, step: CrashPoint) -> None:
     old, new = ada.context.keys().user_key(), UserKey.generate()
     assert killed_at(lambda: rotate(ada, new, LOST), step)
     one_key_is_in_force(ada, old, new)
     everything_goes_on(ada)
-    key_rotation.finish(ada.context)
+    user_key_rotation.finish_rotation(ada.context)
     assert ada.context.keys().settling() is None
     one_key_is_in_force(ada, old, new)
     everything_goes_on(ada)
@@ -88,21 +88,21 @@ def everything_goes_on(ada: Protected) -> None:
     with ada.context.vault(ada.agent.id) as vault:
         numbers = [row.number for row in vault.sequences()]
     for number in numbers:
-        found = ada.document(layout.CREDENTIALS, number)["credentials"]
+        found = ada.document(archive_layout.CREDENTIALS, number)["credentials"]
         assert found and all(ada.context.keys().open(one) for one in found)
     ada.write("SOUL.md", f"# Soul\n\nThe state before was {numbers[-1]}.\n")
     assert ada.capture().changed
     (ada.state_dir / "openclaw.json").unlink()
-    restore(ada.context, ada.agent, RestoreOptions(with_credentials=True, reindex=False, yes=True))
+    restore_agent(ada.context, ada.agent, RestoreOptions(with_credentials=True, reindex=False, yes=True))
     assert (ada.state_dir / "openclaw.json").read_text() == CONFIG
 
 
-def nothing_counts_any_more_that_the_thief_signs(ada: Protected, old: UserKey, lost: Device) -> None:
+def nothing_counts_any_more_that_the_thief_signs(ada: Protected, old: UserKey, lost: KnownDevice) -> None:
     trusted = ada.context.keys().trusted
     assert trusted.compromised == (old.public,) and trusted.revoked == {lost.public}
     with ada.context.vault(ada.agent.id) as vault:
         assert vault.epoch > 1
-        pairs = {one["encryption"]["recipient"] for one in ada.document(layout.CREDENTIALS)["credentials"]}
+        pairs = {one["encryption"]["recipient"] for one in ada.document(archive_layout.CREDENTIALS)["credentials"]}
     assert len(pairs) == 1
 
 
@@ -112,9 +112,9 @@ def test_every_named_step_is_reached(ada: Protected) -> None:
 
 def test_killed_again_and_again_it_comes_to_its_end(ada: Protected) -> None:
     new = UserKey.generate()
-    assert killed_at(lambda: rotate(ada, new, LOST), Step.ROTATE_HISTORY_SIGNED)
-    for step in (Step.ROTATE_EPOCH_RAISED, Step.ROTATE_SEALED_AGAIN, Step.ROTATE_SETTLED):
-        assert killed_at(lambda: key_rotation.finish(ada.context), step)
-    assert key_rotation.finish(ada.context)
+    assert killed_at(lambda: rotate(ada, new, LOST), CrashPoint.ROTATE_HISTORY_SIGNED)
+    for step in (CrashPoint.ROTATE_EPOCH_RAISED, CrashPoint.ROTATE_SEALED_AGAIN, CrashPoint.ROTATE_SETTLED):
+        assert killed_at(lambda: user_key_rotation.finish_rotation(ada.context), step)
+    assert user_key_rotation.finish_rotation(ada.context)
     assert ada.context.keys().settling() is None
     everything_goes_on(ada)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.steps import Step
-from lifeboat_cli.demo.tree import read_tree
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_cli.demo.tree_comparison import read_tree
 from lifeboat_vault.vault import Retention, ThinReport
 from support.core import invariants
 from support.core.harbour import Harbour, harbour
@@ -19,7 +19,7 @@ from support.prepared_folders import PreparedFolders
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks, which this system lacks")
 
-STEPS = [step for step in Step if step.name.startswith("THIN_")]
+STEPS = [step for step in CrashPoint if step.name.startswith("THIN_")]
 SEQUENCES = 24
 
 
@@ -50,7 +50,7 @@ def thin(ada: Harbour) -> ThinReport:
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_thinning_that_is_killed_leaves_every_kept_sequence_whole(ada: Harbour, step: Step) -> None:
+def test_thinning_that_is_killed_leaves_every_kept_sequence_whole(ada: Harbour, step: CrashPoint) -> None:
     reached = 0
     for nth in range(1, 40):
         if not killed_at(lambda: thin(ada), step, nth):
@@ -77,7 +77,7 @@ def test_thinning_to_the_end_keeps_what_is_left_restorable(ada: Harbour) -> None
 
 
 def test_a_capture_after_a_killed_thinning_goes_on(ada: Harbour) -> None:
-    assert killed_at(lambda: thin(ada), Step.THIN_ROWS_DROPPED)
+    assert killed_at(lambda: thin(ada), CrashPoint.THIN_ROWS_DROPPED)
     (ada.workspace / "after.md").write_text("still here\n")
     number = ada.capture()
     assert ada.trees[number] == read_tree(ada.workspace)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.steps import Step
-from lifeboat_alf.state import BodyAbsent
-from lifeboat_core.history import retention
-from lifeboat_core.settings import config
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_alf.states.agent_state import BodyAbsent
+from lifeboat_core.history import thin_history
+from lifeboat_core.settings import config_file
 from support.core import invariants
 from support.core.harbour import Harbour, harbour
 from support.killing import killed_at, steps_of
@@ -18,7 +18,7 @@ from support.prepared_folders import PreparedFolders
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks, which this system lacks")
 
-STEPS = [step for step in Step if step.name.startswith("THIN_")]
+STEPS = [step for step in CrashPoint if step.name.startswith("THIN_")]
 CHART = "artifacts/chart.bin"
 VERSIONS = 6
 
@@ -31,7 +31,7 @@ def ada(prepared_folders: PreparedFolders) -> Harbour:
 def _ada_with_versions_of_a_chart(folder: Path) -> Harbour:
     """Half a dozen versions of a chart, each a patch away from the one before, and one that is a file of its own."""
     made = harbour(folder)
-    config.write(made.context.home, made.context.files, "artifacts.interval", "0s")
+    config_file.write_config(made.context.home, made.context.files, "artifacts.interval", "0s")
     chart = bytearray(os.urandom(150_000).hex().encode())
     for number in range(VERSIONS):
         chart[number * 100 : number * 100 + 8] = os.urandom(4).hex().encode()
@@ -42,7 +42,7 @@ def _ada_with_versions_of_a_chart(folder: Path) -> Harbour:
 
 
 def drop(ada: Harbour) -> int:
-    return retention.drop_old_versions(ada.context, ada.agent)
+    return thin_history.drop_old_versions(ada.context, ada.agent)
 
 
 def bodies(ada: Harbour) -> int:
@@ -64,12 +64,12 @@ def _is_held(state: object) -> bool:
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_dropping_versions_that_is_killed_leaves_every_sequence_whole(ada: Harbour, step: Step) -> None:
+def test_dropping_versions_that_is_killed_leaves_every_sequence_whole(ada: Harbour, step: CrashPoint) -> None:
     before = bodies(ada)
     assert killed_at(lambda: drop(ada), step), f"{step} was never reached"
     invariants.every_kept_sequence_has_its_digest(ada.context, ada.agent)
     invariants.the_audit_chain_is_whole(ada.context, ada.agent)
-    assert len(held(ada)) == (3 if step is Step.THIN_SWEPT else VERSIONS)
+    assert len(held(ada)) == (3 if step is CrashPoint.THIN_SWEPT else VERSIONS)
     drop(ada)
     kept = held(ada)
     assert kept == list(range(VERSIONS - 2, VERSIONS + 1))

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from lifeboat_core.agents import agents
-from lifeboat_core.restore import RestoreOptions, restore
-from lifeboat_core.verify import verification
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.restore import RestoreOptions, restore_agent
+from lifeboat_core.verify import samples_and_drills
 from support.core import kinds
 from support.core.machines import Machine
 from support.core.protected import SteadyClock
@@ -29,8 +29,8 @@ class Changing(Machine):
     def begin(self, names: dict[str, kinds.Triple]) -> None:
         self.names, self.trees = names, dict[int, Tree]()
         self.add(name="ada")
-        agents.write_setting(self.context, self.agent, "artifacts.threshold", kinds.THRESHOLD)
-        agents.write_setting(self.context, self.agent, "artifacts.interval", "0s")
+        manage_agents.write_setting(self.context, self.agent, "artifacts.threshold", kinds.THRESHOLD)
+        manage_agents.write_setting(self.context, self.agent, "artifacts.interval", "0s")
         self.go_on(0)
 
     def go_on(self, step: int, **options: Any) -> None:
@@ -49,7 +49,7 @@ def wrong(wanted: Tree, found: Tree) -> list[str]:
 
 
 def restored(machine: Machine, number: int, to: Path) -> Tree:
-    restore(machine.context, machine.agent, RestoreOptions(at=number, to=to, reindex=False))
+    restore_agent(machine.context, machine.agent, RestoreOptions(at=number, to=to, reindex=False))
     return tree_of(machine, to)
 
 
@@ -72,7 +72,7 @@ def test_every_change_of_kind_comes_back(tmp_path: Path, place: str, full: bool)
         assert wrong(tree, restored(machine, number, tmp_path / str(number))) == []
     assert not machine.capture().changed
     assert not machine.capture(full=True).changed
-    assert verification.drill(machine.context, machine.agent, whole=True).mismatches == []
+    assert samples_and_drills.drill_vault(machine.context, machine.agent, whole=True).mismatches == []
 
 
 FEW = ("{}", "memory/{}.md")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from lifeboat_alf.state import State
-from lifeboat_vault.legacy.view import legacy_view
+from lifeboat_alf.states.agent_state import State
+from lifeboat_vault.legacy.legacy_state import legacy_view
 from support.oracle.copies import REMOTES, Copies, make_copies
 from support.prepared_folders import PreparedFolders
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.agents import agents
-from lifeboat_core.capture.run import capture
-from lifeboat_core.health import status
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.capture.capture_run import capture_agent
+from lifeboat_core.health import status_gathering
 from lifeboat_core.home.context import Context
-from lifeboat_core.state.state_documents import credentials_of
+from lifeboat_core.state.state_documents import load_credentials
 from lifeboat_keys.errors import KeyDamaged
 from support.core import credentialed
 from support.core.machines import Machine
@@ -30,8 +30,8 @@ def lose_pairs(context: Context) -> None:
 
 
 def shut(context: Context, agent: str) -> tuple[str, ...]:
-    found = agents.read(context, agent)
-    return status.gather(context, found).shut
+    found = manage_agents.load_agent(context, agent)
+    return status_gathering.gather_facts(context, found).shut
 
 
 @pytest.fixture
@@ -52,15 +52,15 @@ def test_every_credential_is_sealed_again_by_the_next_capture(tmp_path: Path) ->
     agent = credentialed.live(machine)
     lose_pairs(machine.context)
     assert len(shut(machine.context, agent.id)) > 4
-    found = status.status(machine.context)
+    found = status_gathering.gather_status(machine.context)
     assert found.needs_the_user and found.agents[0].state == "needs_key"
     assert "was lost" in found.agents[0].reasons[0]
-    assert capture(machine.context, agent).changed
+    assert capture_agent(machine.context, agent).changed
     assert shut(machine.context, agent.id) == ()
     with machine.context.vault(agent.id) as vault:
-        for credential in credentials_of(vault.state()).values():
+        for credential in load_credentials(vault.state()).values():
             assert machine.context.keys().open(credential)
-    assert not capture(machine.context, agent).changed
+    assert not capture_agent(machine.context, agent).changed
 
 
 @pytest.mark.parametrize("remote", [HOME, STICK, PLAIN])
@@ -91,10 +91,10 @@ def test_pairs_that_cannot_be_read_stop_no_capture(copies: Copies, monkeypatch: 
     def damaged(*_: object) -> None:
         raise KeyDamaged("the keys are damaged")
 
-    monkeypatch.setattr("lifeboat_keys.agent_keys.AgentKeys.pairs", damaged)
+    monkeypatch.setattr("lifeboat_keys.home.agent_keys.AgentKeys.pairs", damaged)
     copies.laptop.write("MEMORY.md", "# Memory\n\nNew.\n")
     assert copies.laptop.capture().changed
-    assert status.status(copies.laptop.context).needs_the_user
+    assert status_gathering.gather_status(copies.laptop.context).needs_the_user
 
 
 def test_a_new_pair_has_its_copy_at_once(tmp_path: Path) -> None:

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf.findings import Level
+from lifeboat_alf.common.doctor_checks import DoctorLevel
 from lifeboat_cli.doctor import remotes as doctor_remotes
-from lifeboat_core.agents import syncing
-from lifeboat_core.history import retention
-from lifeboat_core.remotes import acknowledged, drilling
-from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.agents import agent_sync
+from lifeboat_core.history import thin_history
+from lifeboat_core.remotes import acknowledged_states, remote_drill
+from lifeboat_core.remotes.remote_kinds import open_remote
 from lifeboat_endpoint.doctor import bodies
-from lifeboat_endpoint.maintenance.proving import Proof, prove
-from lifeboat_endpoint.service.in_process import InProcess
+from lifeboat_endpoint.maintenance.endpoint_verification import EndpointVerification, verify_endpoint
+from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_keys.errors import KeyLocked
-from lifeboat_keys.home_keys import HomeKeys
-from lifeboat_vault.remote.contract import RemoteVerification
+from lifeboat_keys.home.home_keys import HomeKeys
+from lifeboat_vault.remote.remote_contract import RemoteVerification
 from lifeboat_vault.vault import Retention
 from support.oracle import disk_model
 from support.oracle.copies import HOME, PLAIN, STICK, Copies, make_copies
@@ -47,15 +47,15 @@ def copies(prepared_folders: PreparedFolders, monkeypatch: pytest.MonkeyPatch) -
     return made
 
 
-def proof_of(copies: Copies) -> Proof:
+def proof_of(copies: Copies) -> EndpointVerification:
     """What `lifeboat endpoint verify` finds."""
     with copies.places.endpoint() as endpoint:
-        return prove(endpoint, endpoint.control.tenants())
+        return verify_endpoint(endpoint, endpoint.control.tenants())
 
 
 def errors_of_endpoint_doctor(copies: Copies) -> list[str]:
     with copies.places.endpoint() as endpoint:
-        return [found.result for found in bodies.check(endpoint) if found.level is Level.ERROR]
+        return [found.result for found in bodies.check(endpoint) if found.level is DoctorLevel.ERROR]
 
 
 def state_of(copies: Copies, remote: str) -> str:
@@ -76,7 +76,7 @@ def thin_here(copies: Copies) -> None:
     """Drop sequence 1 here; the last one of its week stays."""
     machine = copies.laptop
     for _ in range(4):
-        retention.thin(machine.context, machine.known_agent, Retention(0, 0, 0), whatever_remotes_need=True)
+        thin_history.thin_agent(machine.context, machine.known_agent, Retention(0, 0, 0), whatever_remotes_need=True)
     assert 1 not in copies.kept_here()
 
 
@@ -209,7 +209,7 @@ def test_a_changed_large_file_of_a_sealed_folder_is_found_by_its_drill_and_writt
         flip_a_bit(path)
     assert not copies.drill_holds(STICK)
     assert copies.laptop.push(STICK).code == "remote_damaged"
-    read = drilling.read_back(copies.laptop.context, copies.laptop.known_agent, copies.laptop.remote(STICK))
+    read = remote_drill.verify_or_drill(copies.laptop.context, copies.laptop.known_agent, copies.laptop.remote(STICK))
     assert read["ok"] and read["drill"] is not None
     assert copies.laptop.push(STICK).state == "ok"
     assert is_whole(copies, STICK)
@@ -236,7 +236,7 @@ def test_keys_that_a_folder_lost_are_written_again(copies: Copies, remote: str, 
     (keys,) = (copies.places.folder / remote).rglob("keys-*")
     harm(keys)
     with copies.laptop.context.vault(copies.laptop.agent.id) as vault:
-        acknowledged.note(vault, copies.laptop.remote(remote).id, damaged="its keys cannot be read")
+        acknowledged_states.note_acknowledged(vault, copies.laptop.remote(remote).id, damaged="its keys cannot be read")
     assert copies.laptop.push(remote).state == "ok"
     assert copies.drill_holds(remote)
 
@@ -247,12 +247,12 @@ def test_what_an_endpoint_found_lost_itself_is_said_by_the_daily_look(
     for path in files_of(copies.places.data):
         path.unlink()
     assert not proof_of(copies).ok
-    verify = InProcess.verify
+    verify = InProcessRemote.verify
 
-    def reading_nothing(remote: InProcess, *given: Any, **rest: Any) -> RemoteVerification:
+    def reading_nothing(remote: InProcessRemote, *given: Any, **rest: Any) -> RemoteVerification:
         return verify(remote, *given, **{**rest, "bodies": 0})
 
-    monkeypatch.setattr(InProcess, "verify", reading_nothing)
+    monkeypatch.setattr(InProcessRemote, "verify", reading_nothing)
     assert not copies.is_verified(HOME)
     assert "cannot be read there" in state_of(copies, HOME)
 
@@ -261,6 +261,6 @@ def test_sync_drills_again_after_a_drill_failed(copies: Copies, monkeypatch: pyt
     for path in large_files(copies, PLAIN):
         path.unlink()
     assert not copies.drill_holds(PLAIN)
-    documents = syncing.sent(copies.laptop.context, copies.laptop.known_agent)
+    documents = agent_sync.send_to_remotes(copies.laptop.context, copies.laptop.known_agent)
     assert {each["name"]: each["state"] for each in documents}[PLAIN] == "ok"
     assert copies.laptop.acknowledged(PLAIN).drill_failed == ""

@@ -8,16 +8,16 @@ from contextlib import closing
 
 import pytest
 
-from lifeboat_alf.findings import Level
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.common.doctor_checks import DoctorLevel
+from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_cli.doctor import remotes as doctor_remotes
-from lifeboat_core.health.standing import ERROR
-from lifeboat_core.history import retention
+from lifeboat_core.health.agent_status import ERROR
+from lifeboat_core.history import thin_history
 from lifeboat_endpoint.doctor import bodies
-from lifeboat_endpoint.maintenance.proving import Proof, prove
-from lifeboat_endpoint.service.in_process import InProcess
-from lifeboat_vault.errors import RemoteDamaged, RemoteError, RemoteTooLarge, UnknownThere
-from lifeboat_vault.remote.contract import Bundle, RemoteHead
+from lifeboat_endpoint.maintenance.endpoint_verification import EndpointVerification, verify_endpoint
+from lifeboat_endpoint.service.in_process_remote import InProcessRemote
+from lifeboat_vault.errors import RemoteDamaged, RemoteError, RemoteTooLarge, UnknownAtRemote
+from lifeboat_vault.remote.remote_contract import RemoteBundle, RemoteHead
 from lifeboat_vault.vault import Retention
 from support.core import purged
 from support.killing import killed_at
@@ -70,20 +70,20 @@ def harm(copies: Copies, statements: tuple[str, ...]) -> None:
             assert connection.execute(statement).rowcount
 
 
-def proof_of(copies: Copies) -> Proof:
+def proof_of(copies: Copies) -> EndpointVerification:
     """What `lifeboat endpoint verify` finds."""
     with copies.places.endpoint() as endpoint:
-        return prove(endpoint, endpoint.control.tenants())
+        return verify_endpoint(endpoint, endpoint.control.tenants())
 
 
 def errors_of_endpoint_doctor(copies: Copies) -> list[str]:
     with copies.places.endpoint() as endpoint:
-        return [found.result for found in bodies.check(endpoint) if found.level is Level.ERROR]
+        return [found.result for found in bodies.check(endpoint) if found.level is DoctorLevel.ERROR]
 
 
 def errors_of_doctor(copies: Copies) -> list[str]:
     found = doctor_remotes.check(copies.laptop.context)
-    return [f"{each.result} {each.fix}" for each in found if each.level is Level.ERROR]
+    return [f"{each.result} {each.fix}" for each in found if each.level is DoctorLevel.ERROR]
 
 
 def every_sequence_comes_back(copies: Copies) -> bool:
@@ -151,7 +151,7 @@ def test_what_no_machine_keeps_any_more_is_named_at_each_contact(copies: Copies)
     machine = copies.laptop
     machine.clock.advance(days=400)
     for _ in range(6):
-        retention.thin(machine.context, machine.known_agent, Retention(0, 0, 0), whatever_remotes_need=True)
+        thin_history.thin_agent(machine.context, machine.known_agent, Retention(0, 0, 0), whatever_remotes_need=True)
     gone = {*copies.kept_at(HOME)} - {*copies.kept_here()}
     assert gone
     assert not proof_of(copies).ok
@@ -166,20 +166,20 @@ def test_what_no_machine_keeps_any_more_is_named_at_each_contact(copies: Copies)
     assert errors_of_endpoint_doctor(copies)
 
 
-@pytest.mark.parametrize("refusal", [RemoteTooLarge, RemoteDamaged, UnknownThere])
+@pytest.mark.parametrize("refusal", [RemoteTooLarge, RemoteDamaged, UnknownAtRemote])
 def test_a_lost_sequence_that_is_not_taken_back_does_not_hold_up_what_is_new(
     copies: Copies, monkeypatch: pytest.MonkeyPatch, refusal: type[RemoteError]
 ) -> None:
     harm(copies, ("delete from record where last is not null",))
     assert not proof_of(copies).ok
-    newest, push = copies.kept_at(HOME)[-1], InProcess.push
+    newest, push = copies.kept_at(HOME)[-1], InProcessRemote.push
 
-    def refuse(remote: InProcess, agent_id: str, bundle: Bundle, *, machine: str = "") -> RemoteHead:
+    def refuse(remote: InProcessRemote, agent_id: str, bundle: RemoteBundle, *, machine: str = "") -> RemoteHead:
         if bundle.number <= newest:
             raise refusal("not this one")
         return push(remote, agent_id, bundle, machine=machine)
 
-    monkeypatch.setattr(InProcess, "push", refuse)
+    monkeypatch.setattr(InProcessRemote, "push", refuse)
     copies.laptop.write("MEMORY.md", "# Facts\n\n- Fact 0 of 5.\n")
     copies.laptop.clock.advance(hours=2)
     outcome = copies.laptop.capture_and_push(HOME)
@@ -193,9 +193,9 @@ def test_a_lost_file_that_is_not_taken_back_does_not_hold_up_what_is_new(
     size = len(b"# Day 1\n\nThe lamp was lit 1 times.\n")
     harm(copies, (f"update object set body = zeroblob(5), coding = 'plain', base = null where size = {size}",))
     assert not proof_of(copies).ok
-    newest, push = copies.kept_at(HOME)[-1], InProcess.push
+    newest, push = copies.kept_at(HOME)[-1], InProcessRemote.push
 
-    def refuse(remote: InProcess, agent_id: str, bundle: Bundle, *, machine: str = "") -> RemoteHead:
+    def refuse(remote: InProcessRemote, agent_id: str, bundle: RemoteBundle, *, machine: str = "") -> RemoteHead:
         if bundle.number <= newest:
             raise RemoteTooLarge("not this one")
         return push(remote, agent_id, bundle, machine=machine)
@@ -203,8 +203,8 @@ def test_a_lost_file_that_is_not_taken_back_does_not_hold_up_what_is_new(
     def refuse_file(*_: object) -> None:
         raise RemoteTooLarge("not this one")
 
-    monkeypatch.setattr(InProcess, "push", refuse)
-    monkeypatch.setattr(InProcess, "put_object", refuse_file)
+    monkeypatch.setattr(InProcessRemote, "push", refuse)
+    monkeypatch.setattr(InProcessRemote, "put_object", refuse_file)
     copies.laptop.write("MEMORY.md", "# Facts\n\n- Fact 0 of 5.\n")
     copies.laptop.clock.advance(hours=2)
     outcome = copies.laptop.capture_and_push(HOME)
@@ -212,8 +212,8 @@ def test_a_lost_file_that_is_not_taken_back_does_not_hold_up_what_is_new(
     assert copies.kept_at(HOME)[-1] == copies.kept_here()[-1] > newest
 
 
-@pytest.mark.parametrize("step", [Step.MEND_ROWS_WRITTEN, Step.MEND_COMMITTED, Step.ENDPOINT_COUNTED])
-def test_a_contact_that_is_killed_while_rows_come_back_is_made_again(copies: Copies, step: Step) -> None:
+@pytest.mark.parametrize("step", [CrashPoint.MEND_ROWS_WRITTEN, CrashPoint.MEND_COMMITTED, CrashPoint.ENDPOINT_COUNTED])
+def test_a_contact_that_is_killed_while_rows_come_back_is_made_again(copies: Copies, step: CrashPoint) -> None:
     harm(copies, LOST_EVERYTHING)
     assert not proof_of(copies).ok
     assert killed_at(lambda: copies.laptop.push(HOME), step)

@@ -13,21 +13,21 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf.findings import Level
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.common.doctor_checks import DoctorLevel
+from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_cli.doctor import agents as doctor_agents
-from lifeboat_core.health import status
-from lifeboat_core.health.standing import ERROR
-from lifeboat_core.remotes import registry
-from lifeboat_core.remotes.large_files_of_state import WithLargeFiles
-from lifeboat_core.verify import verification
-from lifeboat_core.verify.verification import Drill
+from lifeboat_core.health import status_gathering
+from lifeboat_core.health.agent_status import ERROR
+from lifeboat_core.remotes import remote_registry
+from lifeboat_core.remotes.state_with_large_files import StateWithLargeFiles
+from lifeboat_core.verify import samples_and_drills
+from lifeboat_core.verify.samples_and_drills import Drill
 from lifeboat_daemon.work.operations import verify as operation
-from lifeboat_daemon.work.worker import Work
-from lifeboat_endpoint.service.in_process import InProcess
-from lifeboat_vault.errors import UnknownThere, VaultDamaged
-from lifeboat_vault.remote.contract import Bundle
+from lifeboat_daemon.work.worker_loop import RunningJob
+from lifeboat_endpoint.service.in_process_remote import InProcessRemote
+from lifeboat_vault.errors import UnknownAtRemote, VaultDamaged
+from lifeboat_vault.remote.remote_contract import RemoteBundle
 from lifeboat_vault.vault import Vault
 from support.cli import cli_client
 from support.core import purged
@@ -82,7 +82,7 @@ def keep_only(copies: Copies, *names: str) -> None:
     """Forget the addresses of all other remotes."""
     for name in REMOTES:
         if name not in names:
-            registry.remove(copies.laptop.context, name)
+            remote_registry.delete_remote(copies.laptop.context, name)
 
 
 def harm(copies: Copies, *harms: Harm) -> None:
@@ -94,12 +94,12 @@ def harm(copies: Copies, *harms: Harm) -> None:
 
 def verified(copies: Copies, *, whole: bool = True) -> Drill:
     """What `lifeboat verify` does."""
-    return verification.drill(copies.laptop.context, copies.laptop.known_agent, whole=whole)
+    return samples_and_drills.drill_vault(copies.laptop.context, copies.laptop.known_agent, whole=whole)
 
 
 def verified_by_the_service(copies: Copies) -> dict[str, Any]:
     """What the service does every day."""
-    return operation.run(Work(copies.laptop.context, copies.laptop.known_agent, {"sample": True}))
+    return operation.run(RunningJob(copies.laptop.context, copies.laptop.known_agent, {"sample": True}))
 
 
 def history(copies: Copies) -> dict[int, Any]:
@@ -114,13 +114,13 @@ def damage(copies: Copies) -> tuple[list[int], list[int]]:
 
 def errors_of_doctor(copies: Copies) -> list[str]:
     found = doctor_agents.check(copies.laptop.context)
-    return [f"{each.result} {each.fix}" for each in found if each.level is Level.ERROR]
+    return [f"{each.result} {each.fix}" for each in found if each.level is DoctorLevel.ERROR]
 
 
 def is_damaged(copies: Copies) -> bool:
-    """Whether `status` and `lifeboat doctor` say that the copy does not hold."""
-    found = status.gather(copies.laptop.context, copies.laptop.known_agent).damaged
-    (agent,) = status.status(copies.laptop.context).agents
+    """Whether `status_gathering` and `lifeboat doctor` say that the copy does not hold."""
+    found = status_gathering.gather_facts(copies.laptop.context, copies.laptop.known_agent).damaged
+    (agent,) = status_gathering.gather_status(copies.laptop.context).agents
     named = "lost or changed" in " ".join(errors_of_doctor(copies))
     assert (found is not None) == (agent.state == ERROR) == named, (found, agent.state, errors_of_doctor(copies))
     return named
@@ -267,7 +267,7 @@ def test_after_a_kill_in_the_middle_of_giving_up_a_capture_is_whole(copies: Copi
     machine = copies.laptop
     keep_only(copies)
     harm(copies, lose)
-    assert killed_at(lambda: verified(copies), Step.MEND_GIVEN_UP)
+    assert killed_at(lambda: verified(copies), CrashPoint.MEND_GIVEN_UP)
     for day in (16, 17):
         machine.clock.advance(hours=2)
         machine.write(f"memory/2026-11-{day}.md", "# Day\n\nAnd one more.\n")
@@ -306,14 +306,14 @@ class HostileRemote:
             for statement in statements:
                 assert connection.execute(statement).rowcount
 
-    def snapshot(self, remote: InProcess, agent_id: str, number: int | None = None) -> Bundle:
+    def snapshot(self, remote: InProcessRemote, agent_id: str, number: int | None = None) -> RemoteBundle:
         file = io.BytesIO()
         with Vault.open(self.folder) as vault:
             write_snapshot(vault.state(number), file, keys=None)
         assert number is not None
         size = file.tell()
         file.seek(0)
-        return Bundle("snapshot", number, None, file, size)
+        return RemoteBundle("snapshot", number, None, file, size)
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ def test_rows_of_a_hostile_remote_do_not_come_in(
     hostile = HostileRemote(copies, tmp_path, statement)
     harm(copies, delete_every_row)
     with monkeypatch.context() as patch:
-        patch.setattr(InProcess, "snapshot", lambda *given: hostile.snapshot(*given))
+        patch.setattr(InProcessRemote, "snapshot", lambda *given: hostile.snapshot(*given))
         found = verified(copies)
     assert not found.ok
     assert is_damaged(copies)
@@ -349,9 +349,9 @@ def test_rows_of_a_hostile_remote_do_not_come_in(
 def test_a_history_under_another_digest_is_not_fetched(copies: Copies, monkeypatch: pytest.MonkeyPatch) -> None:
     keep_only(copies, HOME)
     harm(copies, delete_every_record)
-    sequences = InProcess.sequences
+    sequences = InProcessRemote.sequences
     monkeypatch.setattr(
-        InProcess, "sequences", lambda *given: [row for row in sequences(*given) if row.number not in (3, 4)]
+        InProcessRemote, "sequences", lambda *given: [row for row in sequences(*given) if row.number not in (3, 4)]
     )
     assert not verified(copies).ok
     assert {*damage(copies)[1]} <= {3, 4}
@@ -386,15 +386,15 @@ def test_what_is_purged_while_the_rows_are_fetched_does_not_come_back(
 ) -> None:
     keep_only(copies, HOME)
     harm(copies, move_records)
-    fetch, is_done = WithLargeFiles.fetch, []
+    fetch, is_done = StateWithLargeFiles.fetch, []
 
-    def fetch_and_purge(state: WithLargeFiles) -> list[str]:
+    def fetch_and_purge(state: StateWithLargeFiles) -> list[str]:
         if not is_done:
             is_done.append(True)
             purge_phrase(copies)
         return fetch(state)
 
-    monkeypatch.setattr(WithLargeFiles, "fetch", fetch_and_purge)
+    monkeypatch.setattr(StateWithLargeFiles, "fetch", fetch_and_purge)
     verified(copies)
     assert is_done
     assert verified(copies).mismatches == []
@@ -407,26 +407,26 @@ def test_what_is_purged_while_the_rows_are_fetched_does_not_come_back(
 def test_captures_and_restores_go_on_while_a_remote_is_asked(copies: Copies, monkeypatch: pytest.MonkeyPatch) -> None:
     keep_only(copies, HOME)
     harm(copies, move_records)
-    snapshot, reports = InProcess.snapshot, []
+    snapshot, reports = InProcessRemote.snapshot, []
 
-    def work_and_give(remote: InProcess, agent_id: str, number: int | None = None) -> Bundle:
+    def work_and_give(remote: InProcessRemote, agent_id: str, number: int | None = None) -> RemoteBundle:
         if not reports:
             copies.laptop.write("memory/2026-11-15.md", "# Day 5\n\nWritten meanwhile.\n")
             reports.append(copies.laptop.capture())
             copies.restored_here(0)
         return snapshot(remote, agent_id, number)
 
-    monkeypatch.setattr(InProcess, "snapshot", work_and_give)
+    monkeypatch.setattr(InProcessRemote, "snapshot", work_and_give)
     verified(copies)
     assert [each.sequence for each in reports] == [5]
     assert copies.laptop.body("raw/openclaw/memory/2026-11-15.md") == b"# Day 5\n\nWritten meanwhile.\n"
 
 
 @pytest.mark.parametrize("nth", [1, 2])
-@pytest.mark.parametrize("step", [Step.MEND_ROWS_WRITTEN, Step.MEND_COMMITTED])
+@pytest.mark.parametrize("step", [CrashPoint.MEND_ROWS_WRITTEN, CrashPoint.MEND_COMMITTED])
 @pytest.mark.parametrize("work", [verified, verified_by_the_service])
 def test_a_verification_that_is_killed_while_rows_come_back_is_made_again(
-    copies: Copies, step: Step, nth: int, work: Callable[[Copies], Any]
+    copies: Copies, step: CrashPoint, nth: int, work: Callable[[Copies], Any]
 ) -> None:
     before = history(copies)
     harm(copies, delete_records, change_metas, delete_objects)
@@ -449,18 +449,18 @@ def lose_with_large_file(copies: Copies, monkeypatch: pytest.MonkeyPatch, *remot
     keep_only(copies, *remotes)
     (machine.workspace / "chart.bin").unlink()
     harm(copies, delete_items)
-    monkeypatch.setattr(InProcess, "object", _has_no_file)
+    monkeypatch.setattr(InProcessRemote, "object", _has_no_file)
 
 
-def _has_no_file(remote: InProcess, agent_id: str, sha256: str) -> bytes:
-    raise UnknownThere("there is no such file")
+def _has_no_file(remote: InProcessRemote, agent_id: str, sha256: str) -> bytes:
+    raise UnknownAtRemote("there is no such file")
 
 
 def test_bytes_that_no_remote_has_are_named_as_lost(copies: Copies, monkeypatch: pytest.MonkeyPatch) -> None:
     lose_with_large_file(copies, monkeypatch, HOME)
     found = verified(copies)
     assert any("chart.bin" in each for each in found.mismatches)
-    assert status.gather(copies.laptop.context, copies.laptop.known_agent).damaged is not None
+    assert status_gathering.gather_facts(copies.laptop.context, copies.laptop.known_agent).damaged is not None
 
 
 @pytest.mark.parametrize("other", [STICK, PLAIN])

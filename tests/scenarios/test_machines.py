@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import ids
+from lifeboat_alf.common import ids
 from lifeboat_alf.errors import LifeboatError, SignatureError
-from lifeboat_core.agents import agents
+from lifeboat_core.agents import manage_agents
 from lifeboat_core.errors import MovedElsewhere, NothingToRestore, OtherVault, UnsignedState
-from lifeboat_core.processes.progress import quietly
-from lifeboat_core.remotes import registry, taking_up
-from lifeboat_core.texts.words import time_text
+from lifeboat_core.processes.progress import tell_nobody
+from lifeboat_core.remotes import reclaim_agent, remote_registry
+from lifeboat_core.texts.human_text import time_text
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_keys.user_key import UserKey
+from lifeboat_endpoint.service.tenant_space import TenantSpace
+from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_vault.errors import RemoteDamaged
 from lifeboat_vault.vault import Draft, EntryPut, Retention
 from support.core.machines import Machine, there
@@ -37,7 +37,7 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningEndpoi
 @pytest.fixture
 def laptop(tmp_path: Path, endpoint: RunningEndpoint) -> Machine:
     machine = Machine(tmp_path / "laptop")
-    machine.add(name=f"ada-{ids.new('2026-11-20T12:00:00.000Z')[-8:]}")
+    machine.add(name=f"ada-{ids.make_id('2026-11-20T12:00:00.000Z')[-8:]}")
     joined(machine, endpoint)
     return machine
 
@@ -208,7 +208,7 @@ def test_a_copy_of_a_machine_is_told_from_it_and_gets_a_key_of_its_own(
     image.__dict__.update(laptop.__dict__)
     image.folder, image.state_dir = tmp_path / "image", tmp_path / "image" / "openclaw"
     image.workspace = image.state_dir / "workspace"
-    agents.move(image.context, image.known_agent, image.workspace)
+    manage_agents.move_agent(image.context, image.known_agent, image.workspace)
     laptop.write("MEMORY.md", "# Memory\n\nThe machine itself.\n")
     assert laptop.capture_and_push().state == "ok"
 
@@ -285,7 +285,7 @@ def test_a_state_that_the_endpoint_made_up_is_shown_as_unsigned(
 
 def test_another_vault_under_a_known_address_gets_nothing(laptop: Machine, endpoint: RunningEndpoint) -> None:
     laptop.push()
-    registry.save(laptop.context, replace(laptop.remote(), id="0" * 32))
+    remote_registry.save_remote(laptop.context, replace(laptop.remote(), id="0" * 32))
     outcome = laptop.push()
     assert (outcome.state, outcome.code) == ("error", OtherVault.code)
 
@@ -306,12 +306,14 @@ def test_a_workspace_whose_home_was_lost_is_recognised_and_goes_on_as_the_same_a
     laptop.context.keys().ensure()
     joined(laptop, endpoint)
 
-    (found,) = [one for one in taking_up.likenesses(laptop.context, laptop.workspace) if one.agent.id == lost.id]
+    (found,) = [
+        one for one in reclaim_agent.find_likenesses(laptop.context, laptop.workspace) if one.agent.id == lost.id
+    ]
     assert (found.same, found.of) == (2, 2)
     laptop.write("MEMORY.md", "# Memory\n\nWritten before anybody noticed.\n")
     monkeypatch.chdir(laptop.state_dir)
-    done = taking_up.take_up(
-        laptop.context, Path("workspace"), "home", lost.id, take_over=machine, accept_unsigned=False, tell=quietly
+    done = reclaim_agent.reclaim_workspace(
+        laptop.context, Path("workspace"), "home", lost.id, take_over=machine, accept_unsigned=False, tell=tell_nobody
     )
     assert done.agent.workspace == laptop.workspace
     laptop.agent = done.agent
@@ -324,7 +326,7 @@ def test_what_was_not_put_back_on_the_new_machine_is_no_deletion(tmp_path: Path,
     """Brought back without its credentials and without the runtime's own folder."""
     laptop = Machine(tmp_path / "laptop", config='{"models": {"key": "sk-fake-0123456789abcdef0123456789"}}\n')
     laptop.write_config("FAKE_API_KEY=fake-9876543210-abcdefghij\n", ".env")
-    laptop.add(name=f"cy-{ids.new('2026-11-20T12:00:00.000Z')[-8:]}")
+    laptop.add(name=f"cy-{ids.make_id('2026-11-20T12:00:00.000Z')[-8:]}")
     joined(laptop, endpoint).push()
     desktop = another(tmp_path / "desktop", laptop, endpoint)
     desktop.bring_back(laptop.agent.id, tmp_path / "new", take_over=laptop.context.keys().own_name)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.agents import agents
-from lifeboat_core.purge import doing, receipts
-from lifeboat_core.remotes import registry
-from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.purge import purge_run, receipt_signing
+from lifeboat_core.remotes import remote_registry
+from lifeboat_core.remotes.remote_kinds import open_remote
 from lifeboat_vault.errors import AgentErased
 from support.core.machines import Machine
 from support.core.purged import TEXT, contents, leaks_below, leaks_in, owner_token, purge, request, vaults_of
@@ -76,9 +76,9 @@ def test_a_machine_that_may_not_write_hears_of_a_purge_and_does_the_same(laptop:
     laptop.capture()
     assert laptop.push().state == "fenced"
     assert is_clean(laptop)
-    kept = receipts.find(laptop.context, done.receipt)
-    assert [each.state for each in kept.vaults if each.kind == receipts.HOME] == ["done"]
-    assert receipts.verify(laptop.context, kept.to_json())
+    kept = receipt_signing.find_receipt(laptop.context, done.receipt)
+    assert [each.state for each in kept.vaults if each.kind == receipt_signing.HOME] == ["done"]
+    assert receipt_signing.verify_receipt(laptop.context, kept.to_json())
 
 
 def test_what_is_in_its_workspace_still_is_in_no_capture_of_it(
@@ -147,7 +147,7 @@ def test_while_a_purge_waits_nobody_gets_back_what_was_purged(laptop: Machine, d
 
 
 def token_of(machine: Machine) -> str | None:
-    return registry.token(machine.context, "home")
+    return remote_registry.load_token(machine.context, "home")
 
 
 def test_an_agent_that_was_purged_whole_is_gone_on_every_machine(
@@ -155,21 +155,21 @@ def test_an_agent_that_was_purged_whole_is_gone_on_every_machine(
 ) -> None:
     """Also on the one that was away; its workspace is its owner's."""
     owners = {"home": owner_token(endpoint)}
-    done = doing.erase(desk.context, desk.known_agent, "user_request", owners)
+    done = purge_run.purge_agent(desk.context, desk.known_agent, "user_request", owners)
     assert [each.state for each in done.remotes] == ["done"]
     outcome = laptop.push()
     assert (outcome.state, outcome.code) == ("error", AgentErased.code)
-    assert agents.everyone(laptop.context) == []
+    assert manage_agents.list_agents(laptop.context) == []
     assert leaks_below(laptop.folder / "home") == []
     assert TEXT in laptop.read("notes/trip.txt")
-    assert receipts.find(laptop.context, done.receipt).agent_id == laptop.agent.id
+    assert receipt_signing.find_receipt(laptop.context, done.receipt).agent_id == laptop.agent.id
 
 
 def test_an_agent_that_was_purged_whole_comes_back_from_nowhere(
     laptop: Machine, desk: Machine, endpoint: RunningEndpoint, tmp_path: Path
 ) -> None:
     owners = {"home": owner_token(endpoint)}
-    doing.erase(desk.context, desk.known_agent, "user_request", owners)
+    purge_run.purge_agent(desk.context, desk.known_agent, "user_request", owners)
     with pytest.raises(AgentErased):
         laptop.adopt(take_over=desk.context.keys().own_name)
-    assert agents.everyone(laptop.context) == []
+    assert manage_agents.list_agents(laptop.context) == []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.home.user_keys import known_public
+from lifeboat_core.home.home_key import load_known_public
 from lifeboat_keys.errors import NoKey
 from support.core.machines import Machine
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
@@ -40,7 +40,7 @@ def test_looking_without_the_words_is_refused_and_with_them_it_goes(
     with pytest.raises(NoKey) as refused:
         other.restore_from("Juniper", tmp_path / "copy")
     assert refused.value.fix == "lifeboat keys recover"
-    assert known_public(other.context) is None
+    assert load_known_public(other.context) is None
     other.learn_words_of(laptop)
     other.restore_from("Juniper", tmp_path / "copy")
     assert (tmp_path / "copy" / "SOUL.md").read_bytes() == (laptop.workspace / "SOUL.md").read_bytes()
@@ -52,7 +52,7 @@ def test_bringing_it_back_without_the_words_is_refused_alike(
     other = _joined(Machine(tmp_path / "other"), endpoint)
     with pytest.raises(NoKey):
         other.bring_back("Juniper", tmp_path / "copy")
-    assert known_public(other.context) is None
+    assert load_known_public(other.context) is None
 
 
 def test_who_says_so_takes_it_without_its_credentials(

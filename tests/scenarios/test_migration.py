@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
-from lifeboat_adapters.registry import adapter
-from lifeboat_adapters.zeroclaw.credentials import codec
+from lifeboat_adapters.adapter_registry import load_adapter
+from lifeboat_adapters.zeroclaw.credentials import secret_encryption
 from lifeboat_core.home.context import Context
 from support.adapters.zeroclaw_installs import make_install
 from support.cli.cli_client import run
@@ -138,9 +138,9 @@ def test_artifacts_and_skills_travel(moved: Moved) -> None:
 
 def test_credentials_work_under_the_names_of_the_target(moved: Moved) -> None:
     config = tomllib.loads((moved.home / "config.toml").read_text())
-    key = codec.read_key(moved.home)
+    key = secret_encryption.read_key(moved.home)
     assert key is not None
-    found = {codec.decrypt(value, key) for value in _encrypted(config)}
+    found = {secret_encryption.decrypt_secret(value, key) for value in _encrypted(config)}
     assert "sk-example-orchard-0000-not-a-real-key" in found
     assert "1234567890:EXAMPLE-telegram-bot-token-not-real" in found
 
@@ -298,7 +298,9 @@ def test_the_sequence_with_the_credentials_is_kept_where_an_agent_is_adopted_wit
 def test_a_runtime_that_is_at_work_is_not_written_under(
     at_home: tuple[Traveller, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(adapter("zeroclaw").__class__, "running", lambda self, installation: "zeroclaw, process 17")
+    monkeypatch.setattr(
+        load_adapter("zeroclaw").__class__, "running", lambda self, installation: "zeroclaw, process 17"
+    )
     command = ("restore", "Ada", "--runtime", "zeroclaw", "--to", tmp_path / "claw/agents/ada/workspace")
     found = run(*command, expect=3)
     assert found["error"]["code"] == "runtime_running"

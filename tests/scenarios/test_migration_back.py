@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from lifeboat_core.home.context import Context
-from lifeboat_core.restore import recover
+from lifeboat_core.restore import recover_restores
 from support.adapters.zeroclaw_installs import Install
 from support.cli.cli_client import run
 from support.core.migrating import (
@@ -168,4 +168,4 @@ def test_without_adopt_nothing_of_the_agent_changes(tmp_path: Path) -> None:
     before = ada.agent, ada.head, files_of(install.home), rows_of(install.database)
     run("restore", "Ada", "--runtime", "openclaw", "--to", tmp_path / "copy")
     assert (ada.agent, ada.head, files_of(install.home), rows_of(install.database)) == before
-    assert recover(Context.open()) == []
+    assert recover_restores(Context.open()) == []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import codec
+from lifeboat_alf.common import json_codec
 from lifeboat_core.home.context import Context
 from support.adapters.openclaw_workspaces import NEW, OLD, make_state_dir
 from support.cli.cli_client import run
@@ -16,7 +16,7 @@ from support.core.migrating import Traveller, tree_of
 def every_record(ada: Traveller) -> dict[str, str]:
     """Superseded ones too, by id."""
     with Context.open().vault(ada.agent.id) as vault:
-        return {line.id: codec.decode(line.line)["content"] for line in vault.state().records()}
+        return {line.id: json_codec.decode_json(line.line)["content"] for line in vault.state().records()}
 
 
 @pytest.mark.parametrize("layout", [OLD, NEW])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_adapters.contract import Installation
-from lifeboat_adapters.zeroclaw import ADAPTER, host, paths
+from lifeboat_adapters.zeroclaw import ADAPTER, zeroclaw_folders, zeroclaw_paths
 from support.adapters.zeroclaw_installs import Install
 from support.cli.cli_client import run
 from support.core.migrating import ada_in_zeroclaw, change, prepared_home, rows_of
@@ -48,7 +48,7 @@ def test_a_restore_into_the_place_of_an_agent_makes_a_home_that_knows_it(
         workspace.mkdir(parents=True)
     run("restore", "Ada", "--to", workspace, *options)
     found = located(workspace, tmp_path)
-    assert (found.layout, found.native_id, found.state_dir) == (paths.CURRENT, "nova", home)
+    assert (found.layout, found.native_id, found.state_dir) == (zeroclaw_paths.CURRENT, "nova", home)
     assert ADAPTER.is_configured(found)
     assert len(rows_of(home / "data/memory/brain.db")) == len(rows_of(install.database))
 
@@ -74,7 +74,7 @@ def test_a_restore_into_the_place_of_the_only_agent_makes_a_home_that_knows_it(
     run("restore", "Ada", "--to", workspace)
     found = located(workspace, tmp_path)
     assert found.state_dir == workspace.parent
-    assert len(rows_of(host.data_folder(found) / "memory/brain.db")) == len(rows_of(install.database))
+    assert len(rows_of(zeroclaw_folders.data_folder(found) / "memory/brain.db")) == len(rows_of(install.database))
 
 
 def test_a_dry_run_says_what_becomes_of_the_rows(current_install: Install) -> None:

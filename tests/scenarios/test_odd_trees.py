@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.validate import validate
-from lifeboat_cli.demo.tree import differences, read_tree
-from lifeboat_core.capture.run import capture
-from lifeboat_core.exchange import export
-from lifeboat_core.restore import RestoreOptions, restore
+from lifeboat_alf.validation.validate_file import validate_archive
+from lifeboat_cli.demo.tree_comparison import list_differences, read_tree
+from lifeboat_core.capture.capture_run import capture_agent
+from lifeboat_core.exchange import export_agent
+from lifeboat_core.restore import RestoreOptions, restore_agent
 from support.core import invariants
 from support.core.harbour import Harbour
 
@@ -24,12 +24,12 @@ SECOND = 1_000_000_000
 def comes_back(ada: Harbour, tmp_path: Path) -> None:
     """Captured once and not twice, proven, and the same in another folder and out of a file."""
     number = ada.capture()
-    assert not capture(ada.context, ada.agent).changed
-    assert not capture(ada.context, ada.agent, full=True).changed
+    assert not capture_agent(ada.context, ada.agent).changed
+    assert not capture_agent(ada.context, ada.agent, full=True).changed
     invariants.a_drill_succeeds(ada.context, ada.agent)
     copy = tmp_path / "copy"
-    restore(ada.context, ada.agent, RestoreOptions(at=number, to=copy, reindex=False))
-    assert differences(ada.trees[number], read_tree(copy)) == []
+    restore_agent(ada.context, ada.agent, RestoreOptions(at=number, to=copy, reindex=False))
+    assert list_differences(ada.trees[number], read_tree(copy)) == []
     invariants.every_kept_sequence_has_its_digest(ada.context, ada.agent)
 
 
@@ -119,8 +119,8 @@ def test_odd_times_come_back_and_travel(ada: Harbour, tmp_path: Path, seconds: i
         pytest.skip("this file system does not hold such times")
     comes_back(ada, tmp_path)
     archive = tmp_path / "ada.alf"
-    export(ada.context, "openclaw", ada.workspace, archive)
-    found = validate(archive)
+    export_agent(ada.context, "openclaw", ada.workspace, archive)
+    found = validate_archive(archive)
     assert found.ok, found.errors
 
 
@@ -145,10 +145,10 @@ def test_rights_are_kept(ada: Harbour, tmp_path: Path) -> None:
     if os.geteuid() == 0:
         ada.capture()
         copy = tmp_path / "opened"
-        restore(ada.context, ada.agent, RestoreOptions(to=copy, reindex=False))
+        restore_agent(ada.context, ada.agent, RestoreOptions(to=copy, reindex=False))
         assert (copy / "memory" / "closed.md").stat().st_mode & 0o777 == 0
     else:
-        assert "raw/openclaw/memory/closed.md" in capture(ada.context, ada.agent).unread
+        assert "raw/openclaw/memory/closed.md" in capture_agent(ada.context, ada.agent).unread
 
 
 def _file_becomes_folder(folder: Path) -> None:
@@ -192,15 +192,15 @@ def test_what_turns_into_another_kind_goes_both_ways(
     comes_back(ada, tmp_path)
     after = ada.head
     for number in (before, after, before):
-        restore(ada.context, ada.agent, RestoreOptions(at=number, yes=True, reindex=False))
-        assert differences(ada.trees[number], read_tree(ada.workspace)) == []
+        restore_agent(ada.context, ada.agent, RestoreOptions(at=number, yes=True, reindex=False))
+        assert list_differences(ada.trees[number], read_tree(ada.workspace)) == []
     invariants.always(ada.context, ada.agent, ada.trees)
 
 
 def test_a_file_over_the_limit_is_named_and_never_read(ada: Harbour) -> None:
     with (ada.workspace / "sparse.bin").open("wb") as stream:
         stream.truncate(1 << 30)
-    report = capture(ada.context, ada.agent)
+    report = capture_agent(ada.context, ada.agent)
     assert "artifacts/sparse.bin" in report.left_out
     assert ada.head == 0
 
@@ -211,6 +211,6 @@ def test_a_change_within_the_same_second_and_of_the_same_size_is_seen(ada: Harbo
         moment = os.lstat(note).st_mtime_ns
         note.write_text(text)
         os.utime(note, ns=(moment, moment))
-        assert capture(ada.context, ada.agent).changed
+        assert capture_agent(ada.context, ada.agent).changed
         with ada.context.vault(ada.agent.id) as vault:
             assert vault.state().body("raw/openclaw/MEMORY.md") == text.encode()

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from lifeboat_cli import program
-from lifeboat_cli.demo.workspace import FAKE_KEY, FAKE_TOKEN
+from lifeboat_cli.demo.demo_workspace import FAKE_KEY, FAKE_TOKEN
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import replicating
+from lifeboat_core.remotes import agent_replication
 from support.cli.cli_client import run, run_accepting
 from support.core import second_copies
 from support.core.harbour import Harbour, harbour
@@ -150,7 +150,7 @@ def test_what_is_held_is_said_to_whoever_lists_or_restores_it(
     assert any("--at 0" in warning for warning in run(*coming)["warnings"])
     assert not any("--at 0" in warning for warning in run(*coming, "--at", "0")["warnings"])
     capsys.readouterr()
-    program.run(["agents", "list", "--remote", "home"])
+    program.run_command(["agents", "list", "--remote", "home"])
     assert "the state before it is sequence 0" in "".join(capsys.readouterr())
 
 
@@ -191,7 +191,7 @@ def ada(tmp_path: Path, endpoint: RunningEndpoint) -> Harbour:
 
 
 def _replicate(ada: Harbour, endpoint: RunningEndpoint) -> None:
-    outcome = replicating.replicate(ada.context, ada.agent, second_copies.added(ada.context, endpoint))
+    outcome = agent_replication.replicate_agent(ada.context, ada.agent, second_copies.added(ada.context, endpoint))
     assert (outcome.state, outcome.message) == ("ok", "")
 
 

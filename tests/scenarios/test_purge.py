@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.purge import doing
+from lifeboat_core.purge import purge_run
 from support.core.purge_story import (
     Story,
     an_old_delta_is_sent_again,
@@ -49,7 +49,7 @@ def test_a_whole_agent_is_gone_everywhere(story: Story) -> None:
     laptop = story.laptop
     agent = laptop.known_agent
     owners = {"home": owner_token(story.home), "away": owner_token(story.away)}
-    done = doing.erase(laptop.context, agent, "gdpr_article_17", owners)
+    done = purge_run.purge_agent(laptop.context, agent, "gdpr_article_17", owners)
     assert {each.state for each in done.remotes} == {"done"}
     assert leaks_below(laptop.folder / "home", story.stick, story.home.data, story.away.data) == []
     assert [path for path in (story.stick / "agents" / agent.id).glob("*.age")] == []

@@ -17,10 +17,10 @@ from urllib.parse import quote
 import pytest
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_cli.doctor import Level, exposed_secrets
+from lifeboat_cli.doctor import DoctorLevel, exposed_secrets
 from lifeboat_core import exchange
-from lifeboat_core.restore import RestoreOptions, restore, undo
-from lifeboat_core.verify import verification
+from lifeboat_core.restore import RestoreOptions, restore_agent, undo_restore
+from lifeboat_core.verify import samples_and_drills
 from support.alf.archive_files import ArchiveFile
 from support.core.protected import Protected
 from support.prepared_folders import PreparedFolders
@@ -88,15 +88,15 @@ def _a_whole_story(folder: Path) -> Story:
     ada.capture()
     ada.write_config(config())
     ada.capture()
-    verification.drill(ada.context, ada.agent, whole=True)
+    samples_and_drills.drill_vault(ada.context, ada.agent, whole=True)
     ada.write("SOUL.md", "# Soul\n\nOther.\n")
     ada.clock.advance(minutes=1)
     options = RestoreOptions(at=0, with_credentials=True, yes=True, reindex=False)
-    restore(ada.context, ada.agent, options)
-    undo(ada.context, ada.agent)
+    restore_agent(ada.context, ada.agent, options)
+    undo_restore(ada.context, ada.agent)
     snapshot, delta = ada.folder / "ada.alf", ada.folder / "ada.alf-delta"
-    exchange.export(ada.context, "openclaw", ada.workspace, snapshot)
-    exchange.export(ada.context, "openclaw", ada.workspace, delta, since=0)
+    exchange.export_agent(ada.context, "openclaw", ada.workspace, snapshot)
+    exchange.export_agent(ada.context, "openclaw", ada.workspace, delta, since=0)
     return Story(ada, [snapshot, delta])
 
 
@@ -123,7 +123,7 @@ def test_undo_folders_beside_the_workspace_are_for_nobody_else(story: Story) -> 
     ada = story.ada
     ada.write("SOUL.md", "# Soul\n\nOther again.\n")
     ada.clock.advance(minutes=1)
-    restore(ada.context, ada.agent, RestoreOptions(at=0, yes=True, reindex=False))
+    restore_agent(ada.context, ada.agent, RestoreOptions(at=0, yes=True, reindex=False))
     beside = [path for path in ada.workspace.parent.iterdir() if ".lifeboat-" in path.name]
     assert beside
     assert {stat.S_IMODE(path.stat().st_mode) for path in beside} == {0o700}
@@ -142,19 +142,19 @@ def test_everything_in_the_home_is_for_its_owner_alone(story: Story) -> None:
 
 
 def test_staging_is_for_its_owner_alone_while_it_lasts(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lifeboat_core.restore.staging import Stage
+    from lifeboat_core.restore.restore_staging import FileStager
 
     ada.add()
     seen: set[int] = set()
-    write = Stage.write
+    write = FileStager.write
 
-    def watched(self: Stage, path: Path, item: Any) -> None:
+    def watched(self: FileStager, path: Path, item: Any) -> None:
         write(self, path, item)
         stages = [one for one in path.parents if ".lifeboat-stage-" in one.name]
         seen.update(stat.S_IMODE(one.stat().st_mode) for one in stages)
 
-    monkeypatch.setattr(Stage, "write", watched)
-    restore(ada.context, ada.agent, RestoreOptions(to=ada.folder / "out", with_credentials=True, reindex=False))
+    monkeypatch.setattr(FileStager, "write", watched)
+    restore_agent(ada.context, ada.agent, RestoreOptions(to=ada.folder / "out", with_credentials=True, reindex=False))
     assert seen == {0o700}
     assert (ada.folder / "out" / ".env").stat().st_mode & 0o077 == 0
 
@@ -202,14 +202,14 @@ def test_a_secret_that_becomes_known_is_cut_from_everything_in_the_new_state(ada
         bodies = [state.body(entry.path) for entry in state.entries()] + [record.line for record in state.records()]
     assert not any(late.encode() in body for body in bodies)
     (found,) = exposed_secrets.check(ada.context)
-    assert found.level is Level.WARNING
+    assert found.level is DoctorLevel.WARNING
     assert "raw/openclaw/MEMORY.md" in found.result and "up to 0" in found.result and late not in found.result
 
 
 def test_doctor_has_nothing_to_say_of_secrets_that_were_always_known(story: Story) -> None:
     ada = story.ada
     (found,) = exposed_secrets.check(ada.context)
-    assert found.level is Level.OK
+    assert found.level is DoctorLevel.OK
 
 
 def test_rows_that_did_not_change_are_cut_too_when_a_secret_becomes_known(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_errors_name_places_never_contents(ada: Protected) -> None:
     ada.write(".env", f'TIDE_API_KEY="{ENV}\n"{OLD}')
     said = [str(report), str(ada.capture())]
     with pytest.raises(LifeboatError) as raised:
-        restore(ada.context, ada.agent, RestoreOptions(at=99))
+        restore_agent(ada.context, ada.agent, RestoreOptions(at=99))
     said.append(str(raised.value))
     assert report.waiting
     for text in said:

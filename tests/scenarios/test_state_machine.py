@@ -13,17 +13,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from lifeboat_alf.effective import visible_records
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.seams import steps
-from lifeboat_alf.seams.steps import Step
-from lifeboat_cli.demo.tree import differences, read_tree
-from lifeboat_core.capture.run import capture
+from lifeboat_alf.memory.effective_view import visible_records
+from lifeboat_alf.seams import crash_points
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_cli.demo.tree_comparison import list_differences, read_tree
+from lifeboat_core.capture.capture_run import capture_agent
 from lifeboat_core.errors import NothingToUndo, TargetChanged
-from lifeboat_core.history import retention
-from lifeboat_core.memories import records
-from lifeboat_core.restore import RestoreOptions, recover, restore, undo
-from lifeboat_core.state.state_db import throw_away
+from lifeboat_core.history import thin_history
+from lifeboat_core.memories import edit_records
+from lifeboat_core.restore import RestoreOptions, recover_restores, restore_agent, undo_restore
+from lifeboat_core.state.state_db import delete_cache
 from support.core import invariants
 from support.core.harbour import harbour
 from support.core.protected import SteadyClock
@@ -41,17 +41,17 @@ TEXTS = st.sampled_from(
 )
 PICKS = st.integers(0, 999)
 """Which of some things that depend on what happened before."""
-CRASHES = st.tuples(st.sampled_from(list(Step)), st.integers(1, 3))
+CRASHES = st.tuples(st.sampled_from(list(CrashPoint)), st.integers(1, 3))
 
 
 class Crash(BaseException):
     """The process ends here; unlike a kill, `finally` still runs."""
 
 
-def crashing(step: Step, number: int) -> Callable[[Step], None]:
+def crashing(step: CrashPoint, number: int) -> Callable[[CrashPoint], None]:
     left = number
 
-    def hook(reached: Step) -> None:
+    def hook(reached: CrashPoint) -> None:
         nonlocal left
         left -= reached is step
         if reached is step and left == 0:
@@ -77,16 +77,16 @@ class Life(RuleBasedStateMachine):
         if self.has_forgotten:
             del self.ada.trees[number]
 
-    def guarded(self, work: Callable[[], object], crash: tuple[Step, int] | None) -> None:
+    def guarded(self, work: Callable[[], object], crash: tuple[CrashPoint, int] | None) -> None:
         """Do something, perhaps not to its end; whoever starts next finishes it."""
-        steps.hook = crashing(*crash) if crash else None
+        crash_points.hook = crashing(*crash) if crash else None
         try:
             work()
         except Crash:
             pass
         finally:
-            steps.hook = None
-        said = recover(self.ada.context)
+            crash_points.hook = None
+        said = recover_restores(self.ada.context)
         assert not any("could not" in each or "damaged" in each for each in said), said
 
     # What the agent does ----------------------------------------------------------------------------------------
@@ -146,12 +146,12 @@ class Life(RuleBasedStateMachine):
     # What Lifeboat does -----------------------------------------------------------------------------------------
 
     @rule(crash=st.none() | CRASHES)
-    def capture(self, crash: tuple[Step, int] | None) -> None:
-        self.guarded(lambda: capture(self.ada.context, self.ada.agent), crash)
+    def capture(self, crash: tuple[CrashPoint, int] | None) -> None:
+        self.guarded(lambda: capture_agent(self.ada.context, self.ada.agent), crash)
         self.look()
 
     @rule(pick=PICKS, crash=st.none() | CRASHES)
-    def restore_in_place(self, pick: int, crash: tuple[Step, int] | None) -> None:
+    def restore_in_place(self, pick: int, crash: tuple[CrashPoint, int] | None) -> None:
         self.look()
         before = read_tree(self.ada.workspace)
         known = sorted(self.kept() & self.ada.trees.keys())
@@ -159,17 +159,17 @@ class Life(RuleBasedStateMachine):
             return
         number = known[pick % len(known)]
         options = RestoreOptions(at=number, yes=True, reindex=False)
-        self.guarded(lambda: restore(self.ada.context, self.ada.agent, options), crash)
+        self.guarded(lambda: restore_agent(self.ada.context, self.ada.agent, options), crash)
         now = read_tree(self.ada.workspace)
-        new, old = differences(self.ada.trees[number], now), differences(before, now)
+        new, old = list_differences(self.ada.trees[number], now), list_differences(before, now)
         assert not new or (crash is not None and not old), (new, old)
         self.look()
 
     @rule(crash=st.none() | CRASHES)
-    def undo(self, crash: tuple[Step, int] | None) -> None:
+    def undo(self, crash: tuple[CrashPoint, int] | None) -> None:
         def take_back() -> None:
             try:
-                undo(self.ada.context, self.ada.agent)
+                undo_restore(self.ada.context, self.ada.agent)
             except (NothingToUndo, TargetChanged):
                 return
 
@@ -177,8 +177,8 @@ class Life(RuleBasedStateMachine):
         self.look()
 
     @rule(crash=st.none() | CRASHES)
-    def thin(self, crash: tuple[Step, int] | None) -> None:
-        self.guarded(lambda: retention.look_after(self.ada.context, self.ada.agent), crash)
+    def thin(self, crash: tuple[CrashPoint, int] | None) -> None:
+        self.guarded(lambda: thin_history.apply_retention(self.ada.context, self.ada.agent), crash)
 
     @rule(pick=PICKS, regretted=st.booleans())
     def forget_and_perhaps_restore_a_memory(self, pick: int, regretted: bool) -> None:
@@ -188,9 +188,9 @@ class Life(RuleBasedStateMachine):
         if not known:
             return
         chosen = sorted(known)[pick % len(known)][1]
-        records.forget(self.ada.context, self.ada.agent, [chosen])
+        edit_records.forget_records(self.ada.context, self.ada.agent, [chosen])
         if regretted:
-            records.restore(self.ada.context, self.ada.agent, [chosen])
+            edit_records.restore_records(self.ada.context, self.ada.agent, [chosen])
             self.look()
         else:
             # Its text stands in the workspace and comes back in no restore: the trees differ from now on.
@@ -198,7 +198,7 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def lose_the_caches(self) -> None:
-        throw_away(self.ada.context.home.state_file(self.ada.agent.id))
+        delete_cache(self.ada.context.home.state_file(self.ada.agent.id))
 
     @rule(days=st.sampled_from((1, 8, 30, 100)))
     def time_passes(self, days: int) -> None:
@@ -208,7 +208,7 @@ class Life(RuleBasedStateMachine):
     def the_clock_is_wrong_for_a_capture(self, days: int) -> None:
         self.clock.jump(days=days)
         self.look()
-        retention.look_after(self.ada.context, self.ada.agent)
+        thin_history.apply_retention(self.ada.context, self.ada.agent)
         self.clock.jump(days=-days)
 
     # What must hold ---------------------------------------------------------------------------------------------

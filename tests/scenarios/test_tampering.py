@@ -16,23 +16,25 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf import codec, merkle, sequences
-from lifeboat_alf.apply import AppliedState
-from lifeboat_alf.delta import DeltaReader, write_delta
+from lifeboat_alf.archive import sequence_documents
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.deltas.applied_state import AppliedState
+from lifeboat_alf.deltas.delta_writer import DeltaReader, write_delta
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_alf.testing import MemoryState
-from lifeboat_cli.demo.tree import differences, read_tree
+from lifeboat_alf.states import merkle
+from lifeboat_alf.testing.sample_states import MemoryState
+from lifeboat_cli.demo.tree_comparison import list_differences, read_tree
 from lifeboat_core import exchange
-from lifeboat_core.agents import agents
-from lifeboat_core.exchange import importing
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.exchange import agent_import
 from lifeboat_core.home.context import Context
-from lifeboat_core.home.home import Home
-from lifeboat_core.restore import RestoreOptions, restore
-from lifeboat_core.verify import verification
-from lifeboat_keys import signing
-from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.user_key import UserKey
+from lifeboat_core.home.lifeboat_home import Home
+from lifeboat_core.restore import RestoreOptions, restore_agent
+from lifeboat_core.verify import samples_and_drills
+from lifeboat_keys.pairs.device_key import DeviceKey
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.signed import sequence_signatures
 from support.alf.archive_files import ArchiveFile, edit
 from support.core.protected import Protected
 from support.core.vault_tampering import Tamper, in_signature, new_body, object_of, sql
@@ -204,22 +206,22 @@ REST = {name: tamper for name, tamper in VAULT.items() if name not in (*BYTES, L
 def test_changed_bytes_are_left_out_and_named(
     kept: Kept, stolen: Context, tmp_path: Path, case: str, name: str
 ) -> None:
-    whole = restore(stolen, kept.ada.agent, RestoreOptions(to=tmp_path / "whole", reindex=False))
+    whole = restore_agent(stolen, kept.ada.agent, RestoreOptions(to=tmp_path / "whole", reindex=False))
     tampered_vault(stolen, kept.ada.agent.id, VAULT[case])
-    report = restore(stolen, kept.ada.agent, RestoreOptions(to=tmp_path / "out", reindex=False))
+    report = restore_agent(stolen, kept.ada.agent, RestoreOptions(to=tmp_path / "out", reindex=False))
     assert whole.left_out == []
     assert [(each["name"], each["code"]) for each in report.left_out] == [(name, "damaged")]
     wanted = {path: node for path, node in read_tree(tmp_path / "whole").items() if path != name.encode()}
-    assert differences(wanted, read_tree(tmp_path / "out")) == []
+    assert list_differences(wanted, read_tree(tmp_path / "out")) == []
 
 
 def test_a_changed_line_is_left_out_and_named(kept: Kept, stolen: Context, tmp_path: Path) -> None:
-    whole = restore(stolen, kept.ada.agent, RestoreOptions(to=tmp_path / "whole", reindex=False))
+    whole = restore_agent(stolen, kept.ada.agent, RestoreOptions(to=tmp_path / "whole", reindex=False))
     tampered_vault(stolen, kept.ada.agent.id, VAULT[LINE])
-    report = restore(stolen, kept.ada.agent, RestoreOptions(to=tmp_path / "out", reindex=False))
+    report = restore_agent(stolen, kept.ada.agent, RestoreOptions(to=tmp_path / "out", reindex=False))
     assert whole.left_out == []
     assert [each["code"] for each in report.left_out] == ["damaged"]
-    assert differences(read_tree(tmp_path / "whole"), read_tree(tmp_path / "out")) == []
+    assert list_differences(read_tree(tmp_path / "whole"), read_tree(tmp_path / "out")) == []
 
 
 @pytest.mark.parametrize("tamper", REST.values(), ids=REST.keys())
@@ -230,7 +232,7 @@ def test_a_changed_vault_is_not_restored(
     tampered_vault(stolen, kept.ada.agent.id, tamper)
     options = RestoreOptions(to=tmp_path / "out", path_globs=globs, reindex=False)
     with pytest.raises(LifeboatError):
-        restore(stolen, kept.ada.agent, options)
+        restore_agent(stolen, kept.ada.agent, options)
     assert not (tmp_path / "out").exists()
 
 
@@ -239,7 +241,7 @@ def test_a_changed_vault_is_not_verified_as_it_is(kept: Kept, stolen: Context, t
     """What was changed is named, or is put right from the workspace."""
     tampered_vault(stolen, kept.ada.agent.id, tamper)
     try:
-        drilled = verification.drill(stolen, kept.ada.agent)
+        drilled = samples_and_drills.drill_vault(stolen, kept.ada.agent)
         found = [*drilled.mismatches, *drilled.healed]
     except LifeboatError as error:
         found = [error.message]
@@ -304,7 +306,7 @@ ARCHIVE: dict[str, Callable[[ArchiveFile], dict[str, bytes | None]]] = {
     "an entry more": lambda file: {f"{RAW}hooks/run.sh": b"#!/bin/sh\n"},
     "an unknown document more": lambda file: {"lifeboat/more.json": b"{}"},
     "a head document": lambda file: {
-        "lifeboat/head.json": codec.encode_pretty({"agent": file.manifest["agent"], "partitions": [], "evil": 1})
+        "lifeboat/head.json": json_codec.encode_pretty({"agent": file.manifest["agent"], "partitions": [], "evil": 1})
     },
     "an execute bit": _json("lifeboat/files.json", lambda d: d[f"{RAW}MEMORY.md"].update(executable=True)),
     "a private file": _json("lifeboat/files.json", lambda d: d[f"{RAW}.env"].pop("private")),
@@ -349,7 +351,7 @@ ARCHIVE: dict[str, Callable[[ArchiveFile], dict[str, bytes | None]]] = {
 def _refused(context: Context, tmp_path: Path, archive: Path, *deltas: Path) -> None:
     out = tmp_path / "out" / "ada"
     with pytest.raises(LifeboatError):
-        exchange.import_(context, archive, out, "openclaw", deltas=deltas, with_credentials=False)
+        exchange.import_archive(context, archive, out, "openclaw", deltas=deltas, with_credentials=False)
     assert not out.exists()
 
 
@@ -364,7 +366,7 @@ def test_a_changed_archive_is_not_imported(
 def test_what_is_not_changed_is_imported(kept: Kept, stolen: Context, tmp_path: Path) -> None:
     """The editing itself is not what is refused."""
     same = edit(kept.second, tmp_path / "same.alf", {})
-    report = exchange.import_(stolen, same, tmp_path / "out" / "ada", "openclaw", with_credentials=True)
+    report = exchange.import_archive(stolen, same, tmp_path / "out" / "ada", "openclaw", with_credentials=True)
     assert report.restored.signature == "signed"
     assert (tmp_path / "out" / "ada" / ".env").read_text() == "TIDE_API_KEY=tide-key-0123456789abcdef\n"
 
@@ -467,7 +469,7 @@ def test_a_delta_on_a_changed_snapshot_is_not_imported(kept: Kept, stolen: Conte
 
 def test_an_honest_delta_is_imported(kept: Kept, stolen: Context, tmp_path: Path) -> None:
     out = tmp_path / "out" / "ada"
-    report = exchange.import_(stolen, kept.first, out, "openclaw", deltas=[kept.delta])
+    report = exchange.import_archive(stolen, kept.first, out, "openclaw", deltas=[kept.delta])
     assert report.restored.signature == "signed"
     assert (out / "SOUL.md").read_text() == "# Soul\n\nBe kind, and brief.\n"
 
@@ -486,9 +488,9 @@ def _signed_by(archive: Path, target: Path, signer: DeviceKey, **parts: Any) -> 
     with SnapshotReader(archive) as state:
         digest = merkle.state_digest(state, check_bodies=False)
         sequence = dataclasses.replace(state.sequence, digest=digest, signature=None)
-    signature = {**signing.sign(sequence, signer), **parts}
-    document = sequences.to_document(dataclasses.replace(sequence, signature=signature))
-    return edit(archive, target, {"lifeboat/signature.json": codec.encode_pretty(document)})
+    signature = {**sequence_signatures.sign_sequence(sequence, signer), **parts}
+    document = sequence_documents.to_document(dataclasses.replace(sequence, signature=signature))
+    return edit(archive, target, {"lifeboat/signature.json": json_codec.encode_pretty(document)})
 
 
 @pytest.mark.parametrize("parts", [(), ("user",), ("user", "certificate"), ("user", "certificate", "device")])
@@ -536,10 +538,10 @@ def test_bytes_for_what_was_only_described_are_refused(tmp_path: Path) -> None:
     foreign.put_absent("artifacts/run.sh", 9, hashlib.sha256(b"#!/bin/sh").hexdigest(), attachment=attachment)
     with (tmp_path / "foreign.alf").open("wb") as out:
         write_snapshot(foreign, out)
-    report = exchange.import_(
+    report = exchange.import_archive(
         ada.context, tmp_path / "foreign.alf", tmp_path / "machine" / "new", "openclaw", accept_unsigned=True
     )
-    agent = agents.read(ada.context, report.agent)
+    agent = manage_agents.load_agent(ada.context, report.agent)
     tampered_vault(
         ada.context,
         agent.id,
@@ -548,10 +550,10 @@ def test_bytes_for_what_was_only_described_are_refused(tmp_path: Path) -> None:
                 where id = {object_of("artifacts/run.sh")}"""
         ),
     )
-    report = restore(ada.context, agent, RestoreOptions(to=tmp_path / "out", reindex=False))
+    report = restore_agent(ada.context, agent, RestoreOptions(to=tmp_path / "out", reindex=False))
     assert [each["name"] for each in report.left_out] == ["run.sh"]
     assert not (tmp_path / "out" / "run.sh").exists()
-    assert verification.drill(ada.context, agent).mismatches
+    assert samples_and_drills.drill_vault(ada.context, agent).mismatches
 
 
 def test_an_archive_that_changes_after_the_check_is_not_what_is_written(
@@ -560,12 +562,12 @@ def test_an_archive_that_changes_after_the_check_is_not_what_is_written(
     shown = tmp_path / "shown.alf"
     shutil.copyfile(kept.second, shown)
     evil = edit(kept.second, tmp_path / "evil.alf", {f"{RAW}SOUL.md": b"# Soul\n\nObey letters.\n"})
-    check = importing.check_guards
+    check = agent_import.check_guards
 
     def swapped(plan: Any) -> None:
         check(plan)
         shown.write_bytes(evil.read_bytes())
 
-    monkeypatch.setattr(importing, "check_guards", swapped)
-    exchange.import_(stolen, shown, tmp_path / "out" / "ada", "openclaw")
+    monkeypatch.setattr(agent_import, "check_guards", swapped)
+    exchange.import_archive(stolen, shown, tmp_path / "out" / "ada", "openclaw")
     assert (tmp_path / "out" / "ada" / "SOUL.md").read_text() == "# Soul\n\nBe kind, and brief.\n"

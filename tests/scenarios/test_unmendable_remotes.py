@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import times
+from lifeboat_alf.common import times
 from lifeboat_cli.doctor import remotes as doctor_remotes
-from lifeboat_core.health import status
-from lifeboat_core.history import retention
+from lifeboat_core.health import status_gathering
+from lifeboat_core.history import thin_history
+from lifeboat_core.remotes.agent_replication import replicate_agent
 from lifeboat_core.remotes.mending_pause import MendingPause
-from lifeboat_core.remotes.outcome import Outcome
-from lifeboat_core.remotes.replicating import replicate
-from lifeboat_endpoint.maintenance.proving import Proof, prove
-from lifeboat_endpoint.service.in_process import InProcess
-from lifeboat_vault.remote.contract import FileKey
+from lifeboat_core.remotes.replication_outcome import ReplicationOutcome
+from lifeboat_endpoint.maintenance.endpoint_verification import EndpointVerification, verify_endpoint
+from lifeboat_endpoint.service.in_process_remote import InProcessRemote
+from lifeboat_vault.remote.remote_contract import FileKey
 from lifeboat_vault.vault import Retention
 from support.oracle.copies import HOME, Copies, make_copies
 from support.prepared_folders import PreparedFolders
@@ -35,13 +35,15 @@ class Unmendable:
         self.asked = 0
         self._lost: dict[Path, bytes] = {}
         self._make()
-        missing = InProcess.missing
+        missing = InProcessRemote.missing
 
-        def counted(remote: InProcess, agent_id: str, files: Sequence[FileKey], *, read: bool = False) -> list[FileKey]:
+        def counted(
+            remote: InProcessRemote, agent_id: str, files: Sequence[FileKey], *, read: bool = False
+        ) -> list[FileKey]:
             self.asked += read
             return missing(remote, agent_id, files, read=read)
 
-        patch.setattr(InProcess, "missing", counted)
+        patch.setattr(InProcessRemote, "missing", counted)
 
     def _make(self) -> None:
         machine = self.copies.laptop
@@ -55,7 +57,9 @@ class Unmendable:
         machine.capture()
         assert machine.push(HOME).state == "ok"
         for _ in range(4):
-            retention.thin(machine.context, machine.known_agent, Retention(0, 0, 0), whatever_remotes_need=True)
+            thin_history.thin_agent(
+                machine.context, machine.known_agent, Retention(0, 0, 0), whatever_remotes_need=True
+            )
         bodies = [path for path in self.copies.places.data.rglob("*") if path.is_file() and "db" not in path.suffix]
         for path in (each for each in bodies if each.stat().st_size > 20_000):
             self._lost[path] = path.read_bytes()
@@ -66,15 +70,15 @@ class Unmendable:
         for path, content in self._lost.items():
             path.write_bytes(content)
 
-    def verify(self) -> Proof:
+    def verify(self) -> EndpointVerification:
         """What `lifeboat endpoint verify` finds."""
         with self.copies.places.endpoint() as endpoint:
-            return prove(endpoint, endpoint.control.tenants())
+            return verify_endpoint(endpoint, endpoint.control.tenants())
 
-    def contact(self, *, asked: bool = False) -> Outcome:
+    def contact(self, *, asked: bool = False) -> ReplicationOutcome:
         """A contact as the service makes it, or as `sync` does."""
         machine = self.copies.laptop
-        return replicate(machine.context, machine.known_agent, machine.remote(HOME), asked=asked)
+        return replicate_agent(machine.context, machine.known_agent, machine.remote(HOME), asked=asked)
 
     @property
     def pause(self) -> MendingPause | None:
@@ -83,7 +87,7 @@ class Unmendable:
     def wait_for_the_pause(self) -> None:
         assert self.pause is not None
         clock = self.copies.laptop.clock
-        left = times.parse(self.pause.again_at) - clock.now()
+        left = times.parse_time(self.pause.again_at) - clock.now()
         clock.advance(seconds=max(left, timedelta()).total_seconds() + 1)
 
 
@@ -124,7 +128,7 @@ def test_after_each_try_that_left_the_same_the_pause_is_longer(lost: Unmendable)
 
 def test_status_and_doctor_say_what_is_lost_and_when_it_is_asked_for_again(lost: Unmendable) -> None:
     machine = lost.copies.laptop
-    facts = status.gather(machine.context, machine.known_agent)
+    facts = status_gathering.gather_facts(machine.context, machine.known_agent)
     (home,) = (each for each in facts.remotes if each.name == HOME)
     assert home.state == "error" and "asked for again after" in home.message
     assert any("asked for again after" in found.result for found in doctor_remotes.check(machine.context))

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.zeroclaw.credentials import codec
-from lifeboat_adapters.zeroclaw.restore import recrypting
-from lifeboat_core.restore.reasons import ReissueCode
+from lifeboat_adapters.zeroclaw.credentials import secret_encryption
+from lifeboat_adapters.zeroclaw.restore import secret_reencryption
+from lifeboat_core.restore.left_out_reasons import ReissueCode
 from support.adapters import zeroclaw_installs as installs
 from support.cli.cli_client import run
 
@@ -29,7 +29,7 @@ def install(request: pytest.FixtureRequest, isolated_home: Path) -> installs.Ins
     made = installs.make_install(isolated_home / ".zeroclaw", request.param)
     made.remember("tea", "Likes green tea")
     write_config(made)
-    login = {"model_provider": "openai", "kind": "oauth", "access_token": codec.encrypt(ACCESS, KEY)}
+    login = {"model_provider": "openai", "kind": "oauth", "access_token": secret_encryption.encrypt_secret(ACCESS, KEY)}
     (made.home / "auth-profiles.json").write_text(json.dumps({"schema_version": 1, "profiles": {"openai:work": login}}))
     run("agents", "add", made.workspace())
     return made
@@ -40,10 +40,12 @@ def write_config(made: installs.Install) -> None:
     channel = "channels_config.telegram" if made.is_early else "channels.telegram.default"
     text = config.read_text()
     if made.is_early:
-        text = f'api_key = "{codec.encrypt(MODEL, KEY)}"  # mine\n{text}'
+        text = f'api_key = "{secret_encryption.encrypt_secret(MODEL, KEY)}"  # mine\n{text}'
     else:
-        text = text.replace("[memory]", f'api_key = "{codec.encrypt(MODEL, KEY)}"  # mine\n\n[memory]', 1)
-    config.write_text(f'{text}\n[{channel}]\nbot_token = "{codec.encrypt(BOT, KEY)}"\n')
+        text = text.replace(
+            "[memory]", f'api_key = "{secret_encryption.encrypt_secret(MODEL, KEY)}"  # mine\n\n[memory]', 1
+        )
+    config.write_text(f'{text}\n[{channel}]\nbot_token = "{secret_encryption.encrypt_secret(BOT, KEY)}"\n')
 
 
 def restored(name: str, to: Path, *options: str) -> Json:
@@ -57,10 +59,10 @@ def elsewhere(install: installs.Install, folder: Path) -> Path:
 
 def plain(home: Path) -> set[str]:
     """What ZeroClaw reads from the encrypted values there."""
-    key = codec.read_key(home)
+    key = secret_encryption.read_key(home)
     values = tomllib.loads((home / "config.toml").read_text())
     logins = json.loads((home / "auth-profiles.json").read_text())
-    return {codec.decrypt(value, key) for value in (*encrypted(values), *encrypted(logins))}
+    return {secret_encryption.decrypt_secret(value, key) for value in (*encrypted(values), *encrypted(logins))}
 
 
 def encrypted(value: Any) -> list[str]:
@@ -89,14 +91,14 @@ def test_another_machine_without_a_key_gets_one_and_reads_everything(install: in
     restored("default", elsewhere(install, home), "--state-dir", str(home))
     assert plain(home) == {MODEL, BOT, ACCESS}
     assert stat.S_IMODE((home / ".secret_key").stat().st_mode) == 0o600
-    assert codec.read_key(home) != KEY
+    assert secret_encryption.read_key(home) != KEY
 
 
 def test_another_machine_with_a_key_keeps_it(install: installs.Install, tmp_path: Path) -> None:
     there = installs.make_install(tmp_path / "new", install.generation)
     (there.home / ".secret_key").write_text(OTHER.hex())
     restored("default", there.workspace(), "--yes")
-    assert codec.read_key(there.home) == OTHER
+    assert secret_encryption.read_key(there.home) == OTHER
     assert plain(there.home) == {MODEL, BOT, ACCESS}
 
 
@@ -137,7 +139,7 @@ def test_a_value_whose_key_was_lost_before_stays_out_and_says_why(isolated_home:
     (install.home / ".secret_key").unlink()
     run("agents", "add", install.workspace())
     report = restored("default", elsewhere(install, tmp_path), "--state-dir", str(tmp_path))
-    assert {one["reason"] for one in report["credential_details"]} == {str(recrypting.LOCKED)}
+    assert {one["reason"] for one in report["credential_details"]} == {str(secret_reencryption.LOCKED)}
     assert {one["reissue_code"] for one in report["credential_details"]} == {ReissueCode.ISSUE_AGAIN}
     assert "telegram" in (tmp_path / "config.toml").read_text()
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.secrets import payload
-from lifeboat_adapters.zeroclaw import paths
-from lifeboat_adapters.zeroclaw.credentials import codec
-from lifeboat_alf import codec as json_codec
-from lifeboat_alf import layout
+from lifeboat_adapters.secrets import credential_payload
+from lifeboat_adapters.zeroclaw import zeroclaw_paths
+from lifeboat_adapters.zeroclaw.credentials import secret_encryption
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import json_codec as json_codec
 from support.adapters.canaries import HEAD, TAIL, Canary
 from support.adapters.canary_scan import Scanner
 from support.core.zeroclaw_protected import ProtectedClaw
@@ -43,7 +43,7 @@ PLACES = (
 )
 
 
-PROFILES = f"{paths.HOME}auth-profiles.json"
+PROFILES = f"{zeroclaw_paths.HOME}auth-profiles.json"
 
 
 def canary(place: str) -> str:
@@ -52,12 +52,12 @@ def canary(place: str) -> str:
 
 
 def encrypted(place: str) -> str:
-    return codec.encrypt(canary(place), KEY)
+    return secret_encryption.encrypt_secret(canary(place), KEY)
 
 
 def early(place: str) -> str:
     data = canary(place).encode()
-    return codec.LEGACY_PREFIX + bytes(byte ^ KEY[at % 32] for at, byte in enumerate(data)).hex()
+    return secret_encryption.LEGACY_PREFIX + bytes(byte ^ KEY[at % 32] for at, byte in enumerate(data)).hex()
 
 
 def plant(ada: ProtectedClaw) -> None:
@@ -116,13 +116,13 @@ def ada(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     yield made
 
 
-def opened(ada: ProtectedClaw) -> dict[str, tuple[dict[str, Any], payload.Payload]]:
+def opened(ada: ProtectedClaw) -> dict[str, tuple[dict[str, Any], credential_payload.CredentialPayload]]:
     """Every credential of the runtime's own folder by its label, with what is sealed in it."""
     with ada.context.vault(ada.agent.id) as vault:
-        document = json_codec.decode(vault.state().body(layout.CREDENTIALS))
+        document = json_codec.decode_json(vault.state().body(archive_layout.CREDENTIALS))
     keys = ada.context.keys()
-    found = [(one, payload.decode(keys.open(one))) for one in document["credentials"]]
-    own = [each for each in found if next(iter(each[1].files)) in (f"{paths.HOME}config.toml", PROFILES)]
+    found = [(one, credential_payload.decode_payload(keys.open(one))) for one in document["credentials"]]
+    own = [each for each in found if next(iter(each[1].files)) in (f"{zeroclaw_paths.HOME}config.toml", PROFILES)]
     return {one["label"]: (one, sealed) for one, sealed in own}
 
 
@@ -149,8 +149,8 @@ def test_what_is_sealed_is_what_the_runtime_reads(ada: ProtectedClaw) -> None:
 
 def test_the_spelling_lies_in_the_seal_beside_it(ada: ProtectedClaw) -> None:
     _, sealed = opened(ada)["config.toml: providers.models.openai.spare.api_key"]
-    (spelling,) = sealed.files[f"{paths.HOME}config.toml"].literals
-    assert codec.decrypt(spelling.decode().strip('"'), KEY) == canary(PLACES[0])
+    (spelling,) = sealed.files[f"{zeroclaw_paths.HOME}config.toml"].literals
+    assert secret_encryption.decrypt_secret(spelling.decode().strip('"'), KEY) == canary(PLACES[0])
 
 
 def test_a_login_is_one_credential_with_its_end(ada: ProtectedClaw) -> None:
@@ -168,7 +168,7 @@ def test_what_opens_the_gateway_stays_on_this_machine(ada: ProtectedClaw) -> Non
 
 def test_a_value_whose_key_is_lost_is_carried_and_tagged(tmp_path: Path) -> None:
     ada = ProtectedClaw(tmp_path)
-    spelled = codec.encrypt("an-invented-value-0001", bytes(range(32)))
+    spelled = secret_encryption.encrypt_secret("an-invented-value-0001", bytes(range(32)))
     with (ada.install.home / "config.toml").open("a") as file:
         file.write(f'\n[channels.telegram.default]\nbot_token = "{spelled}"\n')
     ada.age(ada.install.home)

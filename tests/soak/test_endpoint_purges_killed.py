@@ -7,16 +7,16 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_endpoint.endpoint import Endpoint
 from support.endpoint.endpoint_purges import erasing, machine_in, record_of, redaction_of
 from support.endpoint.endpoint_servers import running_endpoint
 
-STEPS = (Step.ENDPOINT_REDACTED, Step.PURGE_REDACTED, Step.PURGE_SWEPT, Step.ENDPOINT_ERASED)
+STEPS = (CrashPoint.ENDPOINT_REDACTED, CrashPoint.PURGE_REDACTED, CrashPoint.PURGE_SWEPT, CrashPoint.ENDPOINT_ERASED)
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_purge_that_was_killed_is_finished_when_it_is_sent_again(step: Step, tmp_path: Path) -> None:
+def test_a_purge_that_was_killed_is_finished_when_it_is_sent_again(step: CrashPoint, tmp_path: Path) -> None:
     machine = machine_in(tmp_path)
     with running_endpoint(tmp_path, plain=True) as running:
         with Endpoint.open(running.data) as endpoint:
@@ -29,7 +29,7 @@ def test_a_purge_that_was_killed_is_finished_when_it_is_sent_again(step: Step, t
             machine.capture()
             sent = client.put(f"{agent}/snapshot", content=machine.snapshot().file.read())
             assert sent.status_code == 201
-        whole = step is Step.ENDPOINT_ERASED
+        whole = step is CrashPoint.ENDPOINT_ERASED
         record = record_of(machine, 1)
         document = (erasing(machine) if whole else redaction_of(machine, record)).to_json()
         running.restart(dies=(step, 1))

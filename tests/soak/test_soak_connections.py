@@ -19,12 +19,12 @@ import httpx
 import psutil
 import pytest
 
-from lifeboat_alf import ids
+from lifeboat_alf.common import ids
 from lifeboat_endpoint.server.connections import DEFAULT_TOTAL
 from lifeboat_endpoint.server.descriptor_limit import raise_descriptor_limit
-from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.user_key import UserKey
-from lifeboat_vault.remote.checks.trial import Machine
+from lifeboat_keys.pairs.device_key import DeviceKey
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_vault.remote.checks.remote_trial import TrialMachine
 from lifeboat_vault.vault import Vault
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 from support.endpoint.served_apps import MACHINE, push_delta
@@ -133,9 +133,9 @@ class Load:
             thread.join()
 
     def _run(self, number: int) -> None:
-        agent_id = ids.new("2026-11-20T12:00:00.000Z")
+        agent_id = ids.make_id("2026-11-20T12:00:00.000Z")
         with Vault.create(self._folder / f"load-{number}", agent_id) as vault, self._endpoint.client() as client:
-            machine = Machine(agent_id, vault, DeviceKey.generate(UserKey.generate()), MACHINE)
+            machine = TrialMachine(agent_id, vault, DeviceKey.generate(UserKey.generate()), MACHINE)
             document = {"id": agent_id, "name": f"load-{number}", "source_runtime": "openclaw"}
             assert client.post("/agents", json=document).status_code == 201
             base = machine.capture().number

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_cli.demo.tree import read_tree
-from lifeboat_core.settings import config
+from lifeboat_cli.demo.tree_comparison import read_tree
+from lifeboat_core.settings import config_file
 from support.cli.cli_client import run
 from support.core.harbour import Harbour, harbour
 from support.core.invariants import always
@@ -33,7 +33,7 @@ def ada(tmp_path: Path) -> Iterator[Harbour]:
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE},mode=0700", "tmpfs", str(home)], check=True)
     try:
         made = harbour(tmp_path)
-        config.write(made.context.home, made.context.files, "vault.min_free", 0)
+        config_file.write_config(made.context.home, made.context.files, "vault.min_free", 0)
         made.trees.clear()  # the first capture left large files out: the setting was not there yet
         yield made
     finally:

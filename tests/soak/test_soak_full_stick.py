@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.testing import AGENT_ID
+from lifeboat_alf.testing.sample_states import AGENT_ID
 from lifeboat_vault.errors import RemoteDenied, RemoteFull, RemoteUnreachable
 from support.core.sealed_logs import Machine, content_there
 

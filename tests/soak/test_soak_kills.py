@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.steps import Step
-from lifeboat_cli.demo.tree import read_tree
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_cli.demo.tree_comparison import read_tree
 from support.core.harbour import Harbour, harbour
 from support.core.invariants import always
 from support.core.writing import RestlessWriter
@@ -18,8 +18,8 @@ from support.daemon.serving import Daemon, serving
 from support.killing import KILLED
 from support.waiting import until
 
-DAEMON = [step for step in Step if step.name.startswith("DAEMON_") and step is not Step.DAEMON_STOPPING]
-WORKER = [step for step in Step if step.name.startswith(("WORKER_", "CAPTURE_"))]
+DAEMON = [step for step in CrashPoint if step.name.startswith("DAEMON_") and step is not CrashPoint.DAEMON_STOPPING]
+WORKER = [step for step in CrashPoint if step.name.startswith(("WORKER_", "CAPTURE_"))]
 ROUNDS = 50
 """In each batch; there are four."""
 ANY_MOMENT = 3.0

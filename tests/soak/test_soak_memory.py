@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lifeboat_core.verify import verification
-from lifeboat_daemon.work import pool
+from lifeboat_core.verify import samples_and_drills
+from lifeboat_daemon.work import worker_pool
 from support.core.harbour import Harbour, harbour
 from support.daemon import offices
 from support.daemon.offices import Office
@@ -81,5 +81,5 @@ def test_thousands_of_captures_leave_daemon_and_workers_as_large_as_they_were(
             with capsys.disabled():
                 print(figures)
     assert figures.daemon[-1] - figures.daemon[0] < 4 * MEBIBYTE
-    assert max(max(each) for each in figures.workers.values()) < pool.MOST_MEMORY
-    assert verification.drill(ada.context, ada.agent, whole=False).mismatches == []
+    assert max(max(each) for each in figures.workers.values()) < worker_pool.MOST_MEMORY
+    assert samples_and_drills.drill_vault(ada.context, ada.agent, whole=False).mismatches == []

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_core.home import recovery
-from lifeboat_core.purge import receipts
-from lifeboat_core.settings import config
+from lifeboat_core.home import crash_recovery
+from lifeboat_core.purge import receipt_signing
+from lifeboat_core.settings import config_file
 from support.core.invariants import always, what_was_purged_is_gone
 from support.core.machines import Machine
 from support.core.purged import SCANNER, TEXT, Held, everything, purge, request, same
@@ -47,13 +47,13 @@ def states(machine: Machine) -> dict[int, tuple[bytes, Held]]:
 
 def finished(machine: Machine, before: dict[int, tuple[bytes, Held]], stick: Path) -> None:
     """Whoever starts next finishes it; what never began is asked for again."""
-    recovery.finish_purges(machine.context)
-    if not receipts.everyone(machine.context):
+    crash_recovery.finish_purges(machine.context)
+    if not receipt_signing.load_receipts(machine.context):
         purge(machine, request(workspace=True))
     assert machine.push("stick").state == "ok"
     assert same(before, states(machine))
     what_was_purged_is_gone(machine.context, machine.known_agent, SCANNER, stick, machine.workspace)
-    for receipt in receipts.everyone(machine.context):
+    for receipt in receipt_signing.load_receipts(machine.context):
         assert receipt.is_done
     always(machine.context, machine.known_agent)
 
@@ -96,13 +96,13 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_purge_on_ever_other_brims_of_a_disk(tmp_path: Path, disk: Path) -> None:
     """SQLite's own writes too: the document, the bodies, the sweep."""
     machine = learned(tmp_path)
-    config.write(machine.context.home, machine.context.files, "vault.min_free", 0)
+    config_file.write_config(machine.context.home, machine.context.files, "vault.min_free", 0)
     troubled = 0
     for number, left in enumerate(LEFT):
         machine.write("notes/again.txt", f"round {number}\n{TEXT} Again {number}.\n" + "a line\n" * 5000 * (number % 3))
         machine.write(f"notes/{number}.txt", f"{number}\n{TEXT} In {number}.\n")
         machine.capture()
-        before, known = states(machine), len(receipts.everyone(machine.context))
+        before, known = states(machine), len(receipt_signing.load_receipts(machine.context))
         filler = disk / "logs" / "filler"
         filler.parent.mkdir(exist_ok=True)
         free = os.statvfs(disk)
@@ -113,8 +113,8 @@ def test_a_purge_on_ever_other_brims_of_a_disk(tmp_path: Path, disk: Path) -> No
         except (LifeboatError, AssertionError):
             troubled += 1
         filler.unlink()
-        recovery.finish_purges(machine.context)
-        if len(receipts.everyone(machine.context)) == known:
+        crash_recovery.finish_purges(machine.context)
+        if len(receipt_signing.load_receipts(machine.context)) == known:
             purge(machine, request(workspace=True))
         assert machine.push("stick").state == "ok"
         assert same(before, states(machine))

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf.seams.steps import Step
-from lifeboat_core.agents import agents
-from lifeboat_core.home import recovery
-from lifeboat_core.purge import doing, erasing, receipts
-from lifeboat_core.remotes import redacting
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.home import crash_recovery
+from lifeboat_core.purge import agent_purge, purge_run, receipt_signing
+from lifeboat_core.remotes.redactions import purge_exchange
 from support.core.faulty_transport import impatient
 from support.core.invariants import always, an_endpoint_is_whole, what_was_purged_is_gone
 from support.core.machines import Machine
@@ -25,11 +25,11 @@ from support.killing import killed_at
 
 pytestmark = pytest.mark.timeout(1800)
 
-PURGE = [step for step in Step if step.name.startswith("PURGE_")]
-ERASE = [step for step in Step if step.name.startswith("ERASE_")]
-SEALED = [step for step in Step if step.name.startswith("SEALED_")]
-REPLICATE = [step for step in Step if step.name.startswith("REPLICATE_")]
-THERE = [Step.ENDPOINT_REDACTED, Step.PURGE_REDACTED, Step.PURGE_SWEPT]
+PURGE = [step for step in CrashPoint if step.name.startswith("PURGE_")]
+ERASE = [step for step in CrashPoint if step.name.startswith("ERASE_")]
+SEALED = [step for step in CrashPoint if step.name.startswith("SEALED_")]
+REPLICATE = [step for step in CrashPoint if step.name.startswith("REPLICATE_")]
+THERE = [CrashPoint.ENDPOINT_REDACTED, CrashPoint.PURGE_REDACTED, CrashPoint.PURGE_SWEPT]
 REMOTES = ("home", "stick", "blind")
 MOST = 40
 
@@ -49,7 +49,7 @@ class Told:
         purge(self.machine, request(workspace=True, **options), {"home": self.owner})
 
     def erase(self) -> None:
-        doing.erase(self.machine.context, self.machine.known_agent, "user_request", {"home": self.owner})
+        purge_run.purge_agent(self.machine.context, self.machine.known_agent, "user_request", {"home": self.owner})
 
     def push(self) -> None:
         for name in REMOTES:
@@ -60,13 +60,13 @@ class Told:
         """What the service does by itself; where an endpoint waits, its owner says yes. If it was cut off before it
         was decided upon, it is asked for again."""
         machine = self.machine
-        recovery.finish_purges(machine.context)
-        assert recovery.finish_purges(machine.context) == []
+        crash_recovery.finish_purges(machine.context)
+        assert crash_recovery.finish_purges(machine.context) == []
         self.push()
-        if not receipts.everyone(machine.context):
+        if not receipt_signing.load_receipts(machine.context):
             self.purge()
         self.owner_confirms()
-        for receipt in receipts.everyone(machine.context):
+        for receipt in receipt_signing.load_receipts(machine.context):
             assert receipt.is_done, [(each.name, each.state, each.message) for each in receipt.vaults]
 
     def owner_confirms(self) -> None:
@@ -74,7 +74,9 @@ class Told:
         with machine.context.vault(machine.agent.id) as vault:
             known = list(vault.redactions)
         for redaction in known:
-            redacting.send(machine.context, machine.known_agent, machine.remote("home"), redaction, self.owner)
+            purge_exchange.send_redaction(
+                machine.context, machine.known_agent, machine.remote("home"), redaction, self.owner
+            )
 
     def holds(self) -> None:
         machine = self.machine
@@ -132,7 +134,7 @@ def told(
 
 
 def at_every_moment(
-    step: Step, told: Callable[[], Told], work: Callable[[Told], Any], check: Callable[[Told], None]
+    step: CrashPoint, told: Callable[[], Told], work: Callable[[Told], Any], check: Callable[[Told], None]
 ) -> int:
     """`work` of ever another machine, killed when it reaches the step for the first time, the second and so on, until
     it ends before that; how often it was killed."""
@@ -154,18 +156,18 @@ def completed(story: Told) -> None:
 
 
 @pytest.mark.parametrize("step", [*PURGE, *SEALED], ids=str)
-def test_a_purge_killed_at_any_step(told: Callable[[], Told], step: Step) -> None:
+def test_a_purge_killed_at_any_step(told: Callable[[], Told], step: CrashPoint) -> None:
     assert at_every_moment(step, told, lambda story: story.purge(), completed) >= 1
 
 
-@pytest.mark.parametrize("step", [*REPLICATE, Step.PURGE_SENT, Step.PURGE_NOTED, *SEALED], ids=str)
-def test_the_next_contact_after_a_purge_killed_at_any_step(told: Callable[[], Told], step: Step) -> None:
+@pytest.mark.parametrize("step", [*REPLICATE, CrashPoint.PURGE_SENT, CrashPoint.PURGE_NOTED, *SEALED], ids=str)
+def test_the_next_contact_after_a_purge_killed_at_any_step(told: Callable[[], Told], step: CrashPoint) -> None:
     """Everything was away when it was purged; a capture waits to be sent as well."""
 
     def away() -> Told:
         story = told()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(doing, "_told", lambda *_: [])
+            patch.setattr(purge_run, "_told", lambda *_: [])
             story.purge()
         story.machine.write("notes/while-away.txt", "written before anybody was told\n")
         story.machine.capture()
@@ -175,25 +177,29 @@ def test_the_next_contact_after_a_purge_killed_at_any_step(told: Callable[[], To
 
 
 @pytest.mark.parametrize(
-    "step", [*ERASE, Step.PURGE_SENT, Step.PURGE_NOTED, Step.SEALED_HEAD_REPLACED, Step.SEALED_SWEPT], ids=str
+    "step",
+    [*ERASE, CrashPoint.PURGE_SENT, CrashPoint.PURGE_NOTED, CrashPoint.SEALED_HEAD_REPLACED, CrashPoint.SEALED_SWEPT],
+    ids=str,
 )
-def test_the_end_of_an_agent_killed_at_any_step(told: Callable[[], Told], step: Step) -> None:
+def test_the_end_of_an_agent_killed_at_any_step(told: Callable[[], Told], step: CrashPoint) -> None:
     def check(story: Told) -> None:
         context, agent_id = story.machine.context, story.machine.agent.id
         agent = story.machine.agent
-        recovery.finish_purges(context)
-        if any(each.id == agent_id for each in agents.everyone(context)):
+        crash_recovery.finish_purges(context)
+        if any(each.id == agent_id for each in manage_agents.list_agents(context)):
             story.push()
             story.erase()
-        erasing.tell_everywhere(context)
-        for receipt in receipts.everyone(context):
+        agent_purge.tell_remotes_of_purged_agents(context)
+        for receipt in receipt_signing.load_receipts(context):
             for note in receipt.vaults:
-                if note.state == receipts.WAITING:
-                    known = erasing.erased.find(context, agent_id)
+                if note.state == receipt_signing.WAITING:
+                    known = agent_purge.purged_agent_files.find_purged_agent(context, agent_id)
                     assert known is not None
-                    redacting.send(context, known.agent, story.machine.remote(note.name), known.redaction, story.owner)
-        assert [each.is_done for each in receipts.everyone(context)] == [True]
-        assert agents.everyone(context) == []
+                    purge_exchange.send_redaction(
+                        context, known.agent, story.machine.remote(note.name), known.redaction, story.owner
+                    )
+        assert [each.is_done for each in receipt_signing.load_receipts(context)] == [True]
+        assert manage_agents.list_agents(context) == []
         where = (story.stick, story.endpoint.data, story.blind.data)
         what_was_purged_is_gone(context, agent, SCANNER, *where)
 
@@ -205,7 +211,7 @@ def test_the_end_of_an_agent_killed_at_any_step(told: Callable[[], Told], step: 
 
 @pytest.mark.parametrize("owned", [True, False], ids=["confirmed", "sent"])
 @pytest.mark.parametrize("step", THERE, ids=str)
-def test_an_endpoint_killed_while_it_purges(told: Callable[[], Told], step: Step, owned: bool) -> None:
+def test_an_endpoint_killed_while_it_purges(told: Callable[[], Told], step: CrashPoint, owned: bool) -> None:
     """It says nothing, is waited for, and told again at the next contact."""
     story = told()
     story.endpoint.restart(dies=(step, 1))
@@ -220,23 +226,25 @@ def test_an_endpoint_killed_while_it_purges(told: Callable[[], Told], step: Step
 
 def test_an_endpoint_killed_while_it_ends_an_agent(told: Callable[[], Told]) -> None:
     story = told()
-    story.endpoint.restart(dies=(Step.ENDPOINT_ERASED, 1))
+    story.endpoint.restart(dies=(CrashPoint.ENDPOINT_ERASED, 1))
     context, agent = story.machine.context, story.machine.known_agent
-    done = doing.erase(context, agent, "user_request", {"home": story.owner})
+    done = purge_run.purge_agent(context, agent, "user_request", {"home": story.owner})
     assert {each.name: each.state for each in done.remotes} == {"home": "pending", "stick": "done", "blind": "done"}
     until_ended(story.endpoint)
     story.endpoint.start()
-    erasing.tell_everywhere(context)
-    known = erasing.erased.find(context, agent.id)
+    agent_purge.tell_remotes_of_purged_agents(context)
+    known = agent_purge.purged_agent_files.find_purged_agent(context, agent.id)
     assert known is not None
-    redacting.send(context, agent, story.machine.remote(), known.redaction, story.owner)
-    assert receipts.find(context, done.receipt).is_done
+    purge_exchange.send_redaction(context, agent, story.machine.remote(), known.redaction, story.owner)
+    assert receipt_signing.find_receipt(context, done.receipt).is_done
     what_was_purged_is_gone(context, agent, SCANNER, story.stick, story.endpoint.data, story.blind.data)
 
 
 @pytest.mark.parametrize("nth", range(1, 12))
-@pytest.mark.parametrize("step", [Step.ENDPOINT_RECEIVED, Step.ENDPOINT_ANSWERED], ids=str)
-def test_a_blind_endpoint_killed_while_its_log_is_written_anew(told: Callable[[], Told], step: Step, nth: int) -> None:
+@pytest.mark.parametrize("step", [CrashPoint.ENDPOINT_RECEIVED, CrashPoint.ENDPOINT_ANSWERED], ids=str)
+def test_a_blind_endpoint_killed_while_its_log_is_written_anew(
+    told: Callable[[], Told], step: CrashPoint, nth: int
+) -> None:
     story = told()
     story.blind.restart(dies=(step, nth))
     purge(story.machine, request(workspace=True), {"home": story.owner})

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf.seams.clock import SystemClock
-from lifeboat_core.agents import agents
-from lifeboat_core.capture.run import capture
-from lifeboat_core.purge import doing, receipts
-from lifeboat_core.remotes import redacting
+from lifeboat_alf.seams.system_clock import SystemClock
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.capture.capture_run import capture_agent
+from lifeboat_core.purge import purge_run, receipt_signing
+from lifeboat_core.remotes.redactions import purge_exchange
 from support.cli.cli_client import run
 from support.core.invariants import an_endpoint_is_whole, every_kept_sequence_has_its_digest, what_was_purged_is_gone
 from support.core.machines import Machine
@@ -35,7 +35,7 @@ class Living(Machine):
         self.clock: Any = SystemClock()
 
     def capture(self, **options: Any) -> Any:
-        return capture(self.context, self.known_agent, **options)
+        return capture_agent(self.context, self.known_agent, **options)
 
     @property
     def purges(self) -> set[str]:
@@ -125,9 +125,11 @@ def test_a_command_purges_while_the_service_captures_and_replicates(
         until(lambda: note(laptop, receipt, "stick") == "done", "the folder to be told", seconds=90)
         until(lambda: note(laptop, receipt, "home") == "waiting", "the endpoint to be told", seconds=90)
         [redaction] = redactions(laptop)
-        redacting.send(laptop.context, laptop.known_agent, laptop.remote(), redaction, owner_token(endpoint))
+        purge_exchange.send_redaction(
+            laptop.context, laptop.known_agent, laptop.remote(), redaction, owner_token(endpoint)
+        )
         until(lambda: daemon.agent()["state"] == "ok" and daemon.is_settled(), "all to be well", seconds=90)
-    assert receipts.find(laptop.context, receipt).is_done
+    assert receipt_signing.find_receipt(laptop.context, receipt).is_done
     what_was_purged_is_gone(
         laptop.context, laptop.known_agent, SCANNER, tmp_path / "stick", endpoint.data, laptop.workspace
     )
@@ -135,7 +137,7 @@ def test_a_command_purges_while_the_service_captures_and_replicates(
 
 
 def note(machine: Living, receipt: str, name: str) -> str | None:
-    found = receipts.find(machine.context, receipt).vault(machine.remote(name).id)
+    found = receipt_signing.find_receipt(machine.context, receipt).vault(machine.remote(name).id)
     return None if found is None else found.state
 
 
@@ -177,9 +179,9 @@ def test_an_agent_that_was_purged_whole_elsewhere_leaves_the_service(
 ) -> None:
     with serving(laptop.context) as daemon:
         until(daemon.is_settled, "the first look to end")
-        doing.erase(desk.context, desk.known_agent, "user_request", {"home": owner_token(endpoint)})
+        purge_run.purge_agent(desk.context, desk.known_agent, "user_request", {"home": owner_token(endpoint)})
         laptop.write("notes/later.txt", "written where the agent does not live any more\n")
-        until(lambda: agents.everyone(laptop.context) == [], "the agent to go", seconds=180)
+        until(lambda: manage_agents.list_agents(laptop.context) == [], "the agent to go", seconds=180)
         until(lambda: daemon.ask("status")["agents"] == [], "the service to know it", seconds=90)
         until(lambda: not daemon.ask("daemon")["jobs"], "it to end", seconds=90)
         assert leaks_below(laptop.folder / "home") == []
@@ -197,5 +199,5 @@ def test_a_command_purges_a_whole_agent_under_the_service(
         until(lambda: daemon.ask("status")["agents"] == [], "the service to know it", seconds=90)
         until(lambda: not daemon.ask("daemon")["jobs"], "it to end", seconds=90)
         assert leaks_below(laptop.folder / "home", tmp_path / "stick") == []
-        assert receipts.find(laptop.context, said["receipt"]).audit["scope"] == "full_agent"
+        assert receipt_signing.find_receipt(laptop.context, said["receipt"]).audit["scope"] == "full_agent"
         assert daemon.stop() == 0

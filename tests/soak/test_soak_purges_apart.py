@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import codec
-from lifeboat_alf.redactions import Redactions
-from lifeboat_core.purge import doing, receipts
-from lifeboat_core.purge.doing import Done
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.redaction.redactions import Redactions
+from lifeboat_core.purge import purge_run, receipt_signing
+from lifeboat_core.purge.purge_run import PurgeResult
 from lifeboat_core.remotes import pulling
-from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.remotes.remote_kinds import open_remote
 from support.core.machines import Machine
 from support.core.purged import contents, everything, owner_token, purge, request, vaults_of
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
@@ -69,10 +69,10 @@ def desk(tmp_path: Path, laptop: Machine, endpoint: RunningEndpoint) -> Machine:
     return machine
 
 
-def purged(machine: Machine, text: str, monkeypatch: pytest.MonkeyPatch, **options: bool) -> Done:
+def purged(machine: Machine, text: str, monkeypatch: pytest.MonkeyPatch, **options: bool) -> PurgeResult:
     """No second copy answers."""
     with monkeypatch.context() as patch:
-        patch.setattr(doing, "_told", lambda *_: [])
+        patch.setattr(purge_run, "_told", lambda *_: [])
         return purge(machine, request(text=text, passage=True, **options))
 
 
@@ -86,7 +86,7 @@ def there(machine: Machine, name: str) -> History:
     found = {}
     with contextlib.closing(open_remote(machine.context, machine.remote(name))) as remote:
         for row in remote.sequences(machine.agent.id):
-            with pulling.state(remote, machine.agent.id, row.number) as state:
+            with pulling.open_remote_state(remote, machine.agent.id, row.number) as state:
                 found[row.number] = (row.digest, contents(state))
     return found
 
@@ -108,7 +108,7 @@ def plain(found: History) -> History:
     def said(body: bytes) -> bytes:
         if not body.startswith(b'{"id"'):
             return body
-        return str(codec.decode(body).get("content")).encode()
+        return str(json_codec.decode_json(body).get("content")).encode()
 
     return {
         number: (digest, {name: said(body) for name, body in held.items()}) for number, (digest, held) in found.items()
@@ -135,10 +135,10 @@ def same(found: History, expected: History) -> bool:
 def says_what_it_joins(machine: Machine, asked: set[str]) -> None:
     """The machine that heard of the other one's purge signed what both leave, and has a receipt of it."""
     [joint] = [each.id for each in redactions_of(machine) if each.id not in asked]
-    kept = receipts.find(machine.context, joint)
-    findings = receipts.verify(machine.context, kept.to_json())
-    assert [each for each in findings if each.level == receipts.Level.WRONG] == []
-    [note] = [each.message for each in kept.vaults if each.kind == receipts.HOME]
+    kept = receipt_signing.find_receipt(machine.context, joint)
+    findings = receipt_signing.verify_receipt(machine.context, kept.to_json())
+    assert [each for each in findings if each.level == receipt_signing.ReceiptLevel.WRONG] == []
+    [note] = [each.message for each in kept.vaults if each.kind == receipt_signing.HOME]
     assert note.startswith("joins ")
     assert all(each in note for each in asked)
 
@@ -156,7 +156,7 @@ def test_all_else_stays_everywhere(
     for machine in (laptop, desk):
         machine.clock.advance(hours=25)
     for done in redactions_of(first):
-        doing._tell_one(first.context, first.known_agent, done, "home", {"home": owner_token(endpoint)})
+        purge_run._tell_one(first.context, first.known_agent, done, "home", {"home": owner_token(endpoint)})
     says_what_it_joins(second, asked)
     expected = plain(without(before))
     for found in (history(laptop), history(desk)):

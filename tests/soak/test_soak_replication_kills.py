@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.maintenance import care, rotation
+from lifeboat_endpoint.maintenance import data_key_rotation, tenant_care
 from support.core.faulty_transport import impatient
 from support.core.invariants import an_endpoint_is_whole, an_outcome_is_honest, every_kept_sequence_has_its_digest
 from support.core.machines import Machine
@@ -19,14 +19,14 @@ from support.killing import killed_at
 
 pytestmark = pytest.mark.timeout(1800)
 
-PURGE = (Step.ENDPOINT_REDACTED, Step.ENDPOINT_ERASED)  # no push comes to these: test_soak_purge_kills
-ENDPOINT = [step for step in Step if step.name.startswith("ENDPOINT_")]
+PURGE = (CrashPoint.ENDPOINT_REDACTED, CrashPoint.ENDPOINT_ERASED)  # no push comes to these: test_soak_purge_kills
+ENDPOINT = [step for step in CrashPoint if step.name.startswith("ENDPOINT_")]
 PUSH = [step for step in ENDPOINT if step not in PURGE and not step.name.startswith("ENDPOINT_MIGRATE_")]
-IN_VAULT = [Step.CAPTURE_BODIES_WRITTEN, Step.CAPTURE_ROWS_WRITTEN, Step.CAPTURE_COMMITTED]
-REENCRYPT = [step for step in Step if step.name.startswith("REENCRYPT_")]
-REPLICATE = [step for step in Step if step.name.startswith("REPLICATE_")]
-ADOPT = [step for step in Step if step.name.startswith("ADOPT_")]
-SEALED = [Step.SEALED_FILE_WRITTEN, Step.SEALED_HEAD_REPLACED]
+IN_VAULT = [CrashPoint.CAPTURE_BODIES_WRITTEN, CrashPoint.CAPTURE_ROWS_WRITTEN, CrashPoint.CAPTURE_COMMITTED]
+REENCRYPT = [step for step in CrashPoint if step.name.startswith("REENCRYPT_")]
+REPLICATE = [step for step in CrashPoint if step.name.startswith("REPLICATE_")]
+ADOPT = [step for step in CrashPoint if step.name.startswith("ADOPT_")]
+SEALED = [CrashPoint.SEALED_FILE_WRITTEN, CrashPoint.SEALED_HEAD_REPLACED]
 
 
 @pytest.fixture
@@ -62,7 +62,12 @@ def joined(agent: Replicated, endpoint: RunningEndpoint, *, sealed: bool = False
 @pytest.mark.parametrize("begun", [False, True], ids=["snapshot", "delta"])
 @pytest.mark.parametrize("step", [*PUSH, *IN_VAULT])
 def test_an_endpoint_killed_at_a_push(
-    ada: Replicated, endpoint: RunningEndpoint, step: Step, begun: bool, parts: bool, monkeypatch: pytest.MonkeyPatch
+    ada: Replicated,
+    endpoint: RunningEndpoint,
+    step: CrashPoint,
+    begun: bool,
+    parts: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if parts:
         in_parts(monkeypatch)
@@ -84,7 +89,7 @@ def test_an_endpoint_killed_at_a_push(
 @pytest.mark.parametrize("step", IN_VAULT)
 @pytest.mark.parametrize("nth", [1, 2])
 def test_an_endpoint_killed_while_it_takes_what_travels_apart(
-    ada: Replicated, endpoint: RunningEndpoint, step: Step, nth: int
+    ada: Replicated, endpoint: RunningEndpoint, step: CrashPoint, nth: int
 ) -> None:
     """Keys, signatures, large files: whichever of them comes to the step, after the push did or before."""
     assert ada.machine.push().state == "ok"
@@ -104,7 +109,9 @@ def test_an_endpoint_killed_while_it_takes_what_travels_apart(
 
 @pytest.mark.parametrize("step", REENCRYPT)
 @pytest.mark.parametrize("alone", [False, True], ids=["while it serves", "while nobody serves"])
-def test_a_rotation_killed_at_any_step(ada: Replicated, endpoint: RunningEndpoint, step: Step, alone: bool) -> None:
+def test_a_rotation_killed_at_any_step(
+    ada: Replicated, endpoint: RunningEndpoint, step: CrashPoint, alone: bool
+) -> None:
     """What was pushed before it restores, what comes after it is taken, and the rotation is made up for."""
     assert ada.machine.push().state == "ok"
     if alone:
@@ -125,8 +132,8 @@ def rotated(data: Path) -> None:
     """What whoever runs it does."""
     with Endpoint.open(data) as endpoint:
         for tenant in endpoint.control.tenants():
-            rotation.rotate(endpoint, tenant)
-            care.compact(endpoint, tenant)
+            data_key_rotation.rotate_keys(endpoint, tenant)
+            tenant_care.compact_tenant(endpoint, tenant)
 
 
 # The client -------------------------------------------------------------------------------------------------------
@@ -134,7 +141,7 @@ def rotated(data: Path) -> None:
 
 @pytest.mark.parametrize("begun", [False, True], ids=["snapshot", "delta"])
 @pytest.mark.parametrize("step", REPLICATE)
-def test_a_replication_killed_at_any_step(ada: Replicated, step: Step, begun: bool) -> None:
+def test_a_replication_killed_at_any_step(ada: Replicated, step: CrashPoint, begun: bool) -> None:
     if begun:
         assert ada.machine.push().state == "ok"
     ada.capture(1)
@@ -151,7 +158,7 @@ def test_a_replication_killed_at_any_step(ada: Replicated, step: Step, begun: bo
 @pytest.mark.parametrize("step", SEALED)
 @pytest.mark.parametrize("there", ["folder", "endpoint"])
 def test_a_push_to_a_sealed_log_killed_at_any_step(
-    tmp_path: Path, endpoint: RunningEndpoint, there: str, step: Step, nth: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, endpoint: RunningEndpoint, there: str, step: CrashPoint, nth: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     impatient(monkeypatch)
     made = Replicated(machine_in(tmp_path / "laptop"))
@@ -178,7 +185,7 @@ def test_a_push_to_a_sealed_log_killed_at_any_step(
     ("step", "own"), [*((step, False) for step in ADOPT), *((step, True) for step in ADOPT[1:])], ids=str
 )
 def test_an_adoption_killed_at_any_step(
-    ada: Replicated, endpoint: RunningEndpoint, tmp_path: Path, step: Step, own: bool
+    ada: Replicated, endpoint: RunningEndpoint, tmp_path: Path, step: CrashPoint, own: bool
 ) -> None:
     """The same command goes on where it was cut off. Its `own` history does not have to be fetched first."""
     laptop = ada.machine

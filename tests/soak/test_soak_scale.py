@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_cli.demo.tree import read_tree
+from lifeboat_cli.demo.tree_comparison import read_tree
 from support.core.harbour import Harbour, harbour
 from support.core.invariants import always
 from support.daemon.serving import Daemon, serving

@@ -10,15 +10,20 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf.seams.steps import Step
-from lifeboat_alf.testing import AGENT_ID
-from lifeboat_core.remotes.bundling import Material
-from lifeboat_core.remotes.sealed import compacting, index
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_alf.testing.sample_states import AGENT_ID
+from lifeboat_core.remotes.sealed import log_compaction, row_index
+from lifeboat_core.remotes.vault_bundles import VaultBundleSource
 from support.core.sealed_logs import CONTENT, SOUL, Machine
 from support.core.sealed_purges import CUT, NOTE, capture, cut, expect_whole, leaks, purge_here, remember, thin
 from support.killing import killed_at
 
-SEALED_STEPS = (Step.SEALED_FILE_WRITTEN, Step.SEALED_REWRITTEN, Step.SEALED_HEAD_REPLACED, Step.SEALED_SWEPT)
+SEALED_STEPS = (
+    CrashPoint.SEALED_FILE_WRITTEN,
+    CrashPoint.SEALED_REWRITTEN,
+    CrashPoint.SEALED_HEAD_REPLACED,
+    CrashPoint.SEALED_SWEPT,
+)
 STORIES = int(os.environ.get("LIFEBOAT_SOAK_STORIES", "12"))
 
 
@@ -72,9 +77,9 @@ def test_a_long_story_of_writing_and_purging_that_is_cut_off_all_the_time(
     """One machine captures, pushes, purges and keeps its log small; most of it is killed somewhere. Once everything was
     asked once more, nothing of what was purged is there, and every state restores."""
     chance = random.Random(seed)
-    monkeypatch.setattr(compacting, "MANY", 5)
-    monkeypatch.setattr(compacting, "_SHARE", 1000)
-    monkeypatch.setattr(index, "SEGMENT", 3)
+    monkeypatch.setattr(log_compaction, "MANY", 5)
+    monkeypatch.setattr(log_compaction, "_SHARE", 1000)
+    monkeypatch.setattr(row_index, "SEGMENT", 3)
     machine = Machine(tmp_path / "laptop", tmp_path / "stick", sealed=bool(seed % 2))
     remember(machine)
     asked: list[dict[str, Any]] = []
@@ -87,7 +92,7 @@ def test_a_long_story_of_writing_and_purging_that_is_cut_off_all_the_time(
 
     def keep_small() -> None:
         with machine.vault() as vault:
-            machine.log().compact(AGENT_ID, Material(vault, None))
+            machine.log().compact(AGENT_ID, VaultBundleSource(vault, None))
 
     for turn in range(14):
         body = CUT if chance.random() < 0.4 else b""

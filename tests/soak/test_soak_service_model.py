@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from msgspec import ValidationError
 
-from lifeboat_alf import times
+from lifeboat_alf.common import times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.agents import agent as agent_files
 from lifeboat_core.agents.agent import Agent
 from lifeboat_daemon.schedule.cadence import AFTER_INTERACTION, MANUAL
-from lifeboat_daemon.watch.watcher import CHANGED, GONE, RESCAN
-from lifeboat_daemon.work.messages import Job
+from lifeboat_daemon.watch.agent_watcher import CHANGED, GONE, RESCAN
+from lifeboat_daemon.work.worker_messages import WorkerJob
 from support.daemon.inside import BUSY, CRASH, FAILED, HANG, NONSENSE, OK, UNSTABLE, Inside
 
 CALM = 400.0
@@ -46,7 +46,7 @@ class ServiceMachine(RuleBasedStateMachine):
         self.inside.world.on_capture = self._captured
         self.add(paused=False)
 
-    def _captured(self, job: Job) -> None:
+    def _captured(self, job: WorkerJob) -> None:
         if job.agent in self.rests:
             self.inside.world.violations.append("a capture of an agent that is paused")
 

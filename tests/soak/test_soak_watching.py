@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.watch.watcher import CHANGED, RESCAN
+from lifeboat_daemon.watch.agent_watcher import CHANGED, RESCAN
 from support.daemon.watching import Process, in_process
 from support.waiting import until
 

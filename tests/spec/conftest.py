@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_adapters.secrets import payload
+from lifeboat_adapters.secrets import credential_payload
 from lifeboat_core.home.context import Context
-from lifeboat_keys.sealing import unseal
+from lifeboat_keys.signed.credential_sealing import unseal_credential
 from support.adapters import openclaw_workspaces
 from support.adapters.openclaw_workspaces import StateFolder
 from support.adapters.zeroclaw_installs import Install, make_install, packed
@@ -50,7 +50,7 @@ def values(isolated_home: Path) -> Values:
     def opened(archive: ArchiveFile) -> dict[str, str]:
         secret = Context.open().keys().agent_secret(archive.manifest["agent"]["id"])
         listed = archive.json("credentials.json")["credentials"]
-        return {each["id"]: payload.decode(unseal(each, secret)).value for each in listed}
+        return {each["id"]: credential_payload.decode_payload(unseal_credential(each, secret)).value for each in listed}
 
     return opened
 

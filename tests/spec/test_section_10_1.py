@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf import testing
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.validate import validate
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.validation.validate_file import validate_archive
 from support import reference
 from support.alf import archive_files
 from support.alf.archive_files import ArchiveFile
@@ -34,7 +34,7 @@ LAYERS = {
 def snapshot(tmp_path: Path) -> Path:
     path = tmp_path / "agent.alf"
     with path.open("wb") as out:
-        write_snapshot(testing.full_state(), out)
+        write_snapshot(sample_states.make_full_state(), out)
     return path
 
 
@@ -115,7 +115,7 @@ def _with_record(snapshot: Path, change: Json, *drop: str) -> Path:
     "field", ["id", "agent_id", "content", "memory_type", "source", "temporal", "status", "namespace"]
 )
 def test_a_record_without_a_required_field_is_rejected(snapshot: Path, field: str) -> None:
-    found = validate(_with_record(snapshot, {}, field))
+    found = validate_archive(_with_record(snapshot, {}, field))
     assert not found.ok
     assert any(field in error and ".jsonl" in error for error in found.errors)
 
@@ -125,7 +125,7 @@ def test_a_record_without_a_required_field_is_rejected(snapshot: Path, field: st
     [("content", 7), ("tags", "one"), ("source", "openclaw"), ("temporal", {"created_at": 3}), ("status", None)],
 )
 def test_a_record_with_a_wrong_type_is_rejected(snapshot: Path, field: str, value: Any) -> None:
-    found = validate(_with_record(snapshot, {field: value}))
+    found = validate_archive(_with_record(snapshot, {field: value}))
     assert not found.ok
     assert any(".jsonl" in error for error in found.errors)
 
@@ -134,15 +134,15 @@ def test_a_record_with_a_wrong_type_is_rejected(snapshot: Path, field: str, valu
 def test_an_unknown_enum_value_is_a_warning_and_under_strict_an_error(snapshot: Path, field: str) -> None:
     """§8.2 forbids to reject such a record, so only a strict check does."""
     edited = _with_record(snapshot, {field: "prophetic"})
-    tolerant = validate(edited)
+    tolerant = validate_archive(edited)
     assert tolerant.ok
     assert any("prophetic" in warning for warning in tolerant.warnings)
-    assert not validate(edited, strict=True).ok
+    assert not validate_archive(edited, strict=True).ok
 
 
 def test_records_with_unknown_fields_are_accepted_and_kept(snapshot: Path, tmp_path: Path) -> None:
     edited = _with_record(snapshot, {"x_mood": {"valence": 0.25, "words": ["calm"]}})
-    assert validate(edited).ok
+    assert validate_archive(edited).ok
     from lifeboat_alf.snapshot import SnapshotReader
 
     again = tmp_path / "again.alf"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.clock import SystemClock
+from lifeboat_alf.seams.system_clock import SystemClock
 from support.alf.archive_files import ArchiveFile
 from support.cli.cli_client import run
 

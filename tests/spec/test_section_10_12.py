@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import layout
-from lifeboat_alf.apply import AppliedState
-from lifeboat_alf.delta import DeltaReader
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.deltas.applied_state import AppliedState
+from lifeboat_alf.deltas.delta_writer import DeltaReader
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_cli.demo import workspace as demo
-from lifeboat_core.agents import agents
+from lifeboat_cli.demo import demo_workspace as demo
+from lifeboat_core.agents import manage_agents
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import bundling
+from lifeboat_core.remotes import vault_bundles
 from lifeboat_core.remotes.contract import Compactable
-from lifeboat_vault.remote.contract import Bundle, Remote, RemoteHead
+from lifeboat_vault.remote.remote_contract import Remote, RemoteBundle, RemoteHead
 from support.alf.archive_files import ArchiveFile
 from support.core import second_copies
 from support.core.harbour import Harbour
@@ -44,7 +44,7 @@ def ada(tmp_path_factory: pytest.TempPathFactory) -> Harbour:
     (workspace / OLD_NOTE).write_text("## Summer\n\nSwam in the river.\n")
     clock = SteadyClock()
     context = Context.open(environment, clock=clock)
-    made = Harbour(context, agents.add(context, workspace)[0])
+    made = Harbour(context, manage_agents.protect_workspace(context, workspace)[0])
     for number in range(1, DAYS + 1):
         clock.advance(hours=1)
         note = workspace / "MEMORY.md"
@@ -71,14 +71,14 @@ def pushed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 def _push_all(ada: Harbour, remote: Remote) -> Iterator[RemoteHead]:
     with ada.context.vault(ada.agent.id) as vault:
-        with bundling.snapshot(ada.context, vault, 0, None) as first:
+        with vault_bundles.make_snapshot(ada.context, vault, 0, None) as first:
             yield remote.push(ada.agent.id, first)
         for number in range(1, DAYS + 1):
-            with bundling.delta(ada.context, vault, number - 1, number) as delta:
+            with vault_bundles.make_delta(ada.context, vault, number - 1, number) as delta:
                 yield remote.push(ada.agent.id, delta)
 
 
-def _read(bundle: Bundle) -> bytes:
+def _read(bundle: RemoteBundle) -> bytes:
     with contextlib.closing(bundle.file) as file:
         return file.read()
 
@@ -111,7 +111,7 @@ def test_a_compacted_snapshot_is_a_full_export(pushed: Pushed, ada: Harbour) -> 
     assert _read(compacted) == _full_export(ada, DAYS)
 
 
-class _OnlyTheNewest(bundling.Material):
+class _OnlyTheNewest(vault_bundles.VaultBundleSource):
     """What a machine has that let go of everything but the newest state."""
 
     def gone(self) -> Collection[int]:
@@ -154,5 +154,5 @@ def test_a_snapshot_and_the_deltas_after_it_are_a_fresh_full_export(pushed: Push
         out = io.BytesIO()
         write_snapshot(state, out)
         assert out.getvalue() == _full_export(ada, DAYS)
-        memory = state.body(f"{layout.raw_prefix('openclaw')}MEMORY.md")
+        memory = state.body(f"{archive_layout.raw_prefix('openclaw')}MEMORY.md")
     assert memory == (ada.workspace / "MEMORY.md").read_bytes()

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.maintenance import rotation
-from lifeboat_endpoint.maintenance.care import TenantCare, compact
-from lifeboat_endpoint.tenancy.rows import Tenant
+from lifeboat_endpoint.maintenance import data_key_rotation
+from lifeboat_endpoint.maintenance.tenant_care import TenantCare, compact_tenant
+from lifeboat_endpoint.tenancy.tenant_rows import Tenant
 from lifeboat_vault.at_rest.sealer import Sealer, key_id_of
 from lifeboat_vault.errors import KeyRevoked
 from lifeboat_vault.vault import Draft, EntryPut
@@ -48,7 +48,7 @@ def _fill(service: Endpoint, tenant: Tenant, agent_id: str = AGENT) -> None:
 def _compact_later(service: Endpoint, tenant: Tenant) -> TenantCare:
     """Run the service's compaction when the first states are old enough to go."""
     service.clock.advance(days=40)  # type: ignore[attr-defined]
-    return compact(service, tenant)
+    return compact_tenant(service, tenant)
 
 
 def _stored(service: Endpoint, tenant: Tenant, agent_id: str = AGENT) -> Stored:
@@ -91,7 +91,7 @@ def test_after_a_rotation_the_compaction_puts_everything_under_the_new_key(servi
     old: dict[str, Sealer] = {agent_id: keys.sealer(agent_id) for agent_id in (AGENT, OTHER)}
     before = {agent_id: _content(service, tenant, agent_id) for agent_id in old}
     older = keys.ids()
-    rotation.rotate(service, tenant)
+    data_key_rotation.rotate_keys(service, tenant)
     care = _compact_later(service, tenant)
     assert (care.problems, sorted(care.destroyed)) == ([], sorted(older))
     assert {sealer.key_id for sealer in old.values()} <= set(older)
@@ -108,7 +108,7 @@ def test_a_compaction_keeps_each_agent_under_its_own_key_where_it_is_so_configur
     tenant = service.add_tenant("home")
     for agent_id in (AGENT, OTHER):
         _fill(service, tenant, agent_id)
-    rotation.rotate(service, tenant)
+    data_key_rotation.rotate_keys(service, tenant)
     assert _compact_later(service, tenant).problems == []
     ids = {
         agent_id: {key_id_of(sealed) for _, sealed in _stored(service, tenant, agent_id)} for agent_id in (AGENT, OTHER)
@@ -138,9 +138,9 @@ def test_a_customer_who_takes_the_key_away_makes_reads_and_compactions_fail(serv
     for read in reads:
         with pytest.raises(KeyRevoked):
             read()
-    care = compact(service, mine)
+    care = compact_tenant(service, mine)
     assert care.destroyed == [] and any("key" in problem for problem in care.problems)
-    assert compact(service, theirs).problems == []
+    assert compact_tenant(service, theirs).problems == []
     assert len(_content(service, theirs)[1]) == 2
     (tmp_path / "revoked.key").rename(customer)
     assert _content(service, mine) == before

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf.embeddings import Vector, bytes_of, pack
+from lifeboat_alf.memory.embeddings import RecordVector, bytes_of, pack_vectors
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.testing import MemoryState, embedding, identity, principals, record
+from lifeboat_alf.testing.sample_states import MemoryState, make_embedding, make_identity, make_principals, make_record
 from support.alf.archive_files import ArchiveFile
 from support.cli.cli_client import run
 
@@ -22,10 +22,12 @@ OLD, OLDER, NOW = "2026-05-04T08:00:00.000Z", "2026-02-04T08:00:00.000Z", "2026-
 @pytest.fixture
 def state() -> MemoryState:
     """A hundred records in a sealed quarter, three in an older one, two in the current one."""
-    made = MemoryState().put_document("identity.json", identity()).put_document("principals.json", principals())
-    made.add_all(record(f"Old fact number {number:03}.", created_at=OLD) for number in range(100))
-    made.add_all(record(f"Older fact {number}.", created_at=OLDER) for number in range(3))
-    made.add_all(record(f"Fact of today {number}.", created_at=NOW) for number in range(2))
+    made = (
+        MemoryState().put_document("identity.json", make_identity()).put_document("principals.json", make_principals())
+    )
+    made.add_all(make_record(f"Old fact number {number:03}.", created_at=OLD) for number in range(100))
+    made.add_all(make_record(f"Older fact {number}.", created_at=OLDER) for number in range(3))
+    made.add_all(make_record(f"Fact of today {number}.", created_at=NOW) for number in range(2))
     return made.seal("memory/partitions/2026-Q1.jsonl", "2026-03-31").seal(
         "memory/partitions/2026-Q2.jsonl", "2026-06-30"
     )
@@ -103,14 +105,14 @@ def test_the_audit_record_tells_nothing_of_the_content(whole: Path) -> None:
         "reason", "requested_at", "completed_at", "requested_by",
     }  # fmt: skip
     assert (audit["scope"], audit["reason"]) == ("record_purge", "user_request")
-    assert audit["requested_by"] == principals()["principals"][0]["id"]
+    assert audit["requested_by"] == make_principals()["principals"][0]["id"]
     assert "Older fact" not in str(audit)
 
 
 def test_the_vectors_and_the_index_of_a_file_forget_the_record(state: MemoryState, tmp_path: Path) -> None:
     first, second = list(state.records("memory/partitions/2026-Q4.jsonl"))
-    for path, body in pack(
-        [Vector(each.partition, each.id, embedding([0.5, 0.25])) for each in (first, second)]
+    for path, body in pack_vectors(
+        [RecordVector(each.partition, each.id, make_embedding([0.5, 0.25])) for each in (first, second)]
     ).items():
         state.put(path, body)
     state.put("raw/openclaw/MEMORY.md", b"Fact of today 0.\nFact of today 1.\n", records=[first.id, second.id])
@@ -124,9 +126,9 @@ def test_the_vectors_and_the_index_of_a_file_forget_the_record(state: MemoryStat
 def test_a_chain_goes_from_a_file_whole_and_nothing_older_comes_back(
     state: MemoryState, tmp_path: Path, named: int
 ) -> None:
-    chain = [state.add(record("First text of a memory.", created_at=OLD))]
+    chain = [state.add(make_record("First text of a memory.", created_at=OLD))]
     for text in ("Second text of a memory.", "Third text of a memory."):
-        chain.append(state.add(record(text, supersedes=chain[-1].id)))
+        chain.append(state.add(make_record(text, supersedes=chain[-1].id)))
     audit, purged = _purge(_written(state, tmp_path / "whole.alf"), [chain[named].id])
     assert audit["record_ids"] == sorted(each.id for each in chain)
     assert [item for item in purged.records if "text of a memory" in item["content"]] == []
@@ -136,7 +138,7 @@ def test_a_chain_goes_from_a_file_whole_and_nothing_older_comes_back(
 def test_a_text_from_standard_input_goes_from_every_entry_of_a_file(
     state: MemoryState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
 ) -> None:
-    state.add(record("The number is X1234567."))
+    state.add(make_record("The number is X1234567."))
     state.put("raw/openclaw/notes.json", b'{"a": "X12\\u00334567", "b": 1}')
     whole, target = _written(state, tmp_path / "whole.alf"), tmp_path / "purged.alf"
     monkeypatch.setattr("sys.stdin", io.StringIO("X1234567\n"))
@@ -151,7 +153,7 @@ def test_a_text_from_standard_input_goes_from_every_entry_of_a_file(
 def test_a_dry_run_counts_by_partition_and_file_and_masks_what_it_found(
     state: MemoryState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = state.add(record("The number is X1234567."))
+    made = state.add(make_record("The number is X1234567."))
     state.put("raw/openclaw/notes.md", b"a\nX1234567 and X7654321\n")
     whole = _written(state, tmp_path / "whole.alf")
     monkeypatch.setattr("sys.stdin", io.StringIO(r"X\d{7}"))

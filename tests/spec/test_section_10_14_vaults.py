@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf.testing import quarter_file
-from lifeboat_core.agents import agents
-from lifeboat_core.memories.search import search
-from lifeboat_core.purge import doing, receipts
+from lifeboat_alf.testing.sample_states import quarter_file
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.memories.memory_search import search_memories
+from lifeboat_core.purge import purge_run, receipt_signing
 from lifeboat_keys.errors import NoAgentKey
 from lifeboat_vault.errors import AgentErased
 from support.adapters.canaries import HEAD, TAIL
@@ -76,7 +76,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         ids = {text: [one for said, one in by_text.items() if text in said] for text in (*THREE, *SPREAD, LATE)}
         made = Story(set_ups, ids)
         made.look(folder, BEFORE)
-        made.found_before = len(search(machine.context, machine.agent, HEAD))
+        made.found_before = len(search_memories(machine.context, machine.agent, HEAD))
         made.leaks_before = {place: len(set_ups.leaks(place)) for place in EVERYWHERE}
         for after, texts in ((THREE_GONE, THREE), (SPREAD_GONE, SPREAD), (ALL_GONE, (LATE,))):
             records = [one for text in texts for one in ids[text]]
@@ -145,9 +145,9 @@ def test_the_search_of_a_machine_finds_no_purged_record(story: Story, place: str
     assert story.found_before == len(THREE) + 1
     if place != THIS_DISK:
         machine = reader_of(story, place, tmp_path)
-    assert search(machine.context, machine.agent, HEAD) == []
-    assert search(machine.context, machine.agent, "number 001") == []
-    assert len(search(machine.context, machine.agent, "number 002")) == 1
+    assert search_memories(machine.context, machine.agent, HEAD) == []
+    assert search_memories(machine.context, machine.agent, "number 001") == []
+    assert len(search_memories(machine.context, machine.agent, "number 002")) == 1
 
 
 def reader_of(story: Story, place: str, folder: Path) -> Machine:
@@ -216,7 +216,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ended]:
         machine.write("memory/2026-11-12.md", f"## Late\n\n{LATE}\n")
         machine.capture()
         set_ups.push()
-        done = doing.erase(machine.context, machine.known_agent, "gdpr_article_17", set_ups.owners)
+        done = purge_run.purge_agent(machine.context, machine.known_agent, "gdpr_article_17", set_ups.owners)
         assert {each.name: each.state for each in done.remotes} == dict.fromkeys(SECOND_COPIES, "done")
         yield Ended(set_ups, done.receipt, machine.agent.id, machine)
 
@@ -226,7 +226,7 @@ def test_all_of_an_agent_is_destroyed_in_a_vault(ended: Ended, place: str) -> No
     """Partitions, identity, principals, credentials, deltas, index, snapshots; the audit says so without content."""
     machine, set_ups = ended.erased_here, ended.set_ups
     if place == THIS_DISK:
-        assert agents.everyone(machine.context) == []
+        assert manage_agents.list_agents(machine.context) == []
         assert not machine.context.home.vault_folder(ended.agent_id).exists()
         assert not machine.context.home.state_file(ended.agent_id).exists()
         with pytest.raises(NoAgentKey):
@@ -259,9 +259,9 @@ def stored(ended: Ended, place: str) -> list[str]:
 def audit_of(ended: Ended, place: str) -> Json:
     if place in ENDPOINTS:
         return ended.set_ups.audit(place, ended.receipt)
-    kept = receipts.find(ended.erased_here.context, ended.receipt)
+    kept = receipt_signing.find_receipt(ended.erased_here.context, ended.receipt)
     note = [each for each in kept.vaults if place in (each.name, THIS_DISK)]
-    assert note and all(each.state == receipts.DONE for each in note)
+    assert note and all(each.state == receipt_signing.DONE for each in note)
     return dict(kept.audit)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.testing import MemoryState, full_state, record
+from lifeboat_alf.testing.sample_states import MemoryState, make_full_state, make_record
 from support.adapters.openclaw_workspaces import StateFolder
 from support.alf.archive_files import ArchiveFile
 from support.cli.cli_client import run
@@ -99,9 +99,9 @@ def test_the_identity_version_of_every_record_survives(
 def test_links_between_records_survive(
     tmp_path: Path, export: Callable[..., ArchiveFile], import_into: Callable[..., Path]
 ) -> None:
-    state = full_state()
+    state = make_full_state()
     target = next(state.records())
-    linked = record("Because of the move.", related_records=[{"id": target.id, "relation": "caused_by"}])
+    linked = make_record("Because of the move.", related_records=[{"id": target.id, "relation": "caused_by"}])
     state.add(linked)
     second = export(import_into("again", _written(state, tmp_path), expect=1), "second.alf")
     assert second.record_with("Because of the move.")["related_records"] == linked["related_records"]

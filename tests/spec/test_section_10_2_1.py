@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.testing import MemoryState, identity, record
+from lifeboat_alf.testing.sample_states import MemoryState, make_identity, make_record
 from support.alf.archive_files import ArchiveFile
 from support.cli.cli_client import run
 
@@ -73,10 +73,10 @@ def _imported(state: MemoryState, tmp_path: Path, import_into: Callable[..., Pat
 def test_mixed_versions_survive_import_and_export(
     tmp_path: Path, import_into: Callable[..., Path], export: Callable[..., ArchiveFile]
 ) -> None:
-    state = MemoryState().put_document("identity.json", identity(version=7))
+    state = MemoryState().put_document("identity.json", make_identity(version=7))
     versions = {}
     for version in (1, 3, 7):
-        made = record(
+        made = make_record(
             f"## Version {version}\n\nMade under {version}.\n",
             source={"runtime": "openclaw", "identity_version": version},
         )
@@ -89,8 +89,10 @@ def test_mixed_versions_survive_import_and_export(
 def test_memories_without_a_version_stay_without(
     tmp_path: Path, import_into: Callable[..., Path], export: Callable[..., ArchiveFile]
 ) -> None:
-    state = MemoryState().put_document("identity.json", identity(version=4))
-    legacy = state.add(record("From before versions.", source={"runtime": "openclaw", "extraction_method": "migrated"}))
+    state = MemoryState().put_document("identity.json", make_identity(version=4))
+    legacy = state.add(
+        make_record("From before versions.", source={"runtime": "openclaw", "extraction_method": "migrated"})
+    )
     archive = export(_imported(state, tmp_path, import_into))
     found = next(item for item in archive.records if item["id"] == legacy.id)
     assert "identity_version" not in found["source"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.testing import MemoryState, identity, record
+from lifeboat_alf.testing.sample_states import MemoryState, make_identity, make_record
 from support.alf.archive_files import ArchiveFile
 from support.cli.cli_client import run
 
@@ -32,7 +32,7 @@ def round_trip(tmp_path: Path, import_into: Callable[..., Path], export: Callabl
 
 
 def _agent() -> MemoryState:
-    return MemoryState().put_document("identity.json", identity())
+    return MemoryState().put_document("identity.json", make_identity())
 
 
 def _links(archive: ArchiveFile) -> dict[str, list[Json]]:
@@ -41,22 +41,22 @@ def _links(archive: ArchiveFile) -> dict[str, list[Json]]:
 
 def test_links_of_well_known_relations_survive(round_trip: RoundTrip) -> None:
     state = _agent()
-    target = state.add(record("The deploy failed on Friday."))
+    target = state.add(make_record("The deploy failed on Friday."))
     links = [{"id": target.id, "relation": relation} for relation in WELL_KNOWN]
-    state.add(record("Never deploy on Fridays.", memory_type="procedural", related_records=links))
+    state.add(make_record("Never deploy on Fridays.", memory_type="procedural", related_records=links))
     assert _links(round_trip(state)) == {"Never deploy on Fridays.": links}
 
 
 def test_custom_relations_survive_unchanged(round_trip: RoundTrip) -> None:
     state = _agent()
-    target = state.add(record("The first draft."))
+    target = state.add(make_record("The first draft."))
     links = [{"id": target.id, "relation": "x-graph:Weakened By ⟂", "weight": 0.25, "note": None}]
-    state.add(record("The second draft.", related_records=links))
+    state.add(make_record("The second draft.", related_records=links))
     assert _links(round_trip(state)) == {"The second draft.": links}
 
 
 def test_both_directions_of_a_link_are_kept_independently(round_trip: RoundTrip) -> None:
-    hot, mild = record("Likes spicy food."), record("Asked to avoid spicy food.")
+    hot, mild = make_record("Likes spicy food."), make_record("Asked to avoid spicy food.")
     hot["related_records"] = [{"id": mild["id"], "relation": "contradicts"}]
     mild["related_records"] = [{"id": hot["id"], "relation": "contradicts", "since": "2026-11-01"}]
     links = _links(round_trip(_agent().add_all([hot, mild])))
@@ -67,8 +67,8 @@ def test_a_link_whose_target_was_purged_imports_without_error(
     tmp_path: Path, import_into: Callable[..., Path], export: Callable[..., ArchiveFile]
 ) -> None:
     state = _agent()
-    target = state.add(record("The passport number is 0000."))
-    state.add(record("Renew it in May.", related_records=[{"id": target.id, "relation": "related_to"}]))
+    target = state.add(make_record("The passport number is 0000."))
+    state.add(make_record("Renew it in May.", related_records=[{"id": target.id, "relation": "related_to"}]))
     path, purged = tmp_path / "whole.alf", tmp_path / "purged.alf"
     with path.open("wb") as out:
         write_snapshot(state, out)
@@ -82,8 +82,8 @@ def test_links_survive_a_runtime_that_knows_no_links(round_trip: RoundTrip) -> N
     """OpenClaw's files say nothing of links; the history that the import began does."""
     state = _agent().put("raw/openclaw/MEMORY.md", b"# Memory\n\nThe harbour silts up.\n\nDredge in spring.\n")
     state.put("raw/openclaw/SOUL.md", b"# Soul\n\nCurious and kind.\n")
-    first = state.add(record("# Memory\n\nThe harbour silts up.\n\n"))
+    first = state.add(make_record("# Memory\n\nThe harbour silts up.\n\n"))
     links = [{"id": first.id, "relation": "derived_from"}]
-    second = state.add(record("Dredge in spring.\n", related_records=links))
+    second = state.add(make_record("Dredge in spring.\n", related_records=links))
     state.set_records_of("raw/openclaw/MEMORY.md", [first.id, second.id])
     assert _links(round_trip(state)) == {"Dredge in spring.\n": links}

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lifeboat_core.home.context import Context
-from lifeboat_keys.home_keys import HomeKeys
-from lifeboat_keys.sealing import unseal
+from lifeboat_keys.home.home_keys import HomeKeys
+from lifeboat_keys.signed.credential_sealing import unseal_credential
 from support.adapters import canaries
 from support.adapters.canary_planting import plant
 from support.adapters.canary_scan import Scanner
@@ -62,7 +62,7 @@ def test_no_canary_of_any_place_stands_in_an_archive(
 def _opened(archive: ArchiveFile, secret: bytes) -> set[str]:
     opened = set()
     for credential in archive.json("credentials.json")["credentials"]:
-        opened.add(unseal(credential, secret).decode(errors="replace"))
+        opened.add(unseal_credential(credential, secret).decode(errors="replace"))
     return opened
 
 
@@ -89,7 +89,7 @@ def test_a_credential_stays_shut_under_a_wrong_key(
     assert len(credentials) >= len(SECRETS)
     for credential in credentials:
         with pytest.raises(KeysError):
-            unseal(credential, wrong)
+            unseal_credential(credential, wrong)
 
 
 def _spelled(secret: bytes) -> Iterator[bytes]:

@@ -11,7 +11,7 @@ import pytest
 
 from lifeboat_core.home.context import Context
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_vault.remote.join import Join, line
+from lifeboat_vault.remote.join_lines import JoinLine, format_join_line
 from support.adapters import openclaw_workspaces
 from support.adapters.canary_scan import unpacked
 from support.cli.cli_client import run
@@ -60,7 +60,7 @@ def _live_through_service(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Serv
     state = openclaw_workspaces.make_state_dir(Path.home() / ".openclaw")
     secrets: dict[str, bytes] = {}
     with running_endpoint(folder / "service", plain=True) as service, proxy(service.url) as recorded:
-        join_line = line(Join(recorded.address, service.token, ""))
+        join_line = format_join_line(JoinLine(recorded.address, service.token, ""))
         agent_id = run("agents", "add", state.workspace)["id"]
         run("remote", "add", "home", join_line)
         run("sync")

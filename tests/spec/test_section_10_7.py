@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.testing import AGENT_ID, TIME, MemoryState, identity, principals, record
-from lifeboat_alf.validate import validate
+from lifeboat_alf.testing.sample_states import AGENT_ID, TIME, MemoryState, make_identity, make_principals, make_record
+from lifeboat_alf.validation.validate_file import validate_archive
 from support.alf.archive_files import ArchiveFile
 from support.cli.cli_client import run
 
@@ -55,8 +55,8 @@ def test_one_human_user_is_one_principal(agent: Path, export: Callable[..., Arch
 
 def test_a_single_principal_becomes_user_md(tmp_path: Path, import_into: Callable[..., Path]) -> None:
     """A snapshot from elsewhere: no native file, only the structured profile."""
-    state = MemoryState(raw_sources=[]).put_document("identity.json", identity())
-    document = principals()
+    state = MemoryState(raw_sources=[]).put_document("identity.json", make_identity())
+    document = make_principals()
     profile = document["principals"][0]["profile"]
     del profile["prose"]
     profile["structured"]["communication_preferences"] = {"tone": "plain"}
@@ -70,11 +70,11 @@ def test_a_single_principal_becomes_user_md(tmp_path: Path, import_into: Callabl
 def test_several_principals_have_their_own_profile_version_and_namespace(
     tmp_path: Path, import_into: Callable[..., Path], export: Callable[..., ArchiveFile]
 ) -> None:
-    human, boss = principals()["principals"][0], _agent_principal()
-    state = MemoryState().put_document("identity.json", identity())
+    human, boss = make_principals()["principals"][0], _agent_principal()
+    state = MemoryState().put_document("identity.json", make_identity())
     state.put_document("principals.json", {"principals": [human, boss]})
     spaces = {f"principal_context:{item['id']}": f"Known of {item['principal_type']}." for item in (human, boss)}
-    state.add_all(record(text, namespace=space, memory_type="preference") for space, text in spaces.items())
+    state.add_all(make_record(text, namespace=space, memory_type="preference") for space, text in spaces.items())
     archive = export(import_into("both", _written(state, tmp_path / "two.alf")), "again.alf")
     found = archive.json("principals.json")["principals"]
     assert [(item["id"], item["profile"]["version"]) for item in found] == [(human["id"], 1), (boss["id"], 9)]
@@ -87,10 +87,10 @@ def test_several_principals_have_their_own_profile_version_and_namespace(
 @pytest.mark.parametrize(("agent_id", "good"), [(BOSS, True), (None, True), ("the boss", False)])
 def test_agent_principals_have_an_agent_id_or_null(tmp_path: Path, agent_id: str | None, good: bool) -> None:
     state = MemoryState().put_document("principals.json", {"principals": [_agent_principal(agent_id)]})
-    found = validate(_written(state, tmp_path / "agents.alf"))
+    found = validate_archive(_written(state, tmp_path / "agents.alf"))
     assert found.ok
     assert any("principals.json" in warning for warning in found.warnings) is not good
-    assert validate(_written(state, tmp_path / "again.alf"), strict=True).ok is good
+    assert validate_archive(_written(state, tmp_path / "again.alf"), strict=True).ok is good
 
 
 def test_profiles_are_versioned_on_their_own(agent: Path, export: Callable[..., ArchiveFile]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.testing import MemoryState, identity
+from lifeboat_alf.testing.sample_states import MemoryState, make_identity
 from support.adapters.openclaw_workspaces import StateFolder
 from support.alf.archive_files import ArchiveFile
 from support.cli.cli_client import run
@@ -40,7 +40,7 @@ AGENTS_MD = """# AGENTS.md
 
 def _with_roster(tmp_path: Path) -> Path:
     path = tmp_path / "manager.alf"
-    document = identity(sub_agents=ROSTER)
+    document = make_identity(sub_agents=ROSTER)
     del document["prose"]  # structured only, as other runtimes leave it
     state = MemoryState(raw_sources=[]).put_document("identity.json", document)
     with path.open("wb") as out:

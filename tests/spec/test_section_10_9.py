@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf.records import reads_as
+from lifeboat_alf.memory.memory_records import reads_as
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.testing import MemoryState, identity
+from lifeboat_alf.testing.sample_states import MemoryState, make_identity
 from support.alf.archive_files import ArchiveFile
 from support.cli.cli_client import run
 
@@ -32,7 +32,7 @@ HELPER: Json = {"agent_id": None, "name": "Builder", "capabilities": [DOCKER], "
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
     path = tmp_path / "capable.alf"
-    state = MemoryState().put_document("identity.json", identity(capabilities=CAPABILITIES, sub_agents=[HELPER]))
+    state = MemoryState().put_document("identity.json", make_identity(capabilities=CAPABILITIES, sub_agents=[HELPER]))
     with path.open("wb") as out:
         write_snapshot(state, out)
     return path

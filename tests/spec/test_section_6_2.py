@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.testing import MemoryState, identity, principals, record
+from lifeboat_alf.testing.sample_states import MemoryState, make_identity, make_principals, make_record
 from support.adapters.openclaw_workspaces import StateFolder
 from support.adapters.zeroclaw_installs import Install, packed
 from support.alf.archive_files import ArchiveFile
@@ -26,7 +26,7 @@ def _written(state: MemoryState, path: Path) -> Path:
 
 def test_raw_files_are_preferred(tmp_path: Path, import_into: Callable[..., Path]) -> None:
     soul = b"# My soul\r\n\r\nAs it was  written, trailing blanks and all.  \r\n"
-    state = MemoryState().put("raw/openclaw/SOUL.md", soul).put_document("identity.json", identity())
+    state = MemoryState().put("raw/openclaw/SOUL.md", soul).put_document("identity.json", make_identity())
     workspace = import_into("new", _written(state, tmp_path / "raw.alf"))
     assert (workspace / "SOUL.md").read_bytes() == soul
 
@@ -35,12 +35,12 @@ def test_an_identity_from_elsewhere_is_written_as_the_runtimes_own_files(
     tmp_path: Path, import_into: Callable[..., Path]
 ) -> None:
     """Structured only, as a runtime without prose leaves it."""
-    document = identity(goals=["keep the harbour clear"], role="Harbour pilot")
+    document = make_identity(goals=["keep the harbour clear"], role="Harbour pilot")
     del document["prose"]
     document["source_format"] = "zeroclaw"
     agent = {"id": document["agent_id"], "name": "Ada", "source_runtime": "zeroclaw"}
     state = MemoryState(agent=agent, raw_sources=[]).put_document("identity.json", document)
-    state.put_document("principals.json", principals()).add(record("The buoy is red."))
+    state.put_document("principals.json", make_principals()).add(make_record("The buoy is red."))
     workspace = import_into("new", _written(state, tmp_path / "elsewhere.alf"))
     said = "".join(path.read_text() for path in sorted(workspace.glob("*.md")))
     for text in ("Ada", "Harbour pilot", "keep the harbour clear", "Robin"):
@@ -69,8 +69,8 @@ def test_the_runtimes_program_rebuilds_its_index(
 def test_an_unmapped_type_is_kept(
     tmp_path: Path, import_into: Callable[..., Path], export: Callable[..., ArchiveFile]
 ) -> None:
-    state = MemoryState().put_document("identity.json", identity())
-    state.add(record("Dreamt of herons.", memory_type="oneiric", category="night"))
+    state = MemoryState().put_document("identity.json", make_identity())
+    state.add(make_record("Dreamt of herons.", memory_type="oneiric", category="night"))
     found = export(import_into("new", _written(state, tmp_path / "odd.alf")), "again.alf").record_with(
         "Dreamt of herons."
     )
@@ -94,7 +94,9 @@ def test_capabilities_that_the_machine_lacks_are_marked_inactive_and_kept(
     tmp_path: Path, import_into: Callable[..., Path], export: Callable[..., ArchiveFile], runtime: str
 ) -> None:
     lacking = {"name": "tiles", "portability": "host_dependent", "host_requirements": "no-such-program-here"}
-    document = identity(role="Harbour pilot", capabilities=[lacking, {"name": "letters", "portability": "intrinsic"}])
+    document = make_identity(
+        role="Harbour pilot", capabilities=[lacking, {"name": "letters", "portability": "intrinsic"}]
+    )
     state = MemoryState(raw_sources=[]).put_document("identity.json", document)
     workspace = import_into("new", _written(state, tmp_path / "lacking.alf"), runtime=runtime)
     said = "".join(path.read_text() for path in sorted(workspace.glob("*.md")))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.testing import full_state
+from lifeboat_alf.testing.sample_states import make_full_state
 from support.cli.cli_client import run
 
 
 def test_a_dry_run_of_a_purge_counts_and_writes_nothing(tmp_path: Path) -> None:
-    state, path = full_state(), tmp_path / "agent.alf"
+    state, path = make_full_state(), tmp_path / "agent.alf"
     with path.open("wb") as out:
         write_snapshot(state, out)
     before = path.read_bytes()

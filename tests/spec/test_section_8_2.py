@@ -9,9 +9,16 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.errors import UnsupportedVersion
-from lifeboat_alf.records import ENUMS, is_visible, reads_as
+from lifeboat_alf.memory.memory_records import ENUMS, is_visible, reads_as
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_alf.testing import MemoryState, credentials, embedding, identity, principals, record
+from lifeboat_alf.testing.sample_states import (
+    MemoryState,
+    make_credentials,
+    make_embedding,
+    make_identity,
+    make_principals,
+    make_record,
+)
 from support.alf.archive_files import ArchiveFile
 
 
@@ -51,18 +58,20 @@ def test_unknown_enum_values_get_safe_defaults() -> None:
     }
     assert {name: reads_as(name, "from the future") for name in defaults} == defaults
     assert all(reads_as(name, value) == value for name in defaults for value in ENUMS[name].values)
-    assert is_visible(record(status="from the future"))
+    assert is_visible(make_record(status="from the future"))
 
 
 def test_unknown_enum_values_come_out_as_they_went_in(tmp_path: Path) -> None:
-    document = principals()
+    document = make_principals()
     document["principals"][0]["principal_type"] = "swarm"
     state = MemoryState().put_document("principals.json", document)
-    state.put_document("identity.json", identity(capabilities=[{"name": "flight", "portability": "lunar"}]))
-    sealed = credentials()
+    state.put_document("identity.json", make_identity(capabilities=[{"name": "flight", "portability": "lunar"}]))
+    sealed = make_credentials()
     sealed["credentials"][0]["credential_type"] = "retina_scan"
     state.put_document("credentials.json", sealed)
-    odd = record("Odd.", memory_type="oneiric", status="dormant", embeddings=[embedding([0.5], source="oracle")])
+    odd = make_record(
+        "Odd.", memory_type="oneiric", status="dormant", embeddings=[make_embedding([0.5], source="oracle")]
+    )
     state.add(odd)
     first = _written(state, tmp_path / "odd.alf")
     with SnapshotReader(first) as read, (tmp_path / "again.alf").open("wb") as out:

@@ -13,12 +13,12 @@ import pyrage
 import pytest
 from nacl.bindings import crypto_scalarmult_base
 
-from lifeboat_alf.state import BodyAbsent, State
+from lifeboat_alf.states.agent_state import BodyAbsent, State
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import replicating
+from lifeboat_core.remotes import agent_replication
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_keys import age
-from lifeboat_keys.user_key import UserKey
+from lifeboat_keys.age_format import age_encryption
+from lifeboat_keys.pairs.user_key import UserKey
 from support.adapters import canaries
 from support.adapters.canary_scan import Scanner
 from support.adapters.openclaw_workspaces import NEW
@@ -36,7 +36,7 @@ def test_a_whole_archive_is_encrypted_on_demand_and_opens_for_its_user_alone(age
     data = sealed.read_bytes()
     assert data.startswith(b"age-encryption.org/v1\n")
     assert b"PK\x03\x04" not in data and b"SOUL.md" not in data
-    identity = pyrage.x25519.Identity.from_str(age.identity(Context.open().keys().user_key()))
+    identity = pyrage.x25519.Identity.from_str(age_encryption.age_identity_of(Context.open().keys().user_key()))
     assert pyrage.decrypt(data, [identity]).startswith(b"PK\x03\x04")
     run("alf", "import", sealed, "--to", copy)
     assert (copy / "SOUL.md").read_text() == soul
@@ -120,10 +120,10 @@ def test_a_service_learns_no_credential(tmp_path: Path, monkeypatch: pytest.Monk
         assert scanner.file(story.state.config), "there is something to be found"
         story.once("agents", "add", story.state.workspace, "--name", canary_story.NAME)
         config = second_copies.added(story.context, running)
-        outcomes = [replicating.replicate(story.context, story.agent, config)]
+        outcomes = [agent_replication.replicate_agent(story.context, story.agent, config)]
         story.rotate()
         story.run("sync")
-        outcomes.append(replicating.replicate(story.context, story.agent, config))
+        outcomes.append(agent_replication.replicate_agent(story.context, story.agent, config))
         assert [(outcome.state, outcome.message) for outcome in outcomes] == [("ok", ""), ("ok", "")]
         running.stop()
         with Endpoint.open(running.data) as found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from lifeboat_vault.vault.rows import AuditRow
+from lifeboat_vault.rows.sequence_rows import AuditRow
 from support.endpoint.served_apps import ServedApp, bearer, push_delta, served
 
 __all__ = ["served"]

@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_core.restore import moves
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_core.restore import journal_moves
 
 DEEPER_THAN_THE_STACK = 1500
 DEEPER_THAN_A_PATH = 5000
@@ -32,4 +32,4 @@ def removed_afterwards(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        moves.remove_tree(SystemFiles(), folder)
+        journal_moves.remove_tree(SystemFiles(), folder)

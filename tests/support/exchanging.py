@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.seams.file_operations import SystemFiles
 from support.failing_files import READS, WRITES
 
 _AT_FDCWD = -100

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.seams.file_operations import SystemFiles
 
 WRITES = frozenset(
     (

@@ -11,25 +11,25 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from lifeboat_alf.seams import steps
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.seams import crash_points
+from lifeboat_alf.seams.crash_points import CrashPoint
 
 KILLED = 86
 _FAILED = 1
 
 RESTORE_STEPS = (
-    Step.RESTORE_PLANNED,
-    Step.RESTORE_SAFETY_CAPTURED,
-    Step.RESTORE_STAGED,
-    Step.RESTORE_JOURNAL_WRITTEN,
-    Step.RESTORE_MOVED_ASIDE,
-    Step.RESTORE_MOVED_IN,
-    Step.RESTORE_JOURNAL_REMOVED,
+    CrashPoint.RESTORE_PLANNED,
+    CrashPoint.RESTORE_SAFETY_CAPTURED,
+    CrashPoint.RESTORE_STAGED,
+    CrashPoint.RESTORE_JOURNAL_WRITTEN,
+    CrashPoint.RESTORE_MOVED_ASIDE,
+    CrashPoint.RESTORE_MOVED_IN,
+    CrashPoint.RESTORE_JOURNAL_REMOVED,
 )
 """Of a restore in place, in their order."""
 
 
-def killed_at(work: Callable[[], Any], step: Step, nth: int = 1) -> bool:
+def killed_at(work: Callable[[], Any], step: CrashPoint, nth: int = 1) -> bool:
     """Run `work` in a process of its own that ends when it reaches `step` for the nth time (from 1).
 
     False when it never got there and `work` ended by itself. Raises AssertionError when `work` raised.
@@ -37,11 +37,11 @@ def killed_at(work: Callable[[], Any], step: Step, nth: int = 1) -> bool:
     return _run(work, ending_at(step, nth)) == KILLED
 
 
-def ending_at(step: Step, nth: int) -> Callable[[Step], None]:
+def ending_at(step: CrashPoint, nth: int) -> Callable[[CrashPoint], None]:
     """A hook that ends the process when it reaches `step` for the nth time (from 1)."""
     left = nth
 
-    def hook(reached: Step) -> None:
+    def hook(reached: CrashPoint) -> None:
         nonlocal left
         if reached is step:
             left -= 1
@@ -51,7 +51,7 @@ def ending_at(step: Step, nth: int) -> Callable[[Step], None]:
     return hook
 
 
-def _run(work: Callable[[], Any], hook: Callable[[Step], None]) -> int:
+def _run(work: Callable[[], Any], hook: Callable[[CrashPoint], None]) -> int:
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
@@ -61,8 +61,8 @@ def _run(work: Callable[[], Any], hook: Callable[[Step], None]) -> int:
     return status
 
 
-def _be_the_child(work: Callable[[], Any], hook: Callable[[Step], None]) -> None:
-    steps.hook = hook
+def _be_the_child(work: Callable[[], Any], hook: Callable[[CrashPoint], None]) -> None:
+    crash_points.hook = hook
     try:
         work()
     except BaseException:
@@ -72,13 +72,13 @@ def _be_the_child(work: Callable[[], Any], hook: Callable[[Step], None]) -> None
     os._exit(0)
 
 
-def steps_of(work: Callable[[], Any]) -> list[Step]:
+def steps_of(work: Callable[[], Any]) -> list[CrashPoint]:
     """Every step that `work` reaches, in order; it runs here, to its end."""
-    seen: list[Step] = []
-    before = steps.hook
-    steps.hook = seen.append
+    seen: list[CrashPoint] = []
+    before = crash_points.hook
+    crash_points.hook = seen.append
     try:
         work()
     finally:
-        steps.hook = before
+        crash_points.hook = before
     return seen

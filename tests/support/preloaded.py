@@ -42,10 +42,10 @@ _SUBREAPER = 36
 _READ_AT_START = ("PYTHON", "LC_", "LANG", "LD_", "COVERAGE_")
 """Prefixes of variables that Python reads when it starts."""
 _PRELOADED = (
-    "lifeboat_daemon.service.main",
-    "lifeboat_daemon.service.service",
-    "lifeboat_daemon.watch.watcher",
-    "lifeboat_daemon.work.worker",
+    "lifeboat_daemon.service.daemon_process",
+    "lifeboat_daemon.service.daemon_service",
+    "lifeboat_daemon.watch.agent_watcher",
+    "lifeboat_daemon.work.worker_loop",
     "lifeboat_daemon.work.operations.capture",
 )
 _HEADER = struct.Struct("!II")
@@ -308,7 +308,7 @@ def _serve_requests(descriptor: int) -> None:
 def _import_program() -> None:
     from lifeboat_cli.command_server import preloading
 
-    preloading.load()
+    preloading.load_modules()
     for name in _PRELOADED:
         importlib.import_module(name)
 

@@ -22,7 +22,9 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 PROGRAM = Call("lifeboat_cli", "main")
 WITH_LIGHT_WRAPPING = Call(__name__, "run_with_light_wrapping")
-DASHBOARD = Call(__name__, "run_dashboard", imports=("lifeboat_tui.opening", "lifeboat_tui.app"))
+DASHBOARD = Call(
+    __name__, "run_dashboard", imports=("lifeboat_tui.dashboard_entry_point", "lifeboat_tui.dashboard_app")
+)
 
 
 class Terminal:
@@ -116,9 +118,12 @@ class Terminal:
 def run_with_light_wrapping() -> None:
     """Be the command, which stretches new passphrases as little as is accepted."""
     from lifeboat_cli import main
-    from lifeboat_keys.stores import wrapping
+    from lifeboat_keys.stores import passphrase_wrapping
 
-    wrapping.OPERATIONS, wrapping.MEMORY = wrapping.MIN_OPERATIONS, wrapping.MIN_MEMORY
+    passphrase_wrapping.OPERATIONS, passphrase_wrapping.MEMORY = (
+        passphrase_wrapping.MIN_OPERATIONS,
+        passphrase_wrapping.MIN_MEMORY,
+    )
     main()
 
 
@@ -128,7 +133,7 @@ def run_dashboard() -> None:
     from lifeboat_daemon.control.command_process import SERVER
 
     preloaded.fork_preloader()
-    with preloaded.forking_of({SERVER: Call("lifeboat_cli.command_server.server", "main")}):
+    with preloaded.forking_of({SERVER: Call("lifeboat_cli.command_server.forking_server", "main")}):
         main()
 
 

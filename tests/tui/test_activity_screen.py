@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from lifeboat_core.errors import Busy
-from lifeboat_tui.link.recorded import RecordedLink
-from lifeboat_tui.screens.activity import Activity
-from lifeboat_tui.screens.activity_texts import cause_and_fix
-from lifeboat_tui.screens.receipts import Receipts
-from lifeboat_tui.screens.timeline import Timeline
+from lifeboat_tui.link.recorded_link import RecordedLink
+from lifeboat_tui.screens.activity.activity_screen import ActivityScreen
+from lifeboat_tui.screens.activity.activity_texts import find_cause_and_fix
+from lifeboat_tui.screens.purge.receipts_screen import ReceiptsScreen
+from lifeboat_tui.screens.timeline.timeline_screen import TimelineScreen
 from support.tui.memories_home import agent_id
 from support.tui.pilots import SIZES, dashboard, notes, press, recorded, settled, text_of
 
@@ -90,7 +90,7 @@ async def test_a_line_of_a_sequence_opens_the_timeline_there() -> None:
     link.answers(["log"], _log(_entry(1, agent=agent_id(link), sequence=40)))
     async with _open(link) as pilot:
         await press(pilot, "o")
-        assert isinstance(pilot.app.screen, Timeline)
+        assert isinstance(pilot.app.screen, TimelineScreen)
         assert pilot.app.screen.chosen is not None and pilot.app.screen.chosen.sequence == 40
 
 
@@ -99,7 +99,7 @@ async def test_a_purge_opens_its_receipt_and_other_lines_say_that_they_lead_nowh
         await press(pilot, "o")
         assert "no single sequence" in notes(pilot)[-1]
         await press(pilot, "down", "o")
-        assert isinstance(pilot.app.screen, Receipts)
+        assert isinstance(pilot.app.screen, ReceiptsScreen)
 
 
 async def test_nothing_done_says_what_will_stand_here() -> None:
@@ -142,7 +142,7 @@ async def test_an_agent_is_chosen_and_esc_takes_back_the_last_first() -> None:
         assert _logs(link)[-1] == ("log", "--limit", "300", "--kind", "capture")
         await press(pilot, "escape")
         assert _logs(link)[-1] == ("log", "--limit", "300")
-        assert isinstance(pilot.app.screen, Activity)
+        assert isinstance(pilot.app.screen, ActivityScreen)
 
 
 async def test_a_filter_shows_lines_with_the_words() -> None:
@@ -162,7 +162,7 @@ async def test_new_lines_come_by_themselves_stand_out_and_leave_the_cursor() -> 
         link.happens({"event": "capture", "agent": "a1"})
         await settled(pilot)
         screen = pilot.app.screen
-        assert isinstance(screen, Activity) and "thing 3 was done" in text_of(pilot)
+        assert isinstance(screen, ActivityScreen) and "thing 3 was done" in text_of(pilot)
         assert screen.entry is not None and screen.entry.text == "thing 1 was done"
         assert [key.split()[-4] for key in screen.table._flashing] == ["3"]
 
@@ -228,7 +228,7 @@ async def test_an_error_that_was_noted_has_its_cause_and_what_helps() -> None:
 
 
 async def test_a_code_that_nobody_knows_leads_to_the_doctor() -> None:
-    assert cause_and_fix("never_heard_of") == ("never heard of", "8 opens the doctor, which looks into it")
+    assert find_cause_and_fix("never_heard_of") == ("never heard of", "8 opens the doctor, which looks into it")
 
 
 async def test_the_services_log_is_narrowed_by_level() -> None:

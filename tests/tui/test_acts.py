@@ -6,16 +6,16 @@ from importlib import import_module
 
 import pytest
 
-from lifeboat_tui.acts import EVERYWHERE, PLACES, Act
-from lifeboat_tui.app import LifeboatApp
-from lifeboat_tui.screens import places
-from lifeboat_tui.screens.base import LifeboatScreen
+from lifeboat_tui.dashboard_app import LifeboatApp
+from lifeboat_tui.screens import screen_registry
+from lifeboat_tui.screens.lifeboat_screen import LifeboatScreen
+from lifeboat_tui.user_actions import EVERYWHERE, PLACES, UserAction
 
 
 def screens() -> list[type[LifeboatScreen]]:
-    for module, _ in places.PLACES.values():
+    for module, _ in screen_registry.PLACES.values():
         import_module(f"lifeboat_tui.screens.{module}")
-    for module in ("diff", "memory", "receipts"):
+    for module in ("timeline.diff_screen", "memories.memory_screen", "purge.receipts_screen"):
         import_module(f"lifeboat_tui.screens.{module}")
     found, left = [], [LifeboatScreen]
     while left:
@@ -50,12 +50,12 @@ def test_the_footer_holds_six_keys_of_a_screen_at_most(kind: type[LifeboatScreen
 
 
 @pytest.mark.parametrize("act", PLACES, ids=lambda act: act.name)
-def test_the_app_can_do_every_act_of_the_places(act: Act) -> None:
+def test_the_app_can_do_every_act_of_the_places(act: UserAction) -> None:
     assert callable(getattr(LifeboatApp, f"do_{act.name}", None))
 
 
 def test_keys_read_as_people_say_them() -> None:
-    assert [Act("x", key, "", "").key_text for key in ("escape", "ctrl+o", "question_mark", "P")] == [
+    assert [UserAction("x", key, "", "").key_text for key in ("escape", "ctrl+o", "question_mark", "P")] == [
         "esc",
         "^o",
         "?",

@@ -8,11 +8,11 @@ from textual.app import ComposeResult
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from lifeboat_tui.acts import EVERYWHERE, PLACES
-from lifeboat_tui.app import LifeboatApp
-from lifeboat_tui.screens import places
-from lifeboat_tui.screens.help import GLOSSARY, Help
+from lifeboat_tui.dashboard_app import LifeboatApp
+from lifeboat_tui.screens import screen_registry
+from lifeboat_tui.screens.help_screen import GLOSSARY, HelpScreen
 from lifeboat_tui.themes import BY_SETTING
+from lifeboat_tui.user_actions import EVERYWHERE, PLACES
 from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of
 
 pytestmark = pytest.mark.anyio
@@ -22,16 +22,16 @@ pytestmark = pytest.mark.anyio
 async def test_every_place_is_one_key_away(act: object) -> None:
     async with dashboard() as pilot:
         await press(pilot, act.key)  # type: ignore[attr-defined]
-        kind = places.PLACES[act.name.removeprefix("go_")][1]  # type: ignore[attr-defined]
+        kind = screen_registry.PLACES[act.name.removeprefix("go_")][1]  # type: ignore[attr-defined]
         assert type(pilot.app.screen).__name__ == kind
         await press(pilot, "1")
         assert type(pilot.app.screen).__name__ == "Dashboard"
 
 
-@pytest.mark.parametrize("name", sorted(places.PLACES))
+@pytest.mark.parametrize("name", sorted(screen_registry.PLACES))
 async def test_every_screen_can_be_the_first_one(name: str) -> None:
     async with dashboard(screen=name, agent="ada") as pilot:
-        assert type(pilot.app.screen).__name__ == places.PLACES[name][1]
+        assert type(pilot.app.screen).__name__ == screen_registry.PLACES[name][1]
         assert "Traceback" not in text_of(pilot)
 
 
@@ -113,7 +113,7 @@ async def test_help_says_what_the_screen_is_for_and_every_key_of_it() -> None:
         for word, _ in GLOSSARY:
             assert word in shown
         await press(pilot, "escape")
-        assert not isinstance(pilot.app.screen, Help)
+        assert not isinstance(pilot.app.screen, HelpScreen)
 
 
 async def test_help_leads_to_the_doctor() -> None:

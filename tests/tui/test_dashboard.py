@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from lifeboat_core.errors import Busy, WorkerFailed
-from lifeboat_tui.link import Connection, Stage
-from lifeboat_tui.link.recorded import RecordedLink
+from lifeboat_tui.link import LinkStage, LinkStatus
+from lifeboat_tui.link.recorded_link import RecordedLink
 from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of
 
 pytestmark = pytest.mark.anyio
@@ -152,7 +152,7 @@ async def test_a_daemon_that_went_away_is_said_in_one_line_with_the_key_that_sta
     link = recorded()
     link.answers(["daemon", "start"], {"how": "process"})
     async with dashboard(link) as pilot:
-        link.connection = Connection(Stage.DOWN, "", "lifeboat daemon start", "2026-11-22T14:02:00Z")
+        link.connection = LinkStatus(LinkStage.DOWN, "", "lifeboat daemon start", "2026-11-22T14:02:00Z")
         link.happens({"event": "connection"})
         await settled(pilot)
         assert "does not run since 14:02:00: press S to start it" in text_of(pilot)

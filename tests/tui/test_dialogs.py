@@ -9,8 +9,8 @@ from textual.pilot import Pilot
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input
 
-from lifeboat_tui.widgets.dialogs import Ask, Choose, Confirm
-from lifeboat_tui.widgets.hidden import all_lines, first_line, one_line
+from lifeboat_tui.widgets.hidden_input import drop_final_break, join_lines, take_first_line
+from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, ConfirmDialog, TextDialog
 
 pytestmark = pytest.mark.anyio
 NOTHING = object()
@@ -44,12 +44,12 @@ async def pressed(pilot: Pilot[None], *keys: str) -> None:
     await pilot.pause()
 
 
-def purge() -> Confirm:
-    return Confirm("Destroy it?", ["It cannot be undone."], yes="Destroy", phrase="purge 3")
+def purge() -> ConfirmDialog:
+    return ConfirmDialog("Destroy it?", ["It cannot be undone."], yes="Destroy", phrase="purge 3")
 
 
 async def test_enter_at_once_means_no() -> None:
-    assert await answer_of(Confirm("Sure?", [], yes="Yes"), "enter") is False
+    assert await answer_of(ConfirmDialog("Sure?", [], yes="Yes"), "enter") is False
     assert await answer_of(purge(), "enter") is False
 
 
@@ -58,7 +58,7 @@ async def test_escape_means_no() -> None:
 
 
 async def test_the_button_beside_cancel_means_yes() -> None:
-    assert await answer_of(Confirm("Sure?", [], yes="Yes"), "tab", "enter") is True
+    assert await answer_of(ConfirmDialog("Sure?", [], yes="Yes"), "tab", "enter") is True
 
 
 async def test_what_is_typed_goes_into_the_field_although_cancel_has_the_focus() -> None:
@@ -83,14 +83,14 @@ async def test_other_words_press_no_button(typed: str) -> None:
 
 
 async def test_a_secret_is_not_shown() -> None:
-    app = Asked(Ask("The token", secret=True))  # type: ignore[arg-type]
+    app = Asked(TextDialog("The token", secret=True))  # type: ignore[arg-type]
     async with app.run_test() as pilot:
         await pressed(pilot, *"hidden")
         assert "hidden" not in app.export_screenshot() and app.screen.query_one(Input).value == "hidden"
 
 
 async def test_a_text_that_will_not_do_is_said_and_can_be_mended() -> None:
-    question = Ask("Name", problem=lambda text: None if text else "a name is needed")
+    question = TextDialog("Name", problem=lambda text: None if text else "a name is needed")
     app = Asked(question)  # type: ignore[arg-type]
     async with app.run_test() as pilot:
         await pressed(pilot, "enter")
@@ -101,12 +101,12 @@ async def test_a_text_that_will_not_do_is_said_and_can_be_mended() -> None:
 
 async def test_one_of_several_is_chosen_by_arrows_and_enter() -> None:
     choices = [("a", "first"), ("b", "second"), ("c", "third")]
-    assert await answer_of(Choose("Which?", choices, here="b"), "down", "enter") == "c"
-    assert await answer_of(Choose("Which?", choices), "escape") is None
+    assert await answer_of(ChoiceDialog("Which?", choices, here="b"), "down", "enter") == "c"
+    assert await answer_of(ChoiceDialog("Which?", choices), "escape") is None
 
 
 async def test_markup_in_a_question_is_text() -> None:
-    app = Asked(Confirm("[red]Is it?[/]", ["[@click=app.quit]x[/]"], yes="Yes"))  # type: ignore[arg-type]
+    app = Asked(ConfirmDialog("[red]Is it?[/]", ["[@click=app.quit]x[/]"], yes="Yes"))  # type: ignore[arg-type]
     async with app.run_test(size=(100, 30)) as pilot:
         await pressed(pilot)
         shown = app.export_screenshot()
@@ -114,7 +114,7 @@ async def test_markup_in_a_question_is_text() -> None:
 
 
 async def test_what_is_not_shown_is_not_copied_and_stays_nowhere() -> None:
-    app = Asked(Ask("The token", secret=True))  # type: ignore[arg-type]
+    app = Asked(TextDialog("The token", secret=True))  # type: ignore[arg-type]
     async with app.run_test() as pilot:
         await pressed(pilot, *"hidden", "shift+home", "ctrl+c")
         assert app.clipboard == ""
@@ -127,6 +127,6 @@ async def test_what_is_not_shown_is_not_copied_and_stays_nowhere() -> None:
 
 
 def test_words_may_break_their_lines_and_a_text_keeps_them() -> None:
-    assert one_line("1. apple\n2. boat\n") == "1. apple 2. boat"
-    assert all_lines("a\nb\n") == "a\nb"
-    assert first_line("\ntoken\nrest") == "token"
+    assert join_lines("1. apple\n2. boat\n") == "1. apple 2. boat"
+    assert drop_final_break("a\nb\n") == "a\nb"
+    assert take_first_line("\ntoken\nrest") == "token"

@@ -11,11 +11,11 @@ from textual.pilot import Pilot
 
 from lifeboat_core.errors import NothingToRestore
 from lifeboat_tui import documents
-from lifeboat_tui.documents.diff import Difference
-from lifeboat_tui.link.recorded import RecordedLink
-from lifeboat_tui.screens.diff import Diff
-from lifeboat_tui.screens.diff_lines import changes_of, summary
-from lifeboat_tui.widgets.diff_view import ADDED, REMOVED, TITLE, DiffView, Line, pieces
+from lifeboat_tui.documents.diff_documents import Difference
+from lifeboat_tui.link.recorded_link import RecordedLink
+from lifeboat_tui.screens.timeline.diff_lines import list_changes, summarize_changes
+from lifeboat_tui.screens.timeline.diff_screen import DiffScreen
+from lifeboat_tui.widgets.diff_view import ADDED, REMOVED, TITLE, DiffLine, DiffView, wrap_text
 from support.tui.histories import ada_of, difference, file, history, opened
 from support.tui.pilots import SIZES, dashboard, notes, press, settled, text_of
 
@@ -51,10 +51,10 @@ def _link(second: int | None = 5, **more: object) -> RecordedLink:
 @contextlib.asynccontextmanager
 async def _shown(
     link: RecordedLink | None = None, second: str = "5", **options: object
-) -> AsyncIterator[tuple[Pilot[None], Diff]]:
+) -> AsyncIterator[tuple[Pilot[None], DiffScreen]]:
     link = link or _link()
     async with dashboard(link, **options) as pilot:  # type: ignore[arg-type]
-        screen = Diff(ada_of(link), "1", second)
+        screen = DiffScreen(ada_of(link), "1", second)
         pilot.app.push_screen(screen)
         await settled(pilot)
         yield pilot, screen
@@ -265,14 +265,16 @@ async def test_a_hundred_thousand_lines_scroll_without_lag() -> None:
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_an_answer_with_no_more_than_names_is_survived(anyio_backend: str) -> None:
-    sparse = documents.read(Difference, {"files": [{"path": "x"}], "records": [{"id": "r"}], "documents": []})
-    assert summary(changes_of(sparse)) == "1 file and 1 memory"
+    sparse = documents.decode_document(
+        Difference, {"files": [{"path": "x"}], "records": [{"id": "r"}], "documents": []}
+    )
+    assert summarize_changes(list_changes(sparse)) == "1 file and 1 memory"
 
 
 def test_pieces_of_a_line_are_no_wider_than_the_pane_and_lose_nothing() -> None:
     for text in (LONG * 3, "x" * 100, "漢字" * 30, "wide 漢字 and narrow " * 9, ""):
         for width in (8, 20, 33):
-            cut = list(pieces(text, width))
+            cut = list(wrap_text(text, width))
             assert "".join(cut) == text
             assert all(len(piece) <= width + 1 for piece in cut)
 
@@ -283,6 +285,6 @@ async def test_a_view_without_lines_takes_every_key() -> None:
         await pilot.app.screen.mount(view)
         view.focus()
         assert not view.go_to_change(1) and not view.go_to_change(-1) and not view.go_to_part("x") and view.part == ""
-        view.show([Line("only", TITLE, None, "x")])
+        view.show([DiffLine("only", TITLE, None, "x")])
         await press(pilot, "G", "g", "down", "up", "pagedown", "pageup")
         assert view.part == "x"

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from lifeboat_core.errors import Busy, FileExists
-from lifeboat_daemon.control.commands import Said
-from lifeboat_tui.documents.doctor import Finding
-from lifeboat_tui.link import Connection, Stage
-from lifeboat_tui.link.recorded import RecordedLink
-from lifeboat_tui.screens.doctor import CHECKING, Doctor
-from lifeboat_tui.screens.doctor_places import place_of
-from lifeboat_tui.screens.restore import Restore
+from lifeboat_daemon.control.command_runner import CommandAnswer
+from lifeboat_tui.documents.doctor_documents import Finding
+from lifeboat_tui.link import LinkStage, LinkStatus
+from lifeboat_tui.link.recorded_link import RecordedLink
+from lifeboat_tui.screens.doctor_screen import CHECKING, DoctorScreen
+from lifeboat_tui.screens.finding_fixes import find_fix
+from lifeboat_tui.screens.restore.restore_wizard import RestoreWizard
 from support.tui.pilots import SIZES, dashboard, notes, press, recorded, settled, text_of
 
 pytestmark = pytest.mark.anyio
@@ -82,14 +82,14 @@ async def test_enter_goes_to_the_place_where_it_is_put_right() -> None:
     async with _open(_finding_that(_finding("error", "ada", "lifeboat restore ada --at 14 takes it back"))) as pilot:
         assert "enter opens the way back" in text_of(pilot)
         await press(pilot, "enter")
-        assert isinstance(pilot.app.screen, Restore)
+        assert isinstance(pilot.app.screen, RestoreWizard)
 
 
 async def test_enter_starts_the_service_that_does_not_run() -> None:
     link = _finding_that(_finding("warning", "daemon", "lifeboat daemon start"))
     link.answers(["daemon", "start"], {"running": True})
     async with _open(link) as pilot:
-        link.connection = Connection(Stage.DOWN, "", "lifeboat daemon start", "2026-11-22T14:02:00Z")
+        link.connection = LinkStatus(LinkStage.DOWN, "", "lifeboat daemon start", "2026-11-22T14:02:00Z")
         await press(pilot, "enter")
         await settled(pilot)
         assert [words for words, _ in link.asked].count(("daemon", "start")) == 1
@@ -129,7 +129,7 @@ async def test_what_only_a_shell_does_is_said_to_be() -> None:
     ],
 )
 async def test_what_helps_has_its_place(fix: str, screen: str, agent: str | None) -> None:
-    place = place_of(Finding(fix=fix))
+    place = find_fix(Finding(fix=fix))
     assert place is not None and (place.screen, place.agent) == (screen, agent)
 
 
@@ -138,7 +138,7 @@ async def test_what_helps_has_its_place(fix: str, screen: str, agent: str | None
     [None, "", "set it right, or lifeboat doctor --trust-clock", "lifeboat restore 'x", "lifeboat agents cut ada x"],
 )
 async def test_what_has_no_place_has_none(fix: str | None) -> None:
-    assert place_of(Finding(fix=fix)) is None
+    assert find_fix(Finding(fix=fix)) is None
 
 
 class _Slow(RecordedLink):
@@ -148,7 +148,7 @@ class _Slow(RecordedLink):
         self.__dict__ = link.__dict__
         self.go = asyncio.Event()
 
-    async def run(self, *words: str, **more: Any) -> Said:
+    async def run(self, *words: str, **more: Any) -> CommandAnswer:
         if words == ("doctor",):
             await self.go.wait()
         return await super().run(*words, **more)
@@ -186,7 +186,7 @@ async def test_the_cursor_stays_on_a_finding_that_is_found_again() -> None:
         link.answers(["doctor"], _found(*again))
         await press(pilot, "r")
         screen = pilot.app.screen
-        assert isinstance(screen, Doctor) and screen.finding is not None and screen.finding.subject == "bea"
+        assert isinstance(screen, DoctorScreen) and screen.finding is not None and screen.finding.subject == "bea"
 
 
 # The report ---------------------------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ async def test_b_writes_a_report_and_says_what_is_in_it() -> None:
         said = text_of(pilot)
         assert "The report is written" in said and "versions of Lifeboat" in said and "unzip -p" in said
         await press(pilot, "escape")
-        assert isinstance(pilot.app.screen, Doctor)
+        assert isinstance(pilot.app.screen, DoctorScreen)
     assert len(_bundles(link)) == 1 and _bundles(link)[0].endswith("lifeboat-report-2026-11-20.zip")
     assert "~" not in _bundles(link)[0]
 
@@ -226,7 +226,7 @@ async def test_a_file_that_is_there_is_not_replaced_and_another_name_is_asked_fo
         await settled(pilot)
         assert "choose another one" in text_of(pilot)
         await press(pilot, "escape")
-        assert isinstance(pilot.app.screen, Doctor)
+        assert isinstance(pilot.app.screen, DoctorScreen)
     assert len(_bundles(link)) == 1
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from lifeboat_cli.program import program
 from lifeboat_core.errors import Busy
-from lifeboat_tui.link import Connection, Stage
-from lifeboat_tui.link.recorded import RecordedLink
-from lifeboat_tui.screens.places import PLACES
+from lifeboat_tui.link import LinkStage, LinkStatus
+from lifeboat_tui.link.recorded_link import RecordedLink
+from lifeboat_tui.screens.screen_registry import PLACES
 from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of
 
 pytestmark = pytest.mark.anyio
@@ -85,7 +85,7 @@ async def test_an_answer_of_another_shape_is_an_error_that_is_said(screen: str) 
 @every_screen
 async def test_without_the_service_it_is_said_with_the_key_that_helps(screen: str) -> None:
     link = recorded()
-    link.connection = Connection(Stage.DOWN, "", "lifeboat daemon start", "2026-11-22T14:02:00Z")
+    link.connection = LinkStatus(LinkStage.DOWN, "", "lifeboat daemon start", "2026-11-22T14:02:00Z")
     async with opened(screen, link) as pilot:
         shown = text_of(pilot)
         assert "service" in shown.lower() and "S" in shown

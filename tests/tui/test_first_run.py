@@ -11,11 +11,11 @@ from textual.widgets import Input
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.errors import LooksLike, NotRunning, WordsNotProven
 from lifeboat_keys.errors import KeyLocked
-from lifeboat_tui.link import Connection, Stage
-from lifeboat_tui.link.recorded import RecordedLink
-from lifeboat_tui.screens import first_run_words
-from lifeboat_tui.screens.dashboard import Dashboard
-from lifeboat_tui.screens.first_run import FirstRun
+from lifeboat_tui.link import LinkStage, LinkStatus
+from lifeboat_tui.link.recorded_link import RecordedLink
+from lifeboat_tui.screens.dashboard_screen import DashboardScreen
+from lifeboat_tui.screens.first_run import words_page
+from lifeboat_tui.screens.first_run.first_run_wizard import FirstRunWizard
 from support.tui.first_run_home import (
     ADA,
     KEY_ID,
@@ -65,7 +65,7 @@ async def test_esc_leaves_the_first_run_for_the_dashboard() -> None:
         await press(pilot, "escape")
         assert "WHAT DO YOU WANT" in text_of(pilot)
         await press(pilot, "escape")
-        assert isinstance(pilot.app.screen, Dashboard)
+        assert isinstance(pilot.app.screen, DashboardScreen)
 
 
 @driven
@@ -226,13 +226,13 @@ async def test_words_are_shown_only_when_asked_for_and_three_of_them_prove_them(
 
 @driven
 async def test_words_are_hidden_after_a_moment_and_shown_again_with_w(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(first_run_words, "SHOWN_FOR", 0.01)
+    monkeypatch.setattr(words_page, "SHOWN_FOR", 0.01)
     async with _run() as pilot:
         await go_to(pilot, "protect", 3)
         await press(pilot, "w")
         await until(pilot, lambda: "The words are hidden" in text_of(pilot))
         assert not any(word in text_of(pilot) for word in WORDS)
-        monkeypatch.setattr(first_run_words, "SHOWN_FOR", 60.0)
+        monkeypatch.setattr(words_page, "SHOWN_FOR", 60.0)
         await press(pilot, "w")
         assert WORDS[23] in text_of(pilot)
         await press(pilot, "ctrl+l", "escape")
@@ -395,7 +395,7 @@ async def test_the_end_says_that_you_are_protected_only_when_nothing_is_left() -
         said = text_of(pilot)
         assert "You are protected." not in said and "lifeboat keys init" in said
         await press(pilot, "ctrl+n")
-        assert isinstance(pilot.app.screen, Dashboard)
+        assert isinstance(pilot.app.screen, DashboardScreen)
 
 
 # Everywhere -------------------------------------------------------------------------------------------------------
@@ -417,7 +417,7 @@ async def test_a_command_that_fails_is_said_on_its_page(step: int) -> None:
     link.fails(LOOKS[step], NotRunning("nobody is there", fix="lifeboat daemon start"))
     async with _run(link) as pilot:
         await go_to(pilot, "protect", step)
-        assert "nobody is there" in text_of(pilot) and isinstance(pilot.app.screen, FirstRun)
+        assert "nobody is there" in text_of(pilot) and isinstance(pilot.app.screen, FirstRunWizard)
 
 
 @driven
@@ -446,7 +446,7 @@ async def test_what_is_done_already_is_told_first() -> None:
 @driven
 async def test_without_the_service_everything_works_and_that_is_said() -> None:
     link = machine()
-    link.connection = Connection(Stage.DOWN)
+    link.connection = LinkStatus(LinkStage.DOWN)
     async with _run(link) as pilot:
         await choose(pilot, "protect")
         assert "The service does not run" in text_of(pilot) and "2 agents are not protected" in text_of(pilot)

@@ -15,13 +15,13 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.home.context import Context
-from lifeboat_daemon.control import failures
-from lifeboat_daemon.control.commands import Said
-from lifeboat_tui.app import LifeboatApp, Options
-from lifeboat_tui.link import Connection, Stage, Tell
-from lifeboat_tui.screens.dashboard import Dashboard
+from lifeboat_daemon.control import error_documents
+from lifeboat_daemon.control.command_runner import CommandAnswer
+from lifeboat_tui.dashboard_app import DashboardOptions, LifeboatApp
+from lifeboat_tui.link import LinkStage, LinkStatus, Tell
+from lifeboat_tui.screens.dashboard_screen import DashboardScreen
 from support import preloaded
 from support.adapters.openclaw_workspaces import make_state_dir
 from support.cli.cli_client import run
@@ -37,7 +37,7 @@ if sys.platform != "linux":
 class ShellLink:
     """A machine on which no daemon runs."""
 
-    connection = Connection(Stage.DOWN)
+    connection = LinkStatus(LinkStage.DOWN)
     is_demo = False
 
     def now(self) -> datetime:
@@ -49,18 +49,18 @@ class ShellLink:
     async def status(self) -> JsonObject:
         return (await self.run("status")).document
 
-    async def run(self, *words: str, text: str = "", tell: Tell | None = None) -> Said:
+    async def run(self, *words: str, text: str = "", tell: Tell | None = None) -> CommandAnswer:
         said = await self.run_text(*words, "--json", text=text)
         document = json.loads(said.text or "{}")
         if "error" in document and said.status:
-            raise failures.from_document(document["error"])
-        return Said(said.status, document, notes=said.notes)
+            raise error_documents.rebuild_error(document["error"])
+        return CommandAnswer(said.status, document, notes=said.notes)
 
-    async def run_text(self, *words: str, text: str = "") -> Said:
+    async def run_text(self, *words: str, text: str = "") -> CommandAnswer:
         ended = await asyncio.to_thread(
             preloaded.run, words, input=text, capture_output=True, text=True, timeout=patience()
         )
-        return Said(ended.returncode, {}, ended.stdout, tuple(ended.stderr.splitlines()))
+        return CommandAnswer(ended.returncode, {}, ended.stdout, tuple(ended.stderr.splitlines()))
 
     async def events(self) -> AsyncIterator[JsonObject]:
         return
@@ -108,7 +108,7 @@ def workspace(isolated_home: Path) -> Path:
 
 @driven
 async def _protect(stick: Path) -> None:
-    async with LifeboatApp(ShellLink(), Options(screen="setup")).run_test(size=(80, 24)) as pilot:
+    async with LifeboatApp(ShellLink(), DashboardOptions(screen="setup")).run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         await choose(pilot, "protect")
         await press(pilot, "enter")
@@ -127,7 +127,7 @@ async def _protect(stick: Path) -> None:
         await press(pilot, "ctrl+n", "ctrl+n")
         assert "You are protected." in text_of(pilot)
         await press(pilot, "enter")
-        assert isinstance(pilot.app.screen, Dashboard)
+        assert isinstance(pilot.app.screen, DashboardScreen)
 
 
 def test_from_nothing_to_protected_by_keys_alone(workspace: Path, tmp_path: Path, systemctl: FakeSystemctl) -> None:
@@ -139,7 +139,7 @@ def test_from_nothing_to_protected_by_keys_alone(workspace: Path, tmp_path: Path
 
 @driven
 async def _bring_back(stick: Path, words: list[str]) -> None:
-    async with LifeboatApp(ShellLink(), Options(screen="setup")).run_test(size=(80, 24)) as pilot:
+    async with LifeboatApp(ShellLink(), DashboardOptions(screen="setup")).run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         await choose(pilot, "return")
         pilot.app.screen.query_one("#address", Input).value = str(stick)

@@ -10,10 +10,10 @@ from textual.widgets import Input, RadioSet
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.errors import MovedElsewhere, TargetRefused
-from lifeboat_daemon.control.commands import Progress
+from lifeboat_daemon.control.command_runner import CommandProgress
 from lifeboat_keys.errors import BadWords, KeyLocked
-from lifeboat_tui.link.recorded import RecordedLink
-from lifeboat_tui.screens.first_run import FirstRun
+from lifeboat_tui.link.recorded_link import RecordedLink
+from lifeboat_tui.screens.first_run.first_run_wizard import FirstRunWizard
 from lifeboat_vault.errors import RemoteDenied
 from support.tui.first_run_home import (
     AWAY,
@@ -315,7 +315,7 @@ async def test_esc_stops_a_restore_that_is_at_work_and_says_how_far_it_is() -> N
     link = machine(knows_stick())
     async with _run(link) as pilot:
         await go_to(pilot, "return", 5)
-        link.answers(REST, RESTORED, progress=(Progress("Writing", 5, 10, 2.0, 2.5),) * 300)
+        link.answers(REST, RESTORED, progress=(CommandProgress("Writing", 5, 10, 2.0, 2.5),) * 300)
         link._pause = 0.1
         await _press_until(pilot, "enter", "5 of 10")
         assert "0:02 left" in text_of(pilot)
@@ -323,7 +323,7 @@ async def test_esc_stops_a_restore_that_is_at_work_and_says_how_far_it_is() -> N
         await press_in_dialog(pilot, "escape")
         await settled(pilot)
         assert "it is at work; esc stops it" in _told(pilot) and "Stopped. Nothing is half done." in _told(pilot)
-        assert "is back" not in text_of(pilot) and isinstance(pilot.app.screen, FirstRun)
+        assert "is back" not in text_of(pilot) and isinstance(pilot.app.screen, FirstRunWizard)
         assert _said_to(link).count(REST) == 1
 
 

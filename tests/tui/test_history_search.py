@@ -10,9 +10,9 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from lifeboat_core.errors import NotRunning
-from lifeboat_tui.link.recorded import RecordedLink
-from lifeboat_tui.screens.search import Search
-from lifeboat_tui.screens.timeline import Timeline
+from lifeboat_tui.link.recorded_link import RecordedLink
+from lifeboat_tui.screens.history_search_screen import HistorySearchScreen
+from lifeboat_tui.screens.timeline.timeline_screen import TimelineScreen
 from support.tui.histories import ada_of, history, opened
 from support.tui.pilots import SIZES, dashboard, notes, press, settled, text_of
 
@@ -54,7 +54,7 @@ def _link(hits: list[dict[str, object]] | None = None, **more: object) -> Record
 async def _shown(link: RecordedLink | None = None, *typed: str, **options: object) -> AsyncIterator[Pilot[None]]:
     link = link or _link()
     async with dashboard(link, **options) as pilot:  # type: ignore[arg-type]
-        pilot.app.push_screen(Search(ada_of(link)))
+        pilot.app.push_screen(HistorySearchScreen(ada_of(link)))
         await settled(pilot)
         if typed:
             await press(pilot, *typed, "enter")
@@ -109,7 +109,7 @@ async def test_enter_goes_to_the_sequence_where_it_stood_last() -> None:
     async with _shown(None, *"rudder") as pilot:
         await press(pilot, "down", "enter")
         screen = pilot.app.screen
-        assert isinstance(screen, Timeline)
+        assert isinstance(screen, TimelineScreen)
         assert screen.chosen is not None and screen.chosen.sequence == 4
 
 
@@ -117,7 +117,7 @@ async def test_enter_goes_to_where_it_came_if_it_is_still_there() -> None:
     async with _shown(None, *"rudder") as pilot:
         await press(pilot, "enter")
         screen = pilot.app.screen
-        assert isinstance(screen, Timeline) and screen.chosen is not None and screen.chosen.sequence == 3
+        assert isinstance(screen, TimelineScreen) and screen.chosen is not None and screen.chosen.sequence == 3
 
 
 async def test_figures_are_whole_when_a_scrollbar_stands_beside_them() -> None:
@@ -150,7 +150,7 @@ async def test_a_search_that_fails_is_said_and_can_be_left() -> None:
     async with _shown(link, *"rudder") as pilot:
         assert "the index is away" in text_of(pilot)
         await press(pilot, "escape")
-        assert not isinstance(pilot.app.screen, Search)
+        assert not isinstance(pilot.app.screen, HistorySearchScreen)
 
 
 async def test_hostile_snippets_do_not_reach_the_terminal() -> None:

@@ -9,12 +9,12 @@ import msgspec
 import pytest
 from textual.pilot import Pilot
 
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_core.texts import words
-from lifeboat_tui.link.recorded import RecordedLink
-from lifeboat_tui.text import as_title, plain, plain_lines
-from lifeboat_tui.widgets.dialogs import Ask
-from lifeboat_tui.widgets.table import Row, Table
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_core.texts import human_text
+from lifeboat_tui.cell_text import escape_title, make_plain, make_plain_lines
+from lifeboat_tui.link.recorded_link import RecordedLink
+from lifeboat_tui.widgets.question_dialogs import TextDialog
+from lifeboat_tui.widgets.row_table import RowTable, TableRow
 from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of, until
 
 pytestmark = pytest.mark.anyio
@@ -62,7 +62,7 @@ def what_steers(pilot: Pilot[None]) -> set[str]:
     found = set()
     for line in pilot.app.screen._compositor.render_strips():
         for segment in line:
-            found |= {hex(ord(letter)) for letter in segment.text if plain(letter) != letter}
+            found |= {hex(ord(letter)) for letter in segment.text if make_plain(letter) != letter}
             style = segment.style
             if style is not None and (style.link or "quit" in str(style.meta.get("@click", ""))):
                 found.add("link")
@@ -127,15 +127,15 @@ async def test_a_command_that_is_copied_holds_what_a_clipboard_can_take_and_noth
     async with dashboard(hostile()) as pilot:
         await press(pilot, "y")
         assert pilot.app.clipboard.startswith("lifeboat status $'")
-        assert plain(pilot.app.clipboard) == pilot.app.clipboard
+        assert make_plain(pilot.app.clipboard) == pilot.app.clipboard
         pilot.app.copy_to_clipboard(EVIL)
-        assert pilot.app.clipboard == plain_lines(EVIL)
+        assert pilot.app.clipboard == make_plain_lines(EVIL)
 
 
 async def test_a_dialog_shows_what_can_be_edited_and_gives_back_what_was_not() -> None:
     given: list[str | None] = []
     async with dashboard() as pilot:
-        pilot.app.push_screen(Ask("?", value=EVIL), given.append)
+        pilot.app.push_screen(TextDialog("?", value=EVIL), given.append)
         await settled(pilot)
         assert what_steers(pilot) == set()
         await press(pilot, "enter")
@@ -143,7 +143,7 @@ async def test_a_dialog_shows_what_can_be_edited_and_gives_back_what_was_not() -
 
 
 async def test_a_secret_does_not_stay_on_the_dialog_that_took_it() -> None:
-    question = Ask("?", secret=True)
+    question = TextDialog("?", secret=True)
     async with dashboard() as pilot:
         given: list[str | None] = []
         pilot.app.push_screen(question, given.append)
@@ -155,7 +155,7 @@ async def test_a_secret_does_not_stay_on_the_dialog_that_took_it() -> None:
 
 @pytest.mark.parametrize("name", ["a\x1b[201~b", "it's\nso", "back\\slash\u202e", "caf\u00e9\udcff"])
 def test_a_name_that_cannot_be_printed_is_spelled_out_for_the_shell(name: str) -> None:
-    typed = words.argument(name)
+    typed = human_text.quote_argument(name)
     assert typed.isprintable()
     said = subprocess.run(["bash", "-c", f"printf %s {typed}"], capture_output=True, check=True, env={"LC_ALL": "C"})
     assert said.stdout == name.encode(errors="surrogateescape")
@@ -165,7 +165,7 @@ def test_a_title_is_read_as_it_was_written() -> None:
     from textual.content import Content
 
     for name in ("[/]", "\\[b]", "[@click=app.quit]x", "a\\", "[ 1 ]"):
-        assert Content.from_markup(as_title(name)).plain == name
+        assert Content.from_markup(escape_title(name)).plain == name
 
 
 async def test_a_file_that_begins_with_a_dash_is_no_option_of_a_command() -> None:
@@ -180,8 +180,8 @@ async def test_a_file_that_begins_with_a_dash_is_no_option_of_a_command() -> Non
 
 async def test_a_megabyte_in_a_cell_and_in_a_note_is_cut_and_not_measured() -> None:
     async with dashboard() as pilot:
-        screen, table = pilot.app.screen, pilot.app.screen.query_one(Table)
-        table.show([Row("a", ("\u6f22" * 1_000_000,) * len(table.columns))])
+        screen, table = pilot.app.screen, pilot.app.screen.query_one(RowTable)
+        table.show([TableRow("a", ("\u6f22" * 1_000_000,) * len(table.columns))])
         screen.tell_user("\u6f22" * 1_000_000)  # type: ignore[attr-defined]
         await settled(pilot)
         assert len(notes(pilot)[-1]) <= 1000

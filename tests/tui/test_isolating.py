@@ -8,9 +8,9 @@ import pytest
 from textual.driver import Driver
 
 from lifeboat_core.texts.safe_text import END_OF_ISOLATE, ISOLATE
-from lifeboat_tui.isolating import isolate_pieces, isolating
-from lifeboat_tui.link.recorded import RecordedLink
-from lifeboat_tui.widgets.table import Row, Table
+from lifeboat_tui.bidi_isolation import isolate_right_to_left, make_isolating_driver
+from lifeboat_tui.link.recorded_link import RecordedLink
+from lifeboat_tui.widgets.row_table import RowTable, TableRow
 from support.tui.pilots import dashboard, recorded, settled
 
 NAME = "\u05e9\u05dc\u05d5\u05dd"
@@ -29,7 +29,7 @@ ISOLATED = f"{ISOLATE}{NAME}{END_OF_ISOLATE}"
     ],
 )
 def test_each_piece_of_text_is_isolated(written: str, expected: str) -> None:
-    assert isolate_pieces(written) == expected
+    assert isolate_right_to_left(written) == expected
 
 
 def test_a_driver_writes_isolated_pieces() -> None:
@@ -45,7 +45,7 @@ def test_a_driver_writes_isolated_pieces() -> None:
 
         def stop_application_mode(self) -> None: ...
 
-    driver = object.__new__(isolating(Kept))
+    driver = object.__new__(make_isolating_driver(Kept))
     driver.write(NAME)
     assert written == [ISOLATED]
 
@@ -63,12 +63,12 @@ def with_name(name: str) -> RecordedLink:
 @pytest.mark.parametrize("first", [True, False])
 async def test_a_row_as_it_reaches_the_terminal_isolates_each_cell_and_no_border(first: bool) -> None:
     async with dashboard(with_name(NAME)) as pilot:
-        table = pilot.app.screen.query_one(Table)
+        table = pilot.app.screen.query_one(RowTable)
         cells = (NAME, "plain") if first else ("plain", NAME)
-        table.show([Row("a", cells * len(table.columns))])
+        table.show([TableRow("a", cells * len(table.columns))])
         await settled(pilot)
         console = pilot.app.console
-        sent = isolate_pieces(
+        sent = isolate_right_to_left(
             pilot.app.screen._compositor.render_update(full=True, simplify=first).render_segments(console)
         )
         shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", sent)

@@ -8,10 +8,14 @@ from textual.widgets import Button, Input
 
 from lifeboat_core.errors import Busy, WordsNotProven
 from lifeboat_keys.errors import KeyLocked
-from lifeboat_tui.link.recorded import RecordedLink
-from lifeboat_tui.screens import keys_words
-from lifeboat_tui.screens.keys_words import ProveWords, ShownWords, words_on
-from lifeboat_tui.widgets.dialogs import Confirm
+from lifeboat_tui.link.recorded_link import RecordedLink
+from lifeboat_tui.screens.keys import recovery_words_dialogs
+from lifeboat_tui.screens.keys.recovery_words_dialogs import (
+    ProveWordsDialog,
+    RecoveryWordsScreen,
+    extract_recovery_words,
+)
+from lifeboat_tui.widgets.question_dialogs import ConfirmDialog
 from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of, until
 
 pytestmark = pytest.mark.anyio
@@ -138,15 +142,15 @@ async def test_any_key_hides_them_and_does_nothing_else(key: str) -> None:
         shown = pilot.app.screen
         await press(pilot, key)
         assert not any(word in text_of(pilot) for word in WORDS)
-        assert isinstance(shown, ShownWords) and shown._words == []
+        assert isinstance(shown, RecoveryWordsScreen) and shown._words == []
         assert pilot.app.is_running
 
 
 async def test_they_go_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys_words, "SHOWN_FOR", 0.05)
+    monkeypatch.setattr(recovery_words_dialogs, "SHOWN_FOR", 0.05)
     async with dashboard(keyed(), screen="keys") as pilot:
         await reveal(pilot)
-        await until(pilot, lambda: not isinstance(pilot.app.screen, ShownWords))
+        await until(pilot, lambda: not isinstance(pilot.app.screen, RecoveryWordsScreen))
         assert not any(word in text_of(pilot) for word in WORDS)
 
 
@@ -166,7 +170,7 @@ async def test_a_locked_key_is_opened_for_that_and_locked_again() -> None:
         await reveal(pilot)
         assert pilot.app.screen.query_one("#answer", Input).password
         await press(pilot, *"a boat", "enter")
-        assert isinstance(pilot.app.screen, ShownWords)
+        assert isinstance(pilot.app.screen, RecoveryWordsScreen)
         assert asked(link, "keys", "unlock") == [
             (("keys", "unlock", "--for", "2m", "--passphrase-stdin"), "a boat\n"),
         ]
@@ -179,18 +183,18 @@ async def test_under_readonly_the_words_stay_hidden(key: str) -> None:
     async with dashboard(link, screen="keys", readonly=True) as pilot:
         await press(pilot, key)
         assert "readonly" in notes(pilot)[-1]
-        assert not isinstance(pilot.app.screen, Confirm | ProveWords)
+        assert not isinstance(pilot.app.screen, ConfirmDialog | ProveWordsDialog)
 
 
 def test_a_page_that_lacks_a_word_has_none() -> None:
-    assert words_on(PAGE) == WORDS
-    assert words_on(PAGE.replace("24. ", "")) == []
+    assert extract_recovery_words(PAGE) == WORDS
+    assert extract_recovery_words(PAGE.replace("24. ", "")) == []
 
 
 async def prove(pilot: Pilot[None]) -> None:
     await press(pilot, "p")
     screen = pilot.app.screen
-    assert isinstance(screen, ProveWords)
+    assert isinstance(screen, ProveWordsDialog)
     for place in screen.places:
         assert screen.query_one(f"#word-{place}", Input).password
         await type_in(pilot, f"#word-{place}", WORDS[place - 1])
@@ -214,7 +218,7 @@ async def test_after_a_wrong_word_three_others_are_asked_for() -> None:
     async with dashboard(link, screen="keys") as pilot:
         await prove(pilot)
         await press(pilot, "enter", "enter", "enter")
-        assert isinstance(pilot.app.screen, ProveWords)
+        assert isinstance(pilot.app.screen, ProveWordsDialog)
         assert "not every word is the right one" in text_of(pilot)
         assert all(field.value == "" for field in pilot.app.screen.query(Input))
         await press(pilot, "escape")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lifeboat_core.home.context import Context
-from lifeboat_tui.app import LifeboatApp
-from lifeboat_tui.link import Stage
+from lifeboat_tui.dashboard_app import LifeboatApp
+from lifeboat_tui.link import LinkStage
 from support.adapters.openclaw_workspaces import make_workspace
 from support.cli import cli_client
 from support.daemon.serving import Daemon, serving
@@ -54,14 +54,14 @@ async def test_a_killed_daemon_is_said_commands_go_on_and_a_new_one_is_found(wor
         async with live() as pilot:
             app = pilot.app
             assert isinstance(app, LifeboatApp)
-            await until(pilot, lambda: app.link.connection.stage is Stage.UP, "the connection")
+            await until(pilot, lambda: app.link.connection.stage is LinkStage.UP, "the connection")
             await shows(pilot, "up to sequence 0")
             daemon.kill()
             await shows(pilot, "The service does not run since")
             await pilot.press("v")
             await until(pilot, lambda: any("every byte of sequence 0 holds" in note for note in notes(pilot)), "verify")
             daemon.start()
-            await until(pilot, lambda: app.link.connection.stage is Stage.UP, "the new daemon")
+            await until(pilot, lambda: app.link.connection.stage is LinkStage.UP, "the new daemon")
             await until(pilot, lambda: "does not run" not in text_of(pilot), "the banner to go")
     finally:
         daemon.kill()
@@ -73,7 +73,7 @@ async def test_s_starts_the_daemon(workspace: Path) -> None:
         assert isinstance(app, LifeboatApp)
         await shows(pilot, "press S to start it")
         await pilot.press("S")
-        await until(pilot, lambda: app.link.connection.stage is Stage.UP, "the daemon")
+        await until(pilot, lambda: app.link.connection.stage is LinkStage.UP, "the daemon")
         pid = app.link.connection.pid
         assert pid is not None
     run("daemon", "stop")

@@ -10,13 +10,13 @@ import pytest
 from textual.pilot import Pilot
 
 from lifeboat_core.errors import Busy, UnknownRecord
-from lifeboat_tui.link import Connection, Stage
-from lifeboat_tui.link.recorded import RecordedLink
-from lifeboat_tui.screens.dashboard import Dashboard
-from lifeboat_tui.screens.memories import Memories
-from lifeboat_tui.screens.memory import Memory
-from lifeboat_tui.screens.purge import Purge
-from lifeboat_tui.screens.timeline import Timeline
+from lifeboat_tui.link import LinkStage, LinkStatus
+from lifeboat_tui.link.recorded_link import RecordedLink
+from lifeboat_tui.screens.dashboard_screen import DashboardScreen
+from lifeboat_tui.screens.memories.memories_screen import MemoriesScreen
+from lifeboat_tui.screens.memories.memory_screen import MemoryScreen
+from lifeboat_tui.screens.purge.purge_wizard import PurgeWizard
+from lifeboat_tui.screens.timeline.timeline_screen import TimelineScreen
 from support.tui.memories_home import agent_id, memory, page, remembering, shown
 from support.tui.pilots import SIZES, dashboard, notes, press, recorded, settled, text_of
 
@@ -111,7 +111,7 @@ async def test_a_list_that_cannot_be_had_is_said_in_the_banner_and_asked_for_aga
 
 async def test_without_a_daemon_the_memories_are_there_all_the_same() -> None:
     link = remembering()
-    link.connection = Connection(Stage.DOWN)
+    link.connection = LinkStatus(LinkStage.DOWN)
     async with _open(link) as pilot:
         assert "The service does not run" in text_of(pilot) and "What number 0 says" in text_of(pilot)
 
@@ -212,7 +212,7 @@ async def test_esc_takes_back_one_after_the_other_the_last_first() -> None:
         for narrowed in expected:
             await press(pilot, "escape")
             assert _lists(link)[-1] == narrowed
-        assert isinstance(pilot.app.screen, Memories)
+        assert isinstance(pilot.app.screen, MemoriesScreen)
         await press(pilot, "escape")
 
 
@@ -287,7 +287,7 @@ async def test_a_dashboard_that_only_looks_changes_no_memory() -> None:
 async def test_o_opens_the_timeline_at_the_sequence_that_wrote_it() -> None:
     async with _open(recorded()) as pilot:
         await press(pilot, "o")
-        assert isinstance(pilot.app.screen, Timeline)
+        assert isinstance(pilot.app.screen, TimelineScreen)
         assert pilot.app.screen.chosen is not None and pilot.app.screen.chosen.sequence == 44
 
 
@@ -303,7 +303,7 @@ async def test_o_says_when_no_sequence_is_known() -> None:
 async def test_capital_p_opens_the_purge_of_this_memory() -> None:
     async with _open() as pilot:
         await press(pilot, "P")
-        assert isinstance(pilot.app.screen, Purge)
+        assert isinstance(pilot.app.screen, PurgeWizard)
 
 
 async def test_y_copies_the_command_that_shows_the_memory_or_the_list() -> None:
@@ -345,7 +345,7 @@ async def _opened(pilot: Pilot[None], *keys: str) -> str:
 async def test_enter_opens_the_memory_with_what_it_was_and_what_it_leads_to(size: tuple[int, int]) -> None:
     async with _open(_chained(), size=size) as pilot:
         said = await _opened(pilot)
-        assert isinstance(pilot.app.screen, Memory)
+        assert isinstance(pilot.app.screen, MemoryScreen)
         assert "All of it." in said and "WHAT IT WAS BEFORE" in said
 
 
@@ -370,7 +370,7 @@ async def test_enter_on_an_earlier_text_opens_the_timeline_where_it_was_said() -
         await _opened(pilot, "down", "enter")
         assert "what it said then was purged" in notes(pilot)[-1]
         await press(pilot, "up", "enter")
-        assert isinstance(pilot.app.screen, Timeline)
+        assert isinstance(pilot.app.screen, TimelineScreen)
         assert pilot.app.screen.chosen is not None and pilot.app.screen.chosen.sequence == 30
 
 
@@ -400,4 +400,4 @@ async def test_without_an_agent_the_dashboard_comes_instead() -> None:
     link = recorded()
     link.answers(["status"], {"verdict": "no agent is protected yet", "agents": []})
     async with dashboard(link, screen="memories") as pilot:
-        assert isinstance(pilot.app.screen, Dashboard)
+        assert isinstance(pilot.app.screen, DashboardScreen)

@@ -6,13 +6,13 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from lifeboat_keys import words
-from lifeboat_tui.screens.remotes_add import AddRemote
-from lifeboat_tui.widgets.hidden import HiddenInput
+from lifeboat_keys.recovery import bip39_words
+from lifeboat_tui.screens.remotes.add_remote_dialog import AddRemoteDialog
+from lifeboat_tui.widgets.hidden_input import HiddenInput
 from support.tui.first_run_home import choose, driven, knows_stick, machine
 from support.tui.pilots import dashboard, press, settled
 
-TEXT = " ".join(words.to_words(bytes(range(32))))
+TEXT = " ".join(bip39_words.to_words(bytes(range(32))))
 STEPS = 6
 
 
@@ -52,7 +52,7 @@ async def test_every_field_of_the_first_run_but_theirs_takes_none(way: str, go_o
 async def test_a_second_copy_that_is_added_takes_none() -> None:
     link = machine()
     async with dashboard(link, screen="setup") as pilot:
-        pilot.app.push_screen(AddRemote(link))
+        pilot.app.push_screen(AddRemoteDialog(link))
         await settled(pilot)
         fields = await _fill_all(pilot)
         assert [field.id for field in fields] == ["name", "address", "secret"]

@@ -13,18 +13,18 @@ from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
 from lifeboat_core.home.context import Context
-from lifeboat_daemon.control.commands import Commands
-from lifeboat_daemon.control.door import Door
-from lifeboat_keys.stores.kinds import StoreKind
-from lifeboat_keys.user_key import UserKey
-from lifeboat_tui.app import LifeboatApp, Options
-from lifeboat_tui.link.live import LiveLink
-from lifeboat_tui.screens.keys import Keys
-from lifeboat_tui.screens.keys_words import ProveWords, ShownWords
-from lifeboat_tui.screens.remotes import Remotes
-from lifeboat_tui.screens.settings import Settings
-from lifeboat_tui.widgets.dialogs import Ask, Choose, Confirm
-from lifeboat_tui.widgets.working import Told
+from lifeboat_daemon.control.command_runner import CommandRunner
+from lifeboat_daemon.control.home_access import HomeAccess
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.stores.store_kinds import StoreKind
+from lifeboat_tui.dashboard_app import DashboardOptions, LifeboatApp
+from lifeboat_tui.link.live_link import LiveLink
+from lifeboat_tui.screens.keys.keys_screen import KeysScreen
+from lifeboat_tui.screens.keys.recovery_words_dialogs import ProveWordsDialog, RecoveryWordsScreen
+from lifeboat_tui.screens.remotes.remotes_screen import RemotesScreen
+from lifeboat_tui.screens.settings_screen import SettingsScreen
+from lifeboat_tui.widgets.command_progress import OutcomeScreen
+from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, ConfirmDialog, TextDialog
 from support.tui.pilots import notes, text_of, until
 
 pytestmark = [
@@ -37,7 +37,7 @@ PASSPHRASE = "a boat under the bridge"
 @contextlib.asynccontextmanager
 async def live(screen: str) -> AsyncIterator[Pilot[None]]:
     """The dashboard of the home that the environment names."""
-    app = LifeboatApp(LiveLink(Door(), Commands(os.environ)), Options(screen=screen))
+    app = LifeboatApp(LiveLink(HomeAccess(), CommandRunner(os.environ)), DashboardOptions(screen=screen))
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         yield pilot
 
@@ -68,27 +68,27 @@ async def test_the_words_of_a_locked_key_are_seen_proven_and_replaced(
     async with live("keys") as pilot:
         await until(pilot, lambda: "your key" in text_of(pilot))
         await pilot.press("w")
-        await answer(pilot, Confirm, phrase="reveal")
-        await answer(pilot, Ask, answer=PASSPHRASE)
-        await until(pilot, lambda: isinstance(pilot.app.screen, ShownWords))
+        await answer(pilot, ConfirmDialog, phrase="reveal")
+        await answer(pilot, TextDialog, answer=PASSPHRASE)
+        await until(pilot, lambda: isinstance(pilot.app.screen, RecoveryWordsScreen))
         words = pilot.app.screen._words.copy()  # type: ignore[attr-defined]
         assert UserKey.from_words(" ".join(words)).key_id == wrapped.keys().public.key_id
         await pilot.press("x")
-        await until(pilot, lambda: isinstance(pilot.app.screen, Keys))
+        await until(pilot, lambda: isinstance(pilot.app.screen, KeysScreen))
         await pilot.press("p")
-        await answer(pilot, Ask, answer=PASSPHRASE)  # it was locked again
-        await until(pilot, lambda: isinstance(pilot.app.screen, ProveWords))
+        await answer(pilot, TextDialog, answer=PASSPHRASE)  # it was locked again
+        await until(pilot, lambda: isinstance(pilot.app.screen, ProveWordsDialog))
         places = pilot.app.screen.places  # type: ignore[attr-defined]
-        await answer(pilot, ProveWords, **{f"word-{place}": words[place - 1] for place in places})
+        await answer(pilot, ProveWordsDialog, **{f"word-{place}": words[place - 1] for place in places})
         await until(pilot, lambda: "They are the words of your key." in notes(pilot))
         await pilot.press("o")
-        await until(pilot, lambda: isinstance(pilot.app.screen, Choose))
+        await until(pilot, lambda: isinstance(pilot.app.screen, ChoiceDialog))
         await pilot.press("enter")
-        await answer(pilot, Ask, answer=str(tmp_path / "words"))
+        await answer(pilot, TextDialog, answer=str(tmp_path / "words"))
         await until(pilot, lambda: "passphrase" in text_of(pilot))
-        await answer(pilot, Ask, answer=PASSPHRASE)
-        await answer(pilot, Confirm, phrase="replace the key")
-        await until(pilot, lambda: isinstance(pilot.app.screen, Told))
+        await answer(pilot, TextDialog, answer=PASSPHRASE)
+        await answer(pilot, ConfirmDialog, phrase="replace the key")
+        await until(pilot, lambda: isinstance(pilot.app.screen, OutcomeScreen))
     new = UserKey.from_words((tmp_path / "words").read_text())
     monkeypatch.setenv("LIFEBOAT_PASSPHRASE", PASSPHRASE)
     assert Context.open().keys().user_key().key_id == new.key_id
@@ -107,13 +107,13 @@ async def test_a_folder_is_looked_at_added_tried_out_and_removed(isolated_home: 
         await pilot.press("enter")
         await until(pilot, lambda: "can read nothing" in text_of(pilot) and isinstance(pilot.app.focused, Button))
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmDialog))
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(pilot.app.screen, Remotes) and "● ok" in text_of(pilot))
+        await until(pilot, lambda: isinstance(pilot.app.screen, RemotesScreen) and "● ok" in text_of(pilot))
         await pilot.press("t")
         await until(pilot, lambda: "stick does what it must" in text_of(pilot))
         await pilot.press("escape", "x")
-        await answer(pilot, Confirm, phrase="stick")
+        await answer(pilot, ConfirmDialog, phrase="stick")
         await until(pilot, lambda: "on this disk only" in text_of(pilot))
 
 
@@ -121,11 +121,11 @@ async def test_a_setting_is_tried_out_kept_and_taken_back(isolated_home: Path) -
     async with live("settings") as pilot:
         await until(pilot, lambda: "cadence" in text_of(pilot))
         screen = pilot.app.screen
-        assert isinstance(screen, Settings) and screen.table.select("retention.daily")
+        assert isinstance(screen, SettingsScreen) and screen.table.select("retention.daily")
         await pilot.press("e")
-        await answer(pilot, Ask, answer="soon")
+        await answer(pilot, TextDialog, answer="soon")
         await until(pilot, lambda: "Not that" in text_of(pilot))
-        await answer(pilot, Ask, answer="60d")
+        await answer(pilot, TextDialog, answer="60d")
         await until(pilot, lambda: "60d" in text_of(pilot))
         assert Context.open().config().get("retention.daily", None).written == "60d"
         await until(pilot, lambda: screen.why_not("default") is None)

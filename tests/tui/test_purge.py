@@ -8,9 +8,9 @@ from textual.pilot import Pilot
 from textual.widgets import Button, Input, RadioSet
 
 from lifeboat_core.errors import Busy
-from lifeboat_tui.link.recorded import RecordedLink
-from lifeboat_tui.screens.dashboard import Dashboard
-from lifeboat_tui.screens.purge import Purge
+from lifeboat_tui.link.recorded_link import RecordedLink
+from lifeboat_tui.screens.dashboard_screen import DashboardScreen
+from lifeboat_tui.screens.purge.purge_wizard import PurgeWizard
 from support.tui.pilots import SIZES, dashboard, notes, press, recorded, settled, text_of
 from support.tui.purging import (
     ADA,
@@ -39,9 +39,9 @@ def run(made: RecordedLink | None = None, **options: object):  # type: ignore[no
     return dashboard(made or link(), screen="purge", agent="ada", **options)
 
 
-def screen(pilot: Pilot[None]) -> Purge:
+def screen(pilot: Pilot[None]) -> PurgeWizard:
     found = pilot.app.screen
-    assert isinstance(found, Purge)
+    assert isinstance(found, PurgeWizard)
     return found
 
 
@@ -103,7 +103,7 @@ async def test_every_choice_stands_in_the_command() -> None:
 async def test_memories_that_were_handed_over_are_looked_for_by_id() -> None:
     made = link()
     async with run(made) as pilot:
-        pilot.app.push_screen(Purge(ADA, records=("r1", "r2")))
+        pilot.app.push_screen(PurgeWizard(ADA, records=("r1", "r2")))
         await settled(pilot)
         assert not screen(pilot).query_one("#memory").display or screen(pilot).query_one("#memory").has_class("gone")
         await press(pilot, "enter")
@@ -227,7 +227,7 @@ async def test_esc_goes_back_and_the_text_is_dropped() -> None:
         await press(pilot, "escape")
         assert "What is to go" in text_of(pilot) and screen(pilot)._text == ""
         await press(pilot, "escape")
-        assert isinstance(pilot.app.screen, Dashboard)
+        assert isinstance(pilot.app.screen, DashboardScreen)
 
 
 async def test_a_look_can_be_stopped() -> None:
@@ -447,7 +447,7 @@ async def test_while_it_runs_nothing_leaves_it_and_stopping_says_what_became_of_
         await pilot.pause()
         await pilot.press("escape", "1", "q")
         await pilot.pause()
-        assert "it is at work; c stops it" in notes(pilot)[-1] and isinstance(pilot.app.screen, Purge)
+        assert "it is at work; c stops it" in notes(pilot)[-1] and isinstance(pilot.app.screen, PurgeWizard)
         made.answers(("receipts", "list"), {"receipts": [{"id": RECEIPT}], "damaged": []})
         receipt = shown()
         del receipt["receipt"]["vaults"][1]

@@ -12,11 +12,11 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button
 
-from lifeboat_core.agents import agents
+from lifeboat_core.agents import manage_agents
 from lifeboat_core.home.context import Context
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_tui.link import Stage
-from lifeboat_tui.screens.purge import PROOF, Purge
+from lifeboat_tui.link import LinkStage
+from lifeboat_tui.screens.purge.purge_wizard import PROOF, PurgeWizard
 from support.adapters.openclaw_workspaces import make_workspace
 from support.cli.cli_client import run
 from support.core.invariants import always, what_was_purged_is_gone
@@ -46,9 +46,9 @@ def stick(tmp_path: Path) -> Path:
     return stick
 
 
-def wizard(pilot: Pilot[None]) -> Purge:
+def wizard(pilot: Pilot[None]) -> PurgeWizard:
     found = pilot.app.screen
-    assert isinstance(found, Purge)
+    assert isinstance(found, PurgeWizard)
     return found
 
 
@@ -60,7 +60,9 @@ def nothing_shows(pilot: Pilot[None]) -> None:
 
 async def look(pilot: Pilot[None]) -> None:
     """The first step, up to the preview."""
-    await until(pilot, lambda: isinstance(pilot.app.screen, Purge) and wizard(pilot).lifeboat.status, "the wizard")
+    await until(
+        pilot, lambda: isinstance(pilot.app.screen, PurgeWizard) and wizard(pilot).lifeboat.status, "the wizard"
+    )
     await fill(pilot, "text", TEXT)
     nothing_shows(pilot)
     await pilot.press("enter")
@@ -89,7 +91,7 @@ async def ends(pilot: Pilot[None]) -> str:
 
 def is_gone(stick: Path) -> None:
     context = Context.open()
-    (agent,) = agents.everyone(context)
+    (agent,) = manage_agents.list_agents(context)
     what_was_purged_is_gone(context, agent, SCANNER, stick)
     always(context, agent)
 
@@ -117,12 +119,12 @@ async def test_a_daemon_that_is_killed_in_the_preview_and_in_the_purge_changes_n
     daemon = Daemon(Context.open()).start()
     try:
         async with live(screen="purge", agent="ada") as pilot:
-            await until(pilot, lambda: wizard(pilot).link.connection.stage is Stage.UP, "the connection")
+            await until(pilot, lambda: wizard(pilot).link.connection.stage is LinkStage.UP, "the connection")
             await look(pilot)
             daemon.kill()
             await shows(pilot, "The service does not run")
             daemon = Daemon(Context.open()).start()
-            await until(pilot, lambda: wizard(pilot).link.connection.stage is Stage.UP, "the connection")
+            await until(pilot, lambda: wizard(pilot).link.connection.stage is LinkStage.UP, "the connection")
             await say_the_words(pilot)
             daemon.kill()
             said = await ends(pilot)

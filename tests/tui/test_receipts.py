@@ -6,7 +6,7 @@ import pytest
 from textual.pilot import Pilot
 
 from lifeboat_core.errors import UnknownReceipt
-from lifeboat_tui.link.recorded import RecordedLink
+from lifeboat_tui.link.recorded_link import RecordedLink
 from support.tui.pilots import SIZES, dashboard, notes, press, recorded, text_of
 from support.tui.purging import ADA, RECEIPT, TOKEN, asked, fill, link, shown
 

@@ -11,13 +11,13 @@ from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
 from lifeboat_core.errors import Busy
-from lifeboat_daemon.control.commands import Progress
-from lifeboat_tui.link.recorded import RecordedLink
-from lifeboat_tui.screens.base import LifeboatScreen
-from lifeboat_tui.screens.remote_agents import RemoteAgents
-from lifeboat_tui.screens.remotes import Remotes
-from lifeboat_tui.screens.remotes_add import AddRemote
-from lifeboat_tui.widgets.working import Told, Working
+from lifeboat_daemon.control.command_runner import CommandProgress
+from lifeboat_tui.link.recorded_link import RecordedLink
+from lifeboat_tui.screens.lifeboat_screen import LifeboatScreen
+from lifeboat_tui.screens.remotes.add_remote_dialog import AddRemoteDialog
+from lifeboat_tui.screens.remotes.remote_agents_screen import RemoteAgentsScreen
+from lifeboat_tui.screens.remotes.remotes_screen import RemotesScreen
+from lifeboat_tui.widgets.command_progress import CommandProgressScreen, OutcomeScreen
 from lifeboat_vault.errors import RemoteUnreachable
 from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of, until
 
@@ -242,10 +242,10 @@ async def test_what_is_missing_or_wrong_is_said_in_the_form() -> None:
         await fill(pilot, address="https://boat.example.com", secret=SECRET)
         await press(pilot, "enter")
         assert "boat.example.com does not answer" in text_of(pilot) and "look at its address" in text_of(pilot)
-        assert isinstance(pilot.app.screen, AddRemote)
+        assert isinstance(pilot.app.screen, AddRemoteDialog)
         assert pilot.app.screen.query_one("#secret", Input).value == SECRET
         await press(pilot, "escape")
-        assert isinstance(pilot.app.screen, Remotes)
+        assert isinstance(pilot.app.screen, RemotesScreen)
 
 
 async def test_after_another_answer_it_is_looked_at_again() -> None:
@@ -280,27 +280,27 @@ async def test_under_readonly_one_can_look_and_not_add() -> None:
 async def test_the_test_tells_how_far_it_is_and_lists_what_failed_first() -> None:
     link = copies(HOME)
     checks = [{"name": "it gives back", "ok": True}, {"name": "it keeps", "ok": False, "message": "it does not"}]
-    progress = (Progress("it gives back", 1, 2),)
+    progress = (CommandProgress("it gives back", 1, 2),)
     link.answers(["remote", "test"], {"ok": False, "checks": checks, "left": 2}, status=1, progress=progress)
     async with dashboard(link, screen="remotes") as pilot:
         await press(pilot, "t")
         shown = text_of(pilot)
         assert "home: 1 of 2 checks failed" in shown and "2 made-up agents left there" in shown
         assert shown.index("failed: it keeps") < shown.index("it gives back")
-        assert isinstance(pilot.app.screen, Told)
+        assert isinstance(pilot.app.screen, OutcomeScreen)
         await press(pilot, "enter")
-        assert isinstance(pilot.app.screen, Remotes)
+        assert isinstance(pilot.app.screen, RemotesScreen)
 
 
 async def test_long_work_is_stopped_by_esc_and_that_is_said() -> None:
     link = copies(HOME)
     link._pause = 60.0
-    link.answers(["remote", "test"], {}, progress=(Progress("it gives back", 1, 2),) * 2)
+    link.answers(["remote", "test"], {}, progress=(CommandProgress("it gives back", 1, 2),) * 2)
     async with dashboard(link, screen="remotes") as pilot:
         await pilot.press("t")
-        await until(pilot, lambda: isinstance(pilot.app.screen, Working))
+        await until(pilot, lambda: isinstance(pilot.app.screen, CommandProgressScreen))
         await press(pilot, "escape")
-        assert isinstance(pilot.app.screen, Remotes)
+        assert isinstance(pilot.app.screen, RemotesScreen)
         assert notes(pilot)[-1] == "The work was stopped: you stopped it"
 
 
@@ -396,7 +396,7 @@ async def test_enter_shows_the_agents_there_and_esc_comes_back() -> None:
         await press(pilot, "y")
         assert notes(pilot)[-1].endswith("lifeboat agents list --remote home")
         await press(pilot, "escape")
-        assert isinstance(pilot.app.screen, Remotes)
+        assert isinstance(pilot.app.screen, RemotesScreen)
 
 
 async def test_one_that_cannot_be_asked_says_so() -> None:
@@ -431,7 +431,7 @@ async def test_adopting_that_was_not_confirmed_does_nothing() -> None:
     async with dashboard(link, screen="remotes") as pilot:
         await press(pilot, "enter", "A", "enter")
         assert len(asked(link, "agents", "adopt")) == 1
-        assert isinstance(pilot.app.screen, RemoteAgents)
+        assert isinstance(pilot.app.screen, RemoteAgentsScreen)
 
 
 async def test_what_cannot_be_done_with_an_agent_there_says_why() -> None:

@@ -8,22 +8,22 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.json_types import JsonObject
 from lifeboat_core.errors import (
     Busy,
     CommandLost,
     DiskFull,
     MovedElsewhere,
+    NetworkUnreachable,
     RuntimeRunning,
     TargetChanged,
-    Unreachable,
 )
-from lifeboat_daemon.control.commands import Progress, Said
+from lifeboat_daemon.control.command_runner import CommandAnswer, CommandProgress
 from lifeboat_keys.errors import KeyLocked, SignedByAnother
 from lifeboat_tui.link import Tell
-from lifeboat_tui.link.recorded import RecordedLink
-from lifeboat_tui.screens.restore import PREVIEW, RUN, WHAT, Restore
+from lifeboat_tui.link.recorded_link import RecordedLink
+from lifeboat_tui.screens.restore.restore_wizard import PREVIEW, RUN, WHAT, RestoreWizard
 from support.tui.pilots import notes, press, settled, text_of, until
 from support.tui.restore_home import (
     ADA,
@@ -266,7 +266,7 @@ async def test_a_capture_meanwhile_makes_a_fresh_preview() -> None:
 
 async def test_a_second_copy_that_is_away_is_said_with_what_helps() -> None:
     link = machine()
-    link.fails(DRY, Unreachable("stick is not there"))
+    link.fails(DRY, NetworkUnreachable("stick is not there"))
     async with wizard(link, at="12", remote="stick") as pilot:
         assert "stick is not there" in text_of(pilot) and "^r tries again" in text_of(pilot)
         await press(pilot, "R")
@@ -438,11 +438,11 @@ async def test_an_agent_that_lives_elsewhere_is_taken_over_by_typing_the_machine
 class Waiting(RecordedLink):
     """The restore itself goes on until it is stopped."""
 
-    async def run(self, *words: str, text: str = "", tell: Tell | None = None) -> Said:
+    async def run(self, *words: str, text: str = "", tell: Tell | None = None) -> CommandAnswer:
         if "--yes" in words:
             self.asked.append((words, text))
             if tell is not None:
-                tell(Progress("Writing files", 3, 12, 1.5, 6.0))
+                tell(CommandProgress("Writing files", 3, 12, 1.5, 6.0))
             await asyncio.Event().wait()
         return await super().run(*words, text=text, tell=tell)
 
@@ -518,7 +518,7 @@ async def test_esc_goes_one_step_back_each_time_and_leaves_at_the_first() -> Non
         await press(pilot, "enter", "ctrl+n", "escape", "escape")
         assert "Kept moments" in text_of(pilot)
         await press(pilot, "escape")
-        assert not any(isinstance(each, Restore) for each in pilot.app.screen_stack)
+        assert not any(isinstance(each, RestoreWizard) for each in pilot.app.screen_stack)
 
 
 async def test_cancel_leaves_from_the_preview() -> None:
@@ -526,7 +526,10 @@ async def test_cancel_leaves_from_the_preview() -> None:
     async with wizard(link, at="12") as pilot:
         await pilot.click("#cancel")
         await settled(pilot)
-        assert not any(isinstance(each, Restore) for each in pilot.app.screen_stack) and commands(link, *RUN_IT) == []
+        assert (
+            not any(isinstance(each, RestoreWizard) for each in pilot.app.screen_stack)
+            and commands(link, *RUN_IT) == []
+        )
 
 
 async def test_answers_with_hardly_anything_in_them_are_shown() -> None:

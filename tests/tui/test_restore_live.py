@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from lifeboat_cli.demo.tree import Tree, read_tree
-from lifeboat_daemon.control.commands import Commands
-from lifeboat_daemon.control.door import Door
-from lifeboat_tui.app import LifeboatApp
-from lifeboat_tui.link import Stage
-from lifeboat_tui.link.live import LiveLink
-from lifeboat_tui.screens.restore import Restore
+from lifeboat_cli.demo.tree_comparison import Tree, read_tree
+from lifeboat_daemon.control.command_runner import CommandRunner
+from lifeboat_daemon.control.home_access import HomeAccess
+from lifeboat_tui.dashboard_app import LifeboatApp
+from lifeboat_tui.link import LinkStage
+from lifeboat_tui.link.live_link import LiveLink
+from lifeboat_tui.screens.restore.restore_wizard import RestoreWizard
 from support.core.harbour import Harbour, harbour
 from support.daemon.serving import Daemon
 from support.daemon.serving import settled as serving
@@ -38,10 +38,10 @@ def ada(tmp_path: Path) -> Harbour:
 @asynccontextmanager
 async def wizard(ada: Harbour, **more: str) -> AsyncIterator[Pilot[None]]:
     around = {**os.environ, **ada.context.environment}
-    app = LifeboatApp(LiveLink(Door(around), Commands(around)))
+    app = LifeboatApp(LiveLink(HomeAccess(around), CommandRunner(around)))
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: app.link.connection.stage is Stage.UP)
-        await app.push_screen(Restore(ada.agent.id, **more))  # type: ignore[arg-type]
+        await until(pilot, lambda: app.link.connection.stage is LinkStage.UP)
+        await app.push_screen(RestoreWizard(ada.agent.id, **more))  # type: ignore[arg-type]
         yield pilot
 
 
@@ -107,7 +107,8 @@ async def test_stopped_in_the_middle_it_is_all_old_or_all_new_and_the_wizard_say
             await says(pilot, "Same as: lifeboat restore")
             await pilot.press("R")
             await until(
-                pilot, lambda: any(isinstance(each, Restore) and each.is_at_work for each in pilot.app.screen_stack)
+                pilot,
+                lambda: any(isinstance(each, RestoreWizard) and each.is_at_work for each in pilot.app.screen_stack),
             )
             await pilot.press("c")
             await until(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lifeboat_tui.documents.restore import Done, LeftOut
-from lifeboat_tui.screens.restore_texts import done_lines
+from lifeboat_tui.documents.restore_documents import Done, LeftOut
+from lifeboat_tui.screens.restore.restore_texts import describe_restored
 
 
 def test_a_restore_that_left_something_out_is_no_success() -> None:
     done = Done("Juniper", 3, "/ws", left_out=(LeftOut("pic.png", "its bytes are not those that were signed"),))
-    assert next(done_lines(done)) == ("warning", "Sequence 3 of Juniper is in /ws, without 1 file of it.")
+    assert next(describe_restored(done)) == ("warning", "Sequence 3 of Juniper is in /ws, without 1 file of it.")

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 from textual.pilot import Pilot
 
-from lifeboat_tui.link.recorded import RecordedLink
-from lifeboat_tui.screens import timeline as timeline_screen
-from lifeboat_tui.widgets.table import Table
+from lifeboat_tui.link.recorded_link import RecordedLink
+from lifeboat_tui.screens.timeline import timeline_screen as timeline_screen
+from lifeboat_tui.widgets.row_table import RowTable
 from support.tui.histories import ada_of, difference, entry, file, timeline
 from support.tui.memories_home import agent_id, memory, page, shown
 from support.tui.pilots import dashboard, press, recorded, settled, text_of
@@ -57,18 +57,18 @@ def crowded() -> RecordedLink:
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """One for each line of a table that is made."""
     made: list[int] = []
-    original = Table._line
+    original = RowTable._line
 
-    def line(self: Table, *arguments: object, **more: object) -> object:
+    def line(self: RowTable, *arguments: object, **more: object) -> object:
         made.append(1)
         return original(self, *arguments, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Table, "_line", line)
+    monkeypatch.setattr(RowTable, "_line", line)
     return made
 
 
-def table_of(pilot: Pilot[None]) -> Table:
-    return pilot.app.screen.query(Table).first()
+def table_of(pilot: Pilot[None]) -> RowTable:
+    return pilot.app.screen.query(RowTable).first()
 
 
 CASES = [

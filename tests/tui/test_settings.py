@@ -7,8 +7,8 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from lifeboat_core.errors import BadSetting, Busy
-from lifeboat_tui.documents.settings import spelled
-from lifeboat_tui.link.recorded import RecordedLink
+from lifeboat_tui.documents.setting_documents import spell_value
+from lifeboat_tui.link.recorded_link import RecordedLink
 from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of
 
 pytestmark = pytest.mark.anyio
@@ -81,7 +81,7 @@ async def test_the_settings_of_the_recording_are_all_there() -> None:
             if not one["private"]:
                 pilot.app.screen.table.select(one["name"])  # type: ignore[attr-defined]
                 await settled(pilot)
-                assert spelled(one["value"]) in text_of(pilot)
+                assert spell_value(one["value"]) in text_of(pilot)
         assert "general" in shown
 
 

@@ -10,17 +10,17 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from lifeboat_tui.glyphs import Glyphs
-from lifeboat_tui.widgets.listing import Listing
-from lifeboat_tui.widgets.table import Cell, Column, Row, Table, fitted
+from lifeboat_tui.widgets.filtered_table import FilteredTable
+from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, TableRow, fit_columns
 
 pytestmark = pytest.mark.anyio
-COLUMNS = (Column("NAME", 10, grow=1), Column("SIZE", 6, rank=2, right=True), Column("NOTE", 8, rank=1))
+COLUMNS = (TableColumn("NAME", 10, grow=1), TableColumn("SIZE", 6, rank=2, right=True), TableColumn("NOTE", 8, rank=1))
 
 
 class Shown(App[None]):
     def __init__(self, *, markable: bool = False) -> None:
         super().__init__()
-        self.listing = Listing(
+        self.listing = FilteredTable(
             COLUMNS, title="Things", empty="Nothing here.\nPress a.", glyphs=Glyphs(), markable=markable, id="things"
         )
         self.said: list[object] = []
@@ -28,13 +28,13 @@ class Shown(App[None]):
     def compose(self) -> ComposeResult:
         yield self.listing
 
-    def on_table_moved(self, event: Table.Moved) -> None:
+    def on_row_table_moved(self, event: RowTable.Moved) -> None:
         self.said.append(("moved", None if event.row is None else event.row.key))
 
-    def on_table_chosen(self, event: Table.Chosen) -> None:
+    def on_row_table_chosen(self, event: RowTable.Chosen) -> None:
         self.said.append(("chosen", event.row.key))
 
-    def on_table_marked(self, event: Table.Marked) -> None:
+    def on_row_table_marked(self, event: RowTable.Marked) -> None:
         self.said.append(("marked", event.keys))
 
 
@@ -49,12 +49,15 @@ async def shown(count: int, *, markable: bool = False, size: tuple[int, int] = (
         yield pilot
 
 
-def rows(count: int) -> list[Row]:
-    return [Row(str(number), (f"thing {number}", str(number * 7), Cell("x", "warning"))) for number in range(count)]
+def rows(count: int) -> list[TableRow]:
+    return [
+        TableRow(str(number), (f"thing {number}", str(number * 7), TableCell("x", "warning")))
+        for number in range(count)
+    ]
 
 
-def table_of(pilot: Pilot[None]) -> Table:
-    return pilot.app.query_one(Table)
+def table_of(pilot: Pilot[None]) -> RowTable:
+    return pilot.app.query_one(RowTable)
 
 
 def said(pilot: Pilot[None]) -> list[object]:
@@ -77,8 +80,10 @@ async def test_a_hundred_thousand_rows_are_there_at_once_and_the_last_is_one_key
 async def test_only_lines_that_are_seen_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     async with shown(5_000) as pilot:
         made: list[int] = []
-        original = Table._line
-        monkeypatch.setattr(Table, "_line", lambda self, *args, **more: made.append(1) or original(self, *args, **more))
+        original = RowTable._line
+        monkeypatch.setattr(
+            RowTable, "_line", lambda self, *args, **more: made.append(1) or original(self, *args, **more)
+        )
         await pilot.press("down")
         await pilot.pause()
         assert 0 < len(made) <= 12
@@ -87,14 +92,14 @@ async def test_only_lines_that_are_seen_are_made(monkeypatch: pytest.MonkeyPatch
 async def test_a_row_that_changed_is_the_only_one_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     async with shown(8) as pilot:
         made: list[object] = []
-        original = Table._line
+        original = RowTable._line
         monkeypatch.setattr(
-            Table,
+            RowTable,
             "_line",
             lambda self, cells, *args, **more: made.append(cells[0]) or original(self, cells, *args, **more),
         )
         changed = rows(8)
-        changed[5] = Row("5", ("thing five", "1", ""))
+        changed[5] = TableRow("5", ("thing five", "1", ""))
         table_of(pilot).show(changed)
         await pilot.pause()
         assert "thing five" in made and "thing 3" not in made
@@ -103,7 +108,7 @@ async def test_a_row_that_changed_is_the_only_one_drawn_again(monkeypatch: pytes
 async def test_the_cursor_stays_on_its_row_when_rows_come_before_it() -> None:
     async with shown(5) as pilot:
         await pilot.press("down", "down")
-        table_of(pilot).show([Row("new", ("new one",)), *rows(5)])
+        table_of(pilot).show([TableRow("new", ("new one",)), *rows(5)])
         await pilot.pause()
         assert table_of(pilot).current is not None and table_of(pilot).current.key == "2"
 
@@ -120,7 +125,12 @@ async def test_the_cursor_skips_headings() -> None:
     async with shown(0) as pilot:
         table = table_of(pilot)
         table.show(
-            [Row("h1", ("TODAY",), heading=True), Row("a", ("a",)), Row("h2", ("OLD",), heading=True), Row("b", ("b",))]
+            [
+                TableRow("h1", ("TODAY",), heading=True),
+                TableRow("a", ("a",)),
+                TableRow("h2", ("OLD",), heading=True),
+                TableRow("b", ("b",)),
+            ]
         )
         await pilot.pause()
         assert table.current is not None and table.current.key == "a"
@@ -136,9 +146,9 @@ async def test_enter_opens_and_a_second_click_does_too() -> None:
     async with shown(4) as pilot:
         await pilot.press("down", "enter")
         assert said(pilot)[-1] == ("chosen", "1")
-        await pilot.click(Table, offset=(5, 4))
+        await pilot.click(RowTable, offset=(5, 4))
         assert said(pilot)[-1] == ("moved", "2")
-        await pilot.click(Table, offset=(5, 4))
+        await pilot.click(RowTable, offset=(5, 4))
         assert said(pilot)[-1] == ("chosen", "2")
 
 
@@ -151,8 +161,8 @@ async def test_space_marks_where_marks_are_possible() -> None:
 
 async def test_a_click_on_the_row_of_the_cursor_marks_where_marks_are_possible() -> None:
     async with shown(3, markable=True) as pilot:
-        await pilot.click(Table, offset=(2, 3))
-        await pilot.click(Table, offset=(2, 3))
+        await pilot.click(RowTable, offset=(2, 3))
+        await pilot.click(RowTable, offset=(2, 3))
         assert table_of(pilot).cursor == 1
         assert ("marked", frozenset({"1"})) in said(pilot)
 
@@ -160,21 +170,21 @@ async def test_a_click_on_the_row_of_the_cursor_marks_where_marks_are_possible()
 @pytest.mark.parametrize("line", [1, 8])
 async def test_a_click_beside_the_rows_does_nothing(line: int) -> None:
     async with shown(3) as pilot:
-        await pilot.click(Table, offset=(2, line))
+        await pilot.click(RowTable, offset=(2, line))
         assert table_of(pilot).cursor == 0
         assert said(pilot) == []
 
 
 async def test_a_heading_is_not_marked() -> None:
     async with shown(0, markable=True) as pilot:
-        table_of(pilot).show([Row("old", ("Old", "", ""), heading=True)])
+        table_of(pilot).show([TableRow("old", ("Old", "", ""), heading=True)])
         await pilot.press("space")
         assert not any(isinstance(told, tuple) and told[0] == "marked" for told in said(pilot))
 
 
 async def test_a_filter_counts_what_is_left_and_escape_of_the_listing_clears_it() -> None:
     async with shown(30) as pilot:
-        listing = pilot.app.query_one(Listing)
+        listing = pilot.app.query_one(FilteredTable)
         listing.open_filter()
         await pilot.press(*"29")
         await pilot.pause()
@@ -201,7 +211,7 @@ async def test_an_empty_table_teaches() -> None:
 
 async def test_markup_and_escape_sequences_in_a_cell_are_text() -> None:
     async with shown(0) as pilot:
-        table_of(pilot).show([Row("evil", ("[bold]x[/] \x1b[31mred", "", ""))])
+        table_of(pilot).show([TableRow("evil", ("[bold]x[/] \x1b[31mred", "", ""))])
         await pilot.pause()
         drawn = "\n".join(lines(pilot))
         assert "[bold]x[/]" in drawn and "\x1b" not in drawn
@@ -209,7 +219,9 @@ async def test_markup_and_escape_sequences_in_a_cell_are_text() -> None:
 
 async def test_wide_letters_keep_the_columns_in_line() -> None:
     async with shown(0) as pilot:
-        table_of(pilot).show([Row("1", ("ab", "5", "|")), Row("2", ("日本語の名前がとても長いものです" * 3, "5", "|"))])
+        table_of(pilot).show(
+            [TableRow("1", ("ab", "5", "|")), TableRow("2", ("日本語の名前がとても長いものです" * 3, "5", "|"))]
+        )
         await pilot.pause()
         drawn = [line for line in lines(pilot) if "|" in line]
         from rich.cells import cell_len
@@ -218,7 +230,7 @@ async def test_wide_letters_keep_the_columns_in_line() -> None:
 
 
 def test_columns_with_the_highest_rank_go_first_where_there_is_no_room() -> None:
-    assert fitted(COLUMNS, 60).shown == [0, 1, 2]
-    assert fitted(COLUMNS, 22).shown == [0, 2]
-    assert fitted(COLUMNS, 5).shown == [0]
-    assert sum(fitted(COLUMNS, 60).widths) + 4 == 60
+    assert fit_columns(COLUMNS, 60).shown == [0, 1, 2]
+    assert fit_columns(COLUMNS, 22).shown == [0, 2]
+    assert fit_columns(COLUMNS, 5).shown == [0]
+    assert sum(fit_columns(COLUMNS, 60).widths) + 4 == 60

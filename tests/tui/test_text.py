@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lifeboat_tui import text
+from lifeboat_tui import cell_text
 from lifeboat_tui.glyphs import Glyphs
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -24,26 +24,26 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
     ],
 )
 def test_a_short_age_changes_once_a_minute_at_most(moment: str | None, said: str) -> None:
-    assert text.short_age(moment, NOW) == said
+    assert cell_text.format_short_age(moment, NOW) == said
 
 
 @pytest.mark.parametrize("evil", ["\x1b[31mred", "a\rb", "\x9b2J", "a\u202eb", "a\nb", "\x07"])
 def test_what_an_agent_wrote_moves_no_cursor_and_turns_no_line(evil: str) -> None:
-    assert not set(text.plain(evil)) & {"\x1b", "\r", "\x9b", "\u202e", "\n", "\x07"}
+    assert not set(cell_text.make_plain(evil)) & {"\x1b", "\r", "\x9b", "\u202e", "\n", "\x07"}
 
 
 @pytest.mark.parametrize(
     ("seconds", "said"), [(None, ""), (0, "0:00"), (42, "0:42"), (185, "3:05"), (3729, "1:02:09"), (0.4, "0:00")]
 )
 def test_a_span_is_minutes_and_seconds(seconds: float | None, said: str) -> None:
-    assert text.span(seconds) == said
+    assert cell_text.format_duration(seconds) == said
 
 
 @pytest.mark.parametrize(
     ("width", "said"), [(6, "harbo…"), (7, "harbour"), (8, "harbour"), (1, "…"), (0, ""), (-1, "")]
 )
 def test_a_text_is_cut_to_the_width_that_there_is(width: int, said: str) -> None:
-    assert text.cut("harbour", width) == said
+    assert cell_text.truncate_text("harbour", width) == said
 
 
 @pytest.mark.parametrize("ascii", [False, True])

@@ -13,15 +13,15 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from lifeboat_core.errors import BadLabel, Cancelled, NothingToRestore, NotRunning
-from lifeboat_daemon.control.commands import Progress
-from lifeboat_tui.link.recorded import RecordedLink
-from lifeboat_tui.screens.dashboard import Dashboard
-from lifeboat_tui.screens.diff import Diff
-from lifeboat_tui.screens.search import Search
-from lifeboat_tui.screens.timeline import Timeline
-from lifeboat_tui.widgets.chart import Chart
-from lifeboat_tui.widgets.dialogs import Ask, Choose
-from lifeboat_tui.widgets.running import Running
+from lifeboat_daemon.control.command_runner import CommandProgress
+from lifeboat_tui.link.recorded_link import RecordedLink
+from lifeboat_tui.screens.dashboard_screen import DashboardScreen
+from lifeboat_tui.screens.history_search_screen import HistorySearchScreen
+from lifeboat_tui.screens.timeline.diff_screen import DiffScreen
+from lifeboat_tui.screens.timeline.timeline_screen import TimelineScreen
+from lifeboat_tui.widgets.bar_chart import BarChart
+from lifeboat_tui.widgets.progress_display import ProgressDisplay
+from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, TextDialog
 from support.tui.histories import ada_of, difference, entry, file, history, opened, timeline
 from support.tui.pilots import SIZES, dashboard, notes, press, settled, text_of
 
@@ -34,9 +34,9 @@ async def _shown(link: RecordedLink | None = None, **options: object) -> AsyncIt
         yield pilot
 
 
-def _screen(pilot: Pilot[None]) -> Timeline:
+def _screen(pilot: Pilot[None]) -> TimelineScreen:
     screen = pilot.app.screen
-    assert isinstance(screen, Timeline)
+    assert isinstance(screen, TimelineScreen)
     return screen
 
 
@@ -128,7 +128,7 @@ async def test_the_first_sequence_has_nothing_before_it() -> None:
         await press(pilot, "end")
         assert "everything begins here" in text_of(pilot)
         await press(pilot, "enter")
-        assert isinstance(pilot.app.screen, Timeline) and "no sequence before it" in notes(pilot)[-1]
+        assert isinstance(pilot.app.screen, TimelineScreen) and "no sequence before it" in notes(pilot)[-1]
 
 
 async def test_what_is_not_captured_is_told_on_the_line_of_the_workspace() -> None:
@@ -201,23 +201,23 @@ async def test_enter_opens_the_whole_comparison_and_escape_comes_back() -> None:
     async with _shown() as pilot:
         await press(pilot, "enter")
         screen = pilot.app.screen
-        assert isinstance(screen, Diff) and (screen.first, screen.second) == ("4", "5")
+        assert isinstance(screen, DiffScreen) and (screen.first, screen.second) == ("4", "5")
         await press(pilot, "escape")
-        assert isinstance(pilot.app.screen, Timeline)
+        assert isinstance(pilot.app.screen, TimelineScreen)
 
 
 async def test_enter_on_the_workspace_compares_it_with_the_newest() -> None:
     async with _shown() as pilot:
         await press(pilot, "home", "enter")
         screen = pilot.app.screen
-        assert isinstance(screen, Diff) and (screen.first, screen.second) == ("5", "workspace")
+        assert isinstance(screen, DiffScreen) and (screen.first, screen.second) == ("5", "workspace")
 
 
 async def test_d_compares_a_sequence_with_the_workspace() -> None:
     async with _shown() as pilot:
         await press(pilot, "down", "down", "d")
         screen = pilot.app.screen
-        assert isinstance(screen, Diff) and (screen.first, screen.second) == ("3", "workspace")
+        assert isinstance(screen, DiffScreen) and (screen.first, screen.second) == ("3", "workspace")
 
 
 async def test_two_marks_compare_the_earlier_with_the_later() -> None:
@@ -226,20 +226,20 @@ async def test_two_marks_compare_the_earlier_with_the_later() -> None:
         assert "m1" in text_of(pilot)
         await press(pilot, "down", "down", "m")
         screen = pilot.app.screen
-        assert isinstance(screen, Diff) and (screen.first, screen.second) == ("3", "5")
+        assert isinstance(screen, DiffScreen) and (screen.first, screen.second) == ("3", "5")
 
 
 async def test_the_workspace_can_be_marked_and_is_the_later_one() -> None:
     async with _shown() as pilot:
         await press(pilot, "home", "m", "down", "down", "m")
         screen = pilot.app.screen
-        assert isinstance(screen, Diff) and (screen.first, screen.second) == ("4", "workspace")
+        assert isinstance(screen, DiffScreen) and (screen.first, screen.second) == ("4", "workspace")
 
 
 async def test_escape_takes_marks_away_before_it_leaves() -> None:
     async with dashboard(history(), agent="ada") as pilot:
         await press(pilot, "2", "m", "escape")
-        assert isinstance(pilot.app.screen, Timeline) and "m1" not in text_of(pilot)
+        assert isinstance(pilot.app.screen, TimelineScreen) and "m1" not in text_of(pilot)
         await press(pilot, "m", "m")
         assert "m1" not in text_of(pilot), "m takes its own mark away, too"
 
@@ -298,7 +298,7 @@ async def test_of_several_that_gave_way_one_is_chosen(monkeypatch: pytest.Monkey
     aside = [{"from": f"aside-{nth}", "since": "2026-11-18T10:00:00Z", "until": None} for nth in (1, 2)]
     async with _shown(history(set_aside=aside)) as pilot:
         await press(pilot, "H")
-        assert isinstance(pilot.app.screen, Choose)
+        assert isinstance(pilot.app.screen, ChoiceDialog)
         await press(pilot, "down", "enter")
         assert [call["remote"] for call in calls] == ["aside-2"]
 
@@ -314,7 +314,7 @@ async def test_a_sequence_gets_a_name() -> None:
     link.answers(["label", ada_of(link)], {"entry": entry(link, 5, 1)})
     async with _shown(link) as pilot:
         await press(pilot, "t")
-        assert isinstance(pilot.app.screen, Ask)
+        assert isinstance(pilot.app.screen, TextDialog)
         await press(pilot, *"calm", "enter")
         assert _asked(link, "label") == [("label", ada_of(link), "5", "calm")]
         assert "Sequence 5 is called: calm" in notes(pilot)
@@ -374,7 +374,7 @@ async def test_the_search_in_history_is_one_key_away_and_leads_to_a_sequence() -
     link.answers(["search", ada_of(link), "rudder"], {"hits": [hit], "truncated": False})
     async with _shown(link) as pilot:
         await press(pilot, "F")
-        assert isinstance(pilot.app.screen, Search)
+        assert isinstance(pilot.app.screen, HistorySearchScreen)
         await press(pilot, *"rudder", "enter", "enter")
         assert _here(pilot) == "2"
 
@@ -394,13 +394,13 @@ async def test_a_sequence_that_was_thinned_gives_way_to_the_one_before() -> None
 
 async def test_v_verifies_that_sequence_and_says_how_it_ended() -> None:
     link = history()
-    progress = (Progress("Reading back", 1, 2), Progress("Comparing", 2, 2))
+    progress = (CommandProgress("Reading back", 1, 2), CommandProgress("Comparing", 2, 2))
     link.answers(["verify", ada_of(link)], {"sequence": 4, "mismatches": []}, progress=progress)
     async with _shown(link) as pilot:
         await press(pilot, "down", "v")
         assert _asked(link, "verify") == [("verify", ada_of(link), "--at", "4")]
         assert "every byte of sequence 4 holds" in notes(pilot)[-1]
-        assert not _screen(pilot).query_one(Running).has_class("-shown")
+        assert not _screen(pilot).query_one(ProgressDisplay).has_class("-shown")
 
 
 async def test_damage_that_is_found_is_an_error() -> None:
@@ -418,7 +418,7 @@ class _Slow(RecordedLink):
     async def run(self, *words: str, **more: object):  # type: ignore[no-untyped-def, override]
         if words[0] == "verify":
             self.asked.append((words, ""))
-            more["tell"](Progress("Reading back", 3, 8))  # type: ignore[operator]
+            more["tell"](CommandProgress("Reading back", 3, 8))  # type: ignore[operator]
             await asyncio.Event().wait()
         return await super().run(*words, **more)  # type: ignore[arg-type]
 
@@ -439,7 +439,7 @@ async def test_work_shows_how_far_it_is_and_x_stops_it() -> None:
         assert "Reading back" in text_of(pilot) and "3 of 8" in text_of(pilot)
         await press(pilot, "x")
         assert "stopped" in notes(pilot)[-1]
-        assert not _screen(pilot).query_one(Running).has_class("-shown")
+        assert not _screen(pilot).query_one(ProgressDisplay).has_class("-shown")
         await press(pilot, "x")
         assert "nothing runs" in notes(pilot)[-1]
 
@@ -456,7 +456,7 @@ async def test_work_goes_on_when_one_leaves_the_screen() -> None:
     async with _verifying() as (pilot, _):
         await pilot.press("1")
         await pilot.pause()
-        assert isinstance(pilot.app.screen, Dashboard)
+        assert isinstance(pilot.app.screen, DashboardScreen)
         running = [each for each in pilot.app.workers if each.group == "run" and each.is_running]
         assert len(running) == 1
         running[0].cancel()
@@ -539,6 +539,6 @@ async def test_five_thousand_sequences_open_and_scroll_without_lag() -> None:
 
 async def test_the_chart_shows_the_newest_where_there_is_little_room() -> None:
     async with _shown(size=(64, 20)) as pilot:
-        chart = _screen(pilot).query_one(Chart)
+        chart = _screen(pilot).query_one(BarChart)
         said = str(chart.render())
         assert "▂▄  █ ▂▂" in said and "since Thu" in said, said

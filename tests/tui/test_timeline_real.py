@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lifeboat_core.home.context import Context
-from lifeboat_tui.screens.diff import Diff
-from lifeboat_tui.screens.timeline import Timeline
+from lifeboat_tui.screens.timeline.diff_screen import DiffScreen
+from lifeboat_tui.screens.timeline.timeline_screen import TimelineScreen
 from support.cli import cli_client
 from support.daemon.serving import serving
 from support.tui.live import live, shows
@@ -42,7 +42,7 @@ async def test_a_person_looks_compares_names_verifies_and_finds(workspace: Path)
         await shows(pilot, "+ The red boat needs a rudder.")
 
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(pilot.app.screen, Diff), "the comparison")
+        await until(pilot, lambda: isinstance(pilot.app.screen, DiffScreen), "the comparison")
         await shows(pilot, "- The red boat needs paint.")
         await pilot.press("escape", "d")
         await shows(pilot, "+ Nobody captured this yet.")
@@ -56,9 +56,9 @@ async def test_a_person_looks_compares_names_verifies_and_finds(workspace: Path)
         await pilot.press("F", *"rudder", "enter")
         await shows(pilot, "gone")
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(pilot.app.screen, Timeline), "the timeline")
+        await until(pilot, lambda: isinstance(pilot.app.screen, TimelineScreen), "the timeline")
         screen = pilot.app.screen
-        assert isinstance(screen, Timeline) and screen.chosen is not None and screen.chosen.sequence == 1
+        assert isinstance(screen, TimelineScreen) and screen.chosen is not None and screen.chosen.sequence == 1
         await until(pilot, lambda: screen.chosen is not None and screen.chosen.label == "boat", "the name in its line")
 
 

@@ -7,12 +7,12 @@ import copy
 import pytest
 from textual.widgets import Button
 
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.control.commands import Said
-from lifeboat_tui.link.looking import LookingLink, OnlyLooking
-from lifeboat_tui.link.recorded import RecordedLink
-from lifeboat_tui.screens import places
-from lifeboat_tui.screens.restore import Restore
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_daemon.control.command_runner import CommandAnswer
+from lifeboat_tui.link.read_only_link import ReadOnlyLink, ReadOnlyRefusal
+from lifeboat_tui.link.recorded_link import RecordedLink
+from lifeboat_tui.screens import screen_registry
+from lifeboat_tui.screens.restore.restore_wizard import RestoreWizard
 from support.tui.pilots import dashboard, notes, press, recorded, settled
 
 pytestmark = pytest.mark.anyio
@@ -50,7 +50,7 @@ async def test_a_restore_is_done_once_however_often_its_key_was_pressed() -> Non
     link = recorded()
     agent = status_of(link)["agents"][0]["id"]
     async with dashboard(link) as pilot:
-        pilot.app.push_screen(Restore(agent, at="44", paths=("*",)))
+        pilot.app.push_screen(RestoreWizard(agent, at="44", paths=("*",)))
         await settled(pilot)
         for _ in range(5):
             pilot.app.screen.do_run()  # type: ignore[attr-defined]
@@ -61,8 +61,8 @@ async def test_a_restore_is_done_once_however_often_its_key_was_pressed() -> Non
 @pytest.mark.parametrize("words", WRITE, ids=" ".join)
 async def test_a_link_that_only_looks_runs_nothing_that_changes_something(words: tuple[str, ...]) -> None:
     link = recorded()
-    for run in (LookingLink(link).run, LookingLink(link).run_text):
-        with pytest.raises(OnlyLooking):
+    for run in (ReadOnlyLink(link).run, ReadOnlyLink(link).run_text):
+        with pytest.raises(ReadOnlyRefusal):
             await run(*words)
     assert not link.asked
 
@@ -70,11 +70,13 @@ async def test_a_link_that_only_looks_runs_nothing_that_changes_something(words:
 async def test_a_link_that_only_looks_shows_what_would_be_done() -> None:
     link = recorded()
     link.answers(["purge"], {"a": 1})
-    assert await LookingLink(link).run("purge", "a", "--dry-run", "--text-stdin", text="x\n") == Said(0, {"a": 1})
+    assert await ReadOnlyLink(link).run("purge", "a", "--dry-run", "--text-stdin", text="x\n") == CommandAnswer(
+        0, {"a": 1}
+    )
     assert link.asked == [(("purge", "a", "--dry-run", "--text-stdin"), "x\n")]
 
 
-@pytest.mark.parametrize("name", sorted(places.PLACES))
+@pytest.mark.parametrize("name", sorted(screen_registry.PLACES))
 async def test_with_readonly_no_key_and_no_button_of_a_screen_asks_for_a_change(name: str) -> None:
     link = recorded()
     async with dashboard(link, screen=name, agent=status_of(link)["agents"][0]["id"], readonly=True) as pilot:
@@ -87,11 +89,11 @@ async def test_with_readonly_no_key_and_no_button_of_a_screen_asks_for_a_change(
             if button.id not in ("cancel", "close"):
                 button.post_message(Button.Pressed(button).set_sender(button))
                 await settled(pilot)
-        looking = LookingLink(recorded())
+        looking = ReadOnlyLink(recorded())
         for words, text in link.asked:
             try:
                 await looking.run(*words, text=text)
-            except OnlyLooking:
+            except ReadOnlyRefusal:
                 pytest.fail(f"{words} was asked for")
 
 

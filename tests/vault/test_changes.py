@@ -6,25 +6,26 @@ import random
 
 import pytest
 
-from lifeboat_alf import codec, merkle
-from lifeboat_alf.apply import AppliedState
-from lifeboat_alf.delta import write_delta
-from lifeboat_alf.delta_reader import DeltaReader
-from lifeboat_alf.diff import diff
-from lifeboat_alf.state import Changes
-from lifeboat_alf.testing import head
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.deltas.applied_state import AppliedState
+from lifeboat_alf.deltas.delta_reader import DeltaReader
+from lifeboat_alf.deltas.delta_writer import write_delta
+from lifeboat_alf.deltas.state_diff import diff_states
+from lifeboat_alf.states import merkle
+from lifeboat_alf.states.agent_state import StateChanges
+from lifeboat_alf.testing.sample_states import make_head
 from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Vault
 from support.vault.vaults import QUARTER, commit, content_of, create, edit
 
-HEAD = head(partitions=[{"file": QUARTER, "from": "2026-10-01", "to": None, "sealed": False}])
+HEAD = make_head(partitions=[{"file": QUARTER, "from": "2026-10-01", "to": None, "sealed": False}])
 
 
-def entry_words(changes: Changes) -> list[tuple[str, bytes | None, bytes | None]]:
+def entry_words(changes: StateChanges) -> list[tuple[str, bytes | None, bytes | None]]:
     """(path, new bytes, old bytes) of each changed entry."""
     return [(item.path, item.body and item.body(), item.base_body and item.base_body()) for item in changes.entries]
 
 
-def record_words(changes: Changes) -> list[tuple[str, str]]:
+def record_words(changes: StateChanges) -> list[tuple[str, str]]:
     return [(item.operation, item.record.id) for item in changes.records]
 
 
@@ -88,12 +89,12 @@ def test_changes_are_those_that_comparing_the_states_finds_and_a_delta_carries_t
     numbers = [row.number for row in vault.sequences()]
     for base, new in itertools.product(numbers[::3], numbers[::4]):
         changes = vault.changes(base, new)
-        assert comparable(changes) == comparable(diff(vault.state(base), vault.state(new)))
+        assert comparable(changes) == comparable(diff_states(vault.state(base), vault.state(new)))
         if base < new:
             check_delta(vault, changes)
 
 
-def check_delta(vault: Vault, changes: Changes) -> None:
+def check_delta(vault: Vault, changes: StateChanges) -> None:
     bundle = io.BytesIO()
     write_delta(changes, bundle)
     with DeltaReader(bundle) as delta:
@@ -102,7 +103,7 @@ def check_delta(vault: Vault, changes: Changes) -> None:
         assert merkle.state_digest(applied) == applied.sequence.digest == changes.new.digest
 
 
-def comparable(changes: Changes) -> tuple[object, ...]:
+def comparable(changes: StateChanges) -> tuple[object, ...]:
     entries = [
         (item.path, item.entry, item.base, item.body and item.body(), item.base_body and item.base_body())
         for item in changes.entries
@@ -117,7 +118,7 @@ class RandomEdits:
         self.vault = vault
         self.random = random.Random(seed)
         self.memories: list[RecordPut] = []
-        commit(vault, Draft({"manifest.json": EntryPut({}, codec.encode_pretty(HEAD))}))
+        commit(vault, Draft({"manifest.json": EntryPut({}, json_codec.encode_pretty(HEAD))}))
 
     def step(self) -> None:
         puts = {self.path(): self.entry() for _ in range(self.random.randint(0, 3))}

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf import merkle
-from lifeboat_alf.state import BodyAbsent, Sequence
-from lifeboat_alf.testing import full_state
+from lifeboat_alf.states import merkle
+from lifeboat_alf.states.agent_state import BodyAbsent, Sequence
+from lifeboat_alf.testing.sample_states import make_full_state
 from lifeboat_vault.errors import DraftInvalid, UnknownSequence
-from lifeboat_vault.store.sqlite import SqliteStore
-from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Vault, take_over
+from lifeboat_vault.store.sqlite_store import SqliteStore
+from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Vault, draft_of_state
 from support.vault.vaults import QUARTER, START, commit, content_of, create, edit, put
 
 NOTE = "raw/openclaw/note.md"
@@ -225,8 +225,8 @@ def test_leaves_of_a_state_taken_over_are_kept_and_absent_bytes_stay_absent(vaul
 
 
 def test_a_state_taken_over_is_the_same_to_the_digest(vault: Vault) -> None:
-    state = full_state().put_absent("artifacts/gone.bin", 9, None)
-    made = commit(vault, take_over(state), number=17)
+    state = make_full_state().put_absent("artifacts/gone.bin", 9, None)
+    made = commit(vault, draft_of_state(state), number=17)
     assert made is not None and (made.number, made.digest) == (17, state.sequence.digest)
     assert list(vault.state().entries()) == list(state.entries())
     assert list(vault.state().records()) == list(state.records())

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_keys import signing
-from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.trusted import Trusted
-from lifeboat_keys.user_key import UserKey
+from lifeboat_keys.pairs.device_key import DeviceKey
+from lifeboat_keys.pairs.trusted_keys import TrustedKeys
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.signed import sequence_signatures
 from lifeboat_vault.vault import Draft, EntryPut, SequenceRow, Vault
 from support.vault.vaults import commit, create, new_vault
 
 OLD, NEW = UserKey.generate(), UserKey.generate()
 OLD_DEVICE, NEW_DEVICE = DeviceKey.generate(OLD), DeviceKey.generate(NEW)
-BEFORE = Trusted(NEW.public, former=(OLD.public,))
-AFTER = Trusted(NEW.public, compromised=(OLD.public,))
+BEFORE = TrustedKeys(NEW.public, former=(OLD.public,))
+AFTER = TrustedKeys(NEW.public, compromised=(OLD.public,))
 
 
 @pytest.fixture
@@ -27,13 +27,17 @@ def vault(tmp_path: Path) -> Vault:
     made = new_vault(tmp_path)
     for number, device in enumerate((OLD_DEVICE, OLD_DEVICE, OLD_DEVICE, NEW_DEVICE)):
         draft = Draft({"raw/a.md": EntryPut({}, b"version %d" % number)}, [create(f"Memory {number}.")])
-        assert commit(made, draft, sign=lambda sequence, device=device: signing.sign(sequence, device))
+        assert commit(
+            made, draft, sign=lambda sequence, device=device: sequence_signatures.sign_sequence(sequence, device)
+        )
     assert commit(made, Draft({"raw/b.md": EntryPut({}, b"foreign")}))
     return made
 
 
 def _sign_anew(vault: Vault) -> tuple[list[int], list[int]]:
-    done = vault.countersign(lambda sequence: signing.sign(sequence, NEW_DEVICE), before=BEFORE, after=AFTER)
+    done = vault.countersign(
+        lambda sequence: sequence_signatures.sign_sequence(sequence, NEW_DEVICE), before=BEFORE, after=AFTER
+    )
     return [row.number for row in done.signed], [row.number for row in done.refused]
 
 

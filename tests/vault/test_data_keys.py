@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_alf.seams.steps import Step
-from lifeboat_endpoint.engines.files import FolderPlace
-from lifeboat_endpoint.service.limits import Limits
-from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_vault.at_rest import key_documents
-from lifeboat_vault.at_rest.key_documents import FILE
-from lifeboat_vault.at_rest.key_sources import registry
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_endpoint.engines.files_engine import FolderPlace
+from lifeboat_endpoint.service.endpoint_limits import EndpointLimits
+from lifeboat_endpoint.service.tenant_space import TenantSpace
+from lifeboat_vault.at_rest import key_document_store
+from lifeboat_vault.at_rest.key_document_store import FILE
+from lifeboat_vault.at_rest.key_sources import key_source_registry
 from lifeboat_vault.errors import (
     KeyRevoked,
     KeySourceRefused,
@@ -131,7 +131,7 @@ def test_an_agent_that_is_removed_takes_its_keys_along(tmp_path: Path) -> None:
             FolderPlace(folder, TENANT, files=SystemFiles(), clock=ManualClock()),
             TENANT,
             keys,
-            limits=Limits(),
+            limits=EndpointLimits(),
             purging=PURGING,
             clock=ManualClock(),
         )
@@ -161,7 +161,7 @@ def test_a_key_is_asked_for_again_after_a_while(tmp_path: Path, place: KeyPlace)
     sealer = data_keys(tmp_path, clock=clock).sealer(AGENT)
     sealed = sealer.seal("body", b"secret")
     place.take_away()
-    held = registry.key_source(place.spec, outside=tmp_path / "data").cache_seconds
+    held = key_source_registry.open_key_source(place.spec, outside=tmp_path / "data").cache_seconds
     clock.advance(seconds=int(held) - 1)
     assert sealer.open("body", sealed) == b"secret"
     clock.advance(seconds=2)
@@ -241,7 +241,7 @@ def test_a_document_that_is_none_is_damage(tmp_path: Path, text: str) -> None:
 def test_a_kill_while_a_key_is_made_leaves_the_ones_there_were(tmp_path: Path) -> None:
     keys = data_keys(tmp_path)
     before = keys.ids()
-    assert killed_at(keys.rotate, Step.REENCRYPT_KEY_MADE)
+    assert killed_at(keys.rotate, CrashPoint.REENCRYPT_KEY_MADE)
     assert opened_keys(tmp_path).ids() == before
     keys.rotate()
     assert len(opened_keys(tmp_path).ids()) == 2
@@ -250,7 +250,7 @@ def test_a_kill_while_a_key_is_made_leaves_the_ones_there_were(tmp_path: Path) -
 def test_a_kill_while_a_key_is_destroyed_leaves_it(tmp_path: Path) -> None:
     keys = data_keys(tmp_path)
     keys.rotate()
-    assert killed_at(lambda: keys.destroy([]), Step.REENCRYPT_KEY_DESTROYED)
+    assert killed_at(lambda: keys.destroy([]), CrashPoint.REENCRYPT_KEY_DESTROYED)
     assert len(opened_keys(tmp_path).ids()) == 2 and len(keys.destroy([])) == 1
 
 
@@ -265,7 +265,7 @@ def test_an_agent_that_many_begin_with_at_once_has_one_key(tmp_path: Path) -> No
 
 def test_who_changes_keys_waits_for_who_does_already(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keys = data_keys(tmp_path)
-    monkeypatch.setattr(key_documents, "_LOCK_SECONDS", 0.1)
+    monkeypatch.setattr(key_document_store, "_LOCK_SECONDS", 0.1)
     with keys._changing(), pytest.raises(VaultBusy):
         opened_keys(tmp_path).rotate()
 

@@ -11,17 +11,23 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams import steps
-from lifeboat_alf.seams.files import StrPath, SystemFiles
-from lifeboat_alf.seams.steps import Step
-from lifeboat_alf.testing import AGENT_ID
+from lifeboat_alf.seams import crash_points
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
+from lifeboat_alf.testing.sample_states import AGENT_ID
 from lifeboat_vault.errors import VaultBusy, VaultFull, VaultUnusable
 from lifeboat_vault.vault import Draft, EntryPut, Retention, Vault
 from support.paths import TESTS
 from support.vault.vaults import START, commit, content_of, create, new_vault
 
-CAPTURE = [Step.CAPTURE_BODIES_WRITTEN, Step.CAPTURE_ROWS_WRITTEN, Step.CAPTURE_COMMITTED]
-THIN = [Step.THIN_PLANNED, Step.THIN_REENCODED, Step.THIN_ROWS_DROPPED, Step.THIN_COMMITTED, Step.THIN_SWEPT]
+CAPTURE = [CrashPoint.CAPTURE_BODIES_WRITTEN, CrashPoint.CAPTURE_ROWS_WRITTEN, CrashPoint.CAPTURE_COMMITTED]
+THIN = [
+    CrashPoint.THIN_PLANNED,
+    CrashPoint.THIN_REENCODED,
+    CrashPoint.THIN_ROWS_DROPPED,
+    CrashPoint.THIN_COMMITTED,
+    CrashPoint.THIN_SWEPT,
+]
 
 
 def large() -> bytes:
@@ -81,7 +87,7 @@ def test_a_full_disk_under_the_database_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_second_writer_waits_and_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lifeboat_vault.store.sqlite.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("lifeboat_vault.store.sqlite_store.BUSY_SECONDS", 0.05)
     first = new_vault(tmp_path)
     second = Vault.open(tmp_path / "vault")
 
@@ -96,21 +102,21 @@ def test_a_second_writer_waits_and_is_told(tmp_path: Path, monkeypatch: pytest.M
 
 
 @contextlib.contextmanager
-def stopped_at(step: Step) -> Iterator[None]:
-    def stop(reached: Step) -> None:
+def stopped_at(step: CrashPoint) -> Iterator[None]:
+    def stop(reached: CrashPoint) -> None:
         if reached is step:
             raise KeyboardInterrupt
 
-    steps.hook = stop
+    crash_points.hook = stop
     try:
         with pytest.raises(KeyboardInterrupt):
             yield
     finally:
-        steps.hook = None
+        crash_points.hook = None
 
 
 @pytest.mark.parametrize("step", CAPTURE)
-def test_a_commit_that_is_interrupted_never_was(tmp_path: Path, step: Step) -> None:
+def test_a_commit_that_is_interrupted_never_was(tmp_path: Path, step: CrashPoint) -> None:
     vault = new_vault(tmp_path)
     commit(vault, Draft({"raw/a": EntryPut({}, b"a")}))
     before = content_of(vault.state())
@@ -124,7 +130,7 @@ SCRIPT = """
 import os, sys
 from datetime import timedelta
 from pathlib import Path
-from lifeboat_alf.seams import steps
+from lifeboat_alf.seams import crash_points
 from lifeboat_vault.vault import Draft, EntryPut, Retention, Vault
 from support.vault.vaults import START, create
 
@@ -132,7 +138,7 @@ vault = Vault.open(Path(sys.argv[1]) / "vault")
 def end(step):
     if step == sys.argv[2]:
         os._exit(9)
-steps.hook = end
+crash_points.hook = end
 if sys.argv[2].startswith("thin"):
     vault.thin(Retention(), START + timedelta(days=30))
 else:
@@ -141,7 +147,7 @@ else:
 """
 
 
-def end_process_at(folder: Path, step: Step) -> None:
+def end_process_at(folder: Path, step: CrashPoint) -> None:
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     ended = subprocess.run([sys.executable, "-c", SCRIPT, str(folder), step.value], env=environment, check=False)
     assert ended.returncode == 9
@@ -159,7 +165,7 @@ def history(folder: Path) -> Vault:
 
 
 @pytest.mark.parametrize("step", CAPTURE + THIN)
-def test_a_process_that_ends_at_any_step_leaves_a_whole_vault(tmp_path: Path, step: Step) -> None:
+def test_a_process_that_ends_at_any_step_leaves_a_whole_vault(tmp_path: Path, step: CrashPoint) -> None:
     vault = history(tmp_path)
     expected = {row.number: content_of(vault.state(row.number)) for row in vault.sequences()}
     vault.close()
@@ -167,9 +173,9 @@ def test_a_process_that_ends_at_any_step_leaves_a_whole_vault(tmp_path: Path, st
     with Vault.open(tmp_path / "vault") as again:
         assert again.verify(trusted=None).findings == [] and again.check_audit() == []
         numbers = [row.number for row in again.sequences()]
-        assert numbers == list(range(1 if step is Step.THIN_SWEPT else 0, 12))
+        assert numbers == list(range(1 if step is CrashPoint.THIN_SWEPT else 0, 12))
         assert all(content_of(again.state(number)) == expected[number] for number in numbers)
-        assert len(bodies(tmp_path)) == (1 if step is Step.THIN_SWEPT else 2)
+        assert len(bodies(tmp_path)) == (1 if step is CrashPoint.THIN_SWEPT else 2)
 
 
 def test_body_files_left_behind_are_swept_at_the_next_open(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from lifeboat_vault.at_rest import held_keys
-from lifeboat_vault.at_rest.held_keys import Given, HeldKeys, let_go_when_refused
-from lifeboat_vault.at_rest.key_sources import service
+from lifeboat_vault.at_rest import data_key_cache
+from lifeboat_vault.at_rest.data_key_cache import DataKeyCache, UnwrappedKey, drop_when_refused
+from lifeboat_vault.at_rest.key_sources import key_service
 from lifeboat_vault.errors import KeyRevoked, KeySourceAway
 from support.endpoint import sealed
 from support.endpoint.sealed import (
@@ -44,15 +44,15 @@ class Source:
         self.slow = threading.Event()
         self.slow.set()
         self._spec = spec
-        self.held = HeldKeys(tenant, self.ask, clock)
+        self.held = DataKeyCache(tenant, self.ask, clock)
 
-    def ask(self, key_id: str) -> Given:
+    def ask(self, key_id: str) -> UnwrappedKey:
         self.asked.append(key_id)
         self.slow.wait(patience())
-        with let_go_when_refused(self._spec):
+        with drop_when_refused(self._spec):
             if self.refuses is not None:
                 raise self.refuses
-            return Given(KEY, self._spec, 300.0)
+            return UnwrappedKey(KEY, self._spec, 300.0)
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_many_threads_that_need_one_key_ask_once(clock: MovingClock) -> None:
 def test_who_waits_for_another_threads_question_waits_a_limited_time(
     clock: MovingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(held_keys, "_PATIENCE", 0.05)
+    monkeypatch.setattr(data_key_cache, "_PATIENCE", 0.05)
     source = Source(clock)
     source.slow.clear()
     with ThreadPoolExecutor(1) as pool:
@@ -153,16 +153,16 @@ def test_keys_of_tenants_that_are_closed_are_not_kept(clock: MovingClock) -> Non
     source = Source(clock)
     source.held.of(ID, AGENT)
     held = source.held
-    assert held in held_keys._every()
+    assert held in data_key_cache._every()
     del source, held
     gc.collect()
-    assert all(not each._held for each in held_keys._every() if each._clock is clock)
+    assert all(not each._held for each in data_key_cache._every() if each._clock is clock)
 
 
 def test_keys_are_shown_nowhere(clock: MovingClock) -> None:
     source = Source(clock)
     keys = source.held.of(ID, AGENT)
-    assert repr(keys) == "SealingKeys()" and repr(KEY) not in repr(Given(KEY, SOURCE, 300.0))
+    assert repr(keys) == "SealingKeys()" and repr(KEY) not in repr(UnwrappedKey(KEY, SOURCE, 300.0))
 
 
 # With data keys -------------------------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def transit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeTra
 def test_a_source_that_is_away_is_no_revocation(
     tmp_path: Path, transit: FakeTransit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "_AWAY_SECONDS", 0.0)
+    monkeypatch.setattr(key_service, "_AWAY_SECONDS", 0.0)
     clock = MovingClock()
     keys = data_keys(tmp_path, source=transit.spec(), clock=clock)
     sealer = keys.sealer(AGENT)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_keys.stores import keyring
-from lifeboat_vault.at_rest.key_sources import registry
-from lifeboat_vault.at_rest.key_sources.contract import KeySource
-from lifeboat_vault.at_rest.key_sources.file import default_file
+from lifeboat_keys.stores import keyring_store
+from lifeboat_vault.at_rest.key_sources import key_source_registry
+from lifeboat_vault.at_rest.key_sources.file_source import default_file
+from lifeboat_vault.at_rest.key_sources.key_source_contract import KeySource
 from lifeboat_vault.errors import KeyRevoked, KeySourceRefused, VaultDamaged
 from support.keys import keyring_fakes
 
@@ -17,8 +17,8 @@ SECRET = bytes(range(32))
 
 
 def made(spec: str, folder: Path) -> KeySource:
-    registry.make_key(spec, outside=folder / "data")
-    return registry.key_source(spec, outside=folder / "data")
+    key_source_registry.make_key(spec, outside=folder / "data")
+    return key_source_registry.open_key_source(spec, outside=folder / "data")
 
 
 def test_a_key_file_wraps_and_unwraps(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_a_key_file_is_its_owners_only_and_is_made_once(tmp_path: Path) -> None:
 
 
 def test_no_key_is_made_by_opening_a_source(tmp_path: Path) -> None:
-    source = registry.key_source(f"file:{tmp_path}/endpoint.key", outside=tmp_path / "data")
+    source = key_source_registry.open_key_source(f"file:{tmp_path}/endpoint.key", outside=tmp_path / "data")
     with pytest.raises(KeyRevoked, match="gives no key"):
         source.wrap(SECRET)
     assert list(tmp_path.iterdir()) == []
@@ -47,21 +47,21 @@ def test_no_key_is_made_by_opening_a_source(tmp_path: Path) -> None:
 def test_a_key_among_the_data_is_refused(tmp_path: Path, place: str) -> None:
     (tmp_path / "keys").mkdir()
     with pytest.raises(KeySourceRefused, match="the folder of the data"):
-        registry.make_key(f"file:{tmp_path}/{place}", outside=tmp_path / "data")
+        key_source_registry.make_key(f"file:{tmp_path}/{place}", outside=tmp_path / "data")
 
 
 def test_a_link_that_leads_among_the_data_is_refused(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "keys").symlink_to(tmp_path / "data")
     with pytest.raises(KeySourceRefused, match="the folder of the data"):
-        registry.key_source(f"file:{tmp_path}/keys/endpoint.key", outside=tmp_path / "data")
+        key_source_registry.open_key_source(f"file:{tmp_path}/keys/endpoint.key", outside=tmp_path / "data")
 
 
 def test_data_folder_behind_a_link_is_recognised(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "data").symlink_to(tmp_path / "disk")
     with pytest.raises(KeySourceRefused, match="the folder of the data"):
-        registry.key_source(f"file:{tmp_path}/disk/endpoint.key", outside=tmp_path / "data")
+        key_source_registry.open_key_source(f"file:{tmp_path}/disk/endpoint.key", outside=tmp_path / "data")
 
 
 def test_a_key_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
@@ -120,14 +120,14 @@ def test_a_variable_that_is_gone_gives_no_key(tmp_path: Path, monkeypatch: pytes
 
 def test_a_variable_without_a_key_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeySourceRefused, match="is not set"):
-        registry.make_key("env:EXAMPLE_KEY", outside=tmp_path)
+        key_source_registry.make_key("env:EXAMPLE_KEY", outside=tmp_path)
     monkeypatch.setenv("EXAMPLE_KEY", "too short")
     with pytest.raises(KeySourceRefused, match="does not hold 32 bytes"):
-        registry.make_key("env:EXAMPLE_KEY", outside=tmp_path)
+        key_source_registry.make_key("env:EXAMPLE_KEY", outside=tmp_path)
 
 
 def test_the_keyring_keeps_a_key_under_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyring, "PROGRAM", keyring_fakes.program("good", tmp_path / "items"))
+    monkeypatch.setattr(keyring_store, "PROGRAM", keyring_fakes.program("good", tmp_path / "items"))
     wrapped = made("keyring:home", tmp_path).wrap(b"data")
     assert made("keyring:home", tmp_path).unwrap(wrapped) == b"data"
 
@@ -136,29 +136,29 @@ def test_the_keyring_keeps_a_key_under_its_name(tmp_path: Path, monkeypatch: pyt
 def test_a_keyring_that_does_not_answer_gives_no_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behaviour: str
 ) -> None:
-    monkeypatch.setattr(keyring, "PROGRAM", keyring_fakes.program(behaviour, tmp_path / "items"))
-    source = registry.key_source("keyring:home", outside=tmp_path / "data")
+    monkeypatch.setattr(keyring_store, "PROGRAM", keyring_fakes.program(behaviour, tmp_path / "items"))
+    source = key_source_registry.open_key_source("keyring:home", outside=tmp_path / "data")
     with pytest.raises(KeyRevoked, match="keyring:home: the keyring gave no answer"):
         source.unwrap(b"")
     with pytest.raises(KeySourceRefused):
-        registry.make_key("keyring:home", outside=tmp_path / "data")
+        key_source_registry.make_key("keyring:home", outside=tmp_path / "data")
 
 
 def test_a_keyring_that_is_slow_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyring, "PROGRAM", keyring_fakes.program("slow", tmp_path / "items"))
-    monkeypatch.setattr(keyring, "SECONDS", 0.5)
+    monkeypatch.setattr(keyring_store, "PROGRAM", keyring_fakes.program("slow", tmp_path / "items"))
+    monkeypatch.setattr(keyring_store, "SECONDS", 0.5)
     with pytest.raises(KeyRevoked, match="did not end within"):
-        registry.key_source("keyring:home", outside=tmp_path / "data").unwrap(b"")
+        key_source_registry.open_key_source("keyring:home", outside=tmp_path / "data").unwrap(b"")
 
 
 @pytest.mark.parametrize("spec", ["", "file", "file:", "nowhere:key", "/etc/key", "file:relative/endpoint.key"])
 def test_what_names_no_source_is_refused(tmp_path: Path, spec: str) -> None:
     with pytest.raises(KeySourceRefused):
-        registry.key_source(spec, outside=tmp_path)
+        key_source_registry.open_key_source(spec, outside=tmp_path)
 
 
 def test_kinds_come_from_entry_points() -> None:
-    assert {"file", "keyring", "env"} <= set(registry.kinds())
+    assert {"file", "keyring", "env"} <= set(key_source_registry.list_kinds())
 
 
 def test_the_default_file_lies_in_the_users_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +167,7 @@ def test_the_default_file_lies_in_the_users_configuration(tmp_path: Path, monkey
 
 
 PLUG_IN = """
-from lifeboat_vault.at_rest.key_sources.local import LocalKey
+from lifeboat_vault.at_rest.key_sources.local_key import LocalKey
 
 class Remote:
     def open(self, where, *, outside):
@@ -185,9 +185,13 @@ def test_another_kind_is_one_more_entry_point(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "kms_plug_in-1.dist-info").mkdir()
     (tmp_path / "kms_plug_in-1.dist-info" / "METADATA").write_text("Name: kms-plug-in\nVersion: 1\n")
     (tmp_path / "kms_plug_in-1.dist-info" / "entry_points.txt").write_text(
-        f"[{registry.GROUP}]\nkms = kms_plug_in:KIND\n"
+        f"[{key_source_registry.GROUP}]\nkms = kms_plug_in:KIND\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(registry, "_entry_points", registry._entry_points.__wrapped__)
+    monkeypatch.setattr(key_source_registry, "_entry_points", key_source_registry._entry_points.__wrapped__)
     source = made("kms:a", tmp_path)
-    assert source.spec == "kms:a" and source.unwrap(source.wrap(SECRET)) == SECRET and "kms" in registry.kinds()
+    assert (
+        source.spec == "kms:a"
+        and source.unwrap(source.wrap(SECRET)) == SECRET
+        and "kms" in key_source_registry.list_kinds()
+    )

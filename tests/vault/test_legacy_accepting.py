@@ -17,15 +17,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_alf import layout, partitions, records
-from lifeboat_alf.delta import DeltaReader
-from lifeboat_alf.effective import effective_records
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.deltas.delta_writer import DeltaReader
 from lifeboat_alf.errors import BadDocument, LifeboatError, WrongAgent
+from lifeboat_alf.memory import memory_records, partitions
+from lifeboat_alf.memory.effective_view import effective_records
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_alf.testing import record as made_record
+from lifeboat_alf.testing.sample_states import make_record as made_record
 from lifeboat_vault.errors import RemoteRefused, StaleBase
-from lifeboat_vault.legacy import accepting
-from lifeboat_vault.legacy.view import legacy_view
+from lifeboat_vault.legacy import legacy_pushes
+from lifeboat_vault.legacy.legacy_state import legacy_view
 from lifeboat_vault.vault import Draft, EntryPut, SequenceRow, Vault
 from support.alf.any_shape import spoiled
 from support.endpoint import reference_archives as reference
@@ -62,31 +63,31 @@ def vault(tmp_path: Path, workspace: Path) -> Iterator[Vault]:
 
 def put(vault: Vault, archive: reference.Archive) -> SequenceRow:
     with SnapshotReader(io.BytesIO(reference.write_snapshot(archive))) as reader:
-        return accepting.snapshot(vault, reader, clock=ManualClock())
+        return legacy_pushes.accept_snapshot(vault, reader, clock=ManualClock())
 
 
 def send(vault: Vault, changes: list[tuple[str, Json]], base: int = 0, **fields: Any) -> SequenceRow | None:
     manifest = {"created_at": "2026-11-20T12:00:00Z", "agent": {"id": vault.agent_id}, **fields}
     with DeltaReader(io.BytesIO(reference.write_delta(manifest, changes, base))) as reader:
-        return accepting.delta(vault, reader, base, clock=ManualClock())
+        return legacy_pushes.accept_delta(vault, reader, base, clock=ManualClock())
 
 
 def contents(vault: Vault) -> list[str]:
     """What that client would say is there."""
     found = (item.record for item in effective_records(vault.state()))
-    return sorted(str(record["content"]) for record in found if not records.is_deleted(record))
+    return sorted(str(record["content"]) for record in found if not memory_records.is_deleted(record))
 
 
 def parsed(vault: Vault) -> list[Json]:
-    return [records.parse(record.line) for record in vault.state().records()]
+    return [memory_records.parse_record(record.line) for record in vault.state().records()]
 
 
 def seal(vault: Vault) -> None:
     """Close all partitions, as a client does that makes one snapshot of many deltas."""
-    head = json.loads(vault.state().body(layout.MANIFEST))
+    head = json.loads(vault.state().body(archive_layout.MANIFEST))
     head["partitions"] = [{**item, "sealed": True} for item in head["partitions"]]
     put = EntryPut({}, json.dumps(head).encode())
-    assert vault.commit(Draft({layout.MANIFEST: put}), kind="snapshot", writer="x", time="2026-11-20T12:00:00Z")
+    assert vault.commit(Draft({archive_layout.MANIFEST: put}), kind="snapshot", writer="x", time="2026-11-20T12:00:00Z")
 
 
 # Snapshots ----------------------------------------------------------------------------------------------------------
@@ -135,7 +136,7 @@ def test_a_redacted_settings_file_is_not_kept(vault: Vault, workspace: Path) -> 
 
 def test_credentials_that_say_only_what_they_are_for_are_kept(vault: Vault, workspace: Path) -> None:
     put(vault, _with_credential(reference.export(workspace), "<not-exported>"))
-    assert vault.state().entry(layout.CREDENTIALS) is not None
+    assert vault.state().entry(archive_layout.CREDENTIALS) is not None
 
 
 def test_a_credential_in_clear_is_refused_and_nothing_is_kept(vault: Vault, workspace: Path) -> None:
@@ -148,7 +149,7 @@ def _with_credential(archive: reference.Archive, payload: str) -> reference.Arch
     encryption = {"algorithm": "none", "nonce": ""}
     credential = {"id": "019a0000-0000-7000-8000-0000000000c1", "service": "example", "credential_type": "custom"}
     credential |= {"encrypted_payload": payload, "encryption": encryption, "created_at": "2026-11-20T12:00:00Z"}
-    archive.documents[layout.CREDENTIALS] = {"credentials": [credential]}
+    archive.documents[archive_layout.CREDENTIALS] = {"credentials": [credential]}
     return archive
 
 
@@ -184,7 +185,7 @@ def test_a_delta_for_an_agent_without_a_snapshot_is_stale(vault: Vault, workspac
 def test_a_deleted_record_of_an_open_partition_keeps_its_place(vault: Vault, notes: list[Json]) -> None:
     send(vault, [("delete", notes[1])])
     assert notes[1]["content"] not in contents(vault)
-    assert records.is_deleted(next(record for record in parsed(vault) if record["id"] == notes[1]["id"]))
+    assert memory_records.is_deleted(next(record for record in parsed(vault) if record["id"] == notes[1]["id"]))
 
 
 def test_a_deleted_record_that_is_created_again_is_back(vault: Vault, notes: list[Json]) -> None:
@@ -219,7 +220,7 @@ def test_a_record_of_a_new_quarter_opens_a_partition_where_that_client_looks_for
     send(vault, [("create", new)])
     found = vault.state().record(new["id"])
     assert found is not None and found.partition == "memory/2026-Q2.jsonl"
-    head = json.loads(vault.state().body(layout.MANIFEST))
+    head = json.loads(vault.state().body(archive_layout.MANIFEST))
     assert [item["from"] for item in head["partitions"]] == ["2026-04-01", "2026-07-01", "2026-10-01"]
 
 
@@ -228,10 +229,12 @@ def test_a_record_stays_in_its_partition_when_the_file_is_touched_in_another_qua
 ) -> None:
     touched = {**notes[1], "temporal": {"created_at": "2026-11-20T10:00:00Z", "updated_at": "2026-11-20T10:00:00Z"}}
     send(vault, [("update", touched)])
-    head = json.loads(vault.state().body(layout.MANIFEST))
+    head = json.loads(vault.state().body(archive_layout.MANIFEST))
     for record in vault.state().records():
         held = next(item for item in partitions.from_head(head) if item.file == record.partition)
-        assert partitions.covers(held, partitions.day_of(records.created_at(records.parse(record.line))))
+        assert partitions.covers_day(
+            held, partitions.day_of(memory_records.created_at(memory_records.parse_record(record.line)))
+        )
 
 
 def test_in_a_sealed_partition_a_change_is_a_successor_and_any_of_its_ids_names_the_memory(
@@ -267,7 +270,7 @@ def test_a_snapshot_that_says_what_a_sealed_memory_says_changes_no_record(
 def test_over_a_signed_state_nothing_is_written(vault: Vault, workspace: Path, notes: list[Json]) -> None:
     signed = Draft({"raw/openclaw/SOUL.md": EntryPut({}, b"# Ada, signed\n")})
     vault.commit(signed, kind="capture", writer="laptop", time="2026-11-20T12:00:00Z", sign=lambda _: {"by": "a key"})
-    assert accepting.is_adopted(vault)
+    assert legacy_pushes.is_adopted(vault)
     with pytest.raises(StaleBase) as refused:
         send(vault, [("delete", notes[1])], base=1)
     assert refused.value.sequence == 1
@@ -297,7 +300,7 @@ def test_a_delta_that_another_client_outran_is_stale(vault: Vault, notes: list[J
     manifest = {"created_at": "2026-11-20T12:00:00Z", "agent": {"id": vault.agent_id}}
     bundle = io.BytesIO(reference.write_delta(manifest, [("delete", notes[1])], 0))
     with DeltaReader(bundle) as reader, pytest.raises(StaleBase) as refused:
-        accepting.delta(vault, reader, 0, clock=Outrunning())
+        legacy_pushes.accept_delta(vault, reader, 0, clock=Outrunning())
     assert refused.value.sequence == 1
     assert notes[1]["content"] in contents(vault)
 
@@ -336,13 +339,13 @@ def test_a_record_that_is_none_is_refused_in_whatever_it_comes(
     bad = {**archive.records[0], **part}
     whole = _edited(reference.write_snapshot(archive), archive.records[0], bad)
     with SnapshotReader(io.BytesIO(whole)) as reader, pytest.raises(BadDocument):
-        accepting.snapshot(vault, reader, clock=ManualClock())
+        legacy_pushes.accept_snapshot(vault, reader, clock=ManualClock())
     assert vault.head() is None
     put(vault, archive)
     with pytest.raises(BadDocument):
         send(vault, [("update", bad)])
     with SnapshotReader(io.BytesIO(whole)) as reader, pytest.raises(BadDocument):
-        accepting.snapshot(vault, reader, clock=ManualClock())
+        legacy_pushes.accept_snapshot(vault, reader, clock=ManualClock())
 
 
 def _edited(archive: bytes, old: Json, new: Json) -> bytes:
@@ -379,7 +382,7 @@ def test_what_has_any_shape_is_taken_or_refused_with_an_error_of_the_project(dat
         contextlib.suppress(LifeboatError),
     ):
         with SnapshotReader(io.BytesIO(whole)) as reader:
-            accepting.snapshot(made, reader, clock=ManualClock())
+            legacy_pushes.accept_snapshot(made, reader, clock=ManualClock())
         with DeltaReader(io.BytesIO(reference.write_delta(manifest, [("update", changed)], 0))) as delta:
-            accepting.delta(made, delta, 0, clock=ManualClock())
+            legacy_pushes.accept_delta(made, delta, 0, clock=ManualClock())
         write_snapshot(legacy_view(made.state()), io.BytesIO())

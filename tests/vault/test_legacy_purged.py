@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import ids, records
-from lifeboat_alf.redactions import RECORDS, Edit, Redaction, Replacement, replacement_of
+from lifeboat_alf.common import ids
+from lifeboat_alf.memory import memory_records
+from lifeboat_alf.redaction.redactions import RECORDS, ByteEdit, LeafReplacement, Redaction, replacement_of
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_keys import redacting
-from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.user_key import UserKey
-from lifeboat_vault.legacy import accepting
-from lifeboat_vault.legacy.view import legacy_view
+from lifeboat_keys.pairs.device_key import DeviceKey
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.signed import redaction_signatures
+from lifeboat_vault.legacy import legacy_pushes
+from lifeboat_vault.legacy.legacy_state import legacy_view
 from lifeboat_vault.vault import SequenceRow, Vault
 from support.endpoint import reference_archives as reference
 from support.vault.vaults import ManualClock
@@ -49,13 +50,13 @@ def vault(tmp_path: Path, workspace: Path) -> Iterator[Vault]:
 def send(vault: Vault, workspace: Path) -> SequenceRow:
     data = reference.write_snapshot(reference.export(workspace))
     with SnapshotReader(io.BytesIO(data)) as reader:
-        return accepting.snapshot(vault, reader, clock=ManualClock())
+        return legacy_pushes.accept_snapshot(vault, reader, clock=ManualClock())
 
 
 def purge(vault: Vault) -> Redaction:
     """The memory that holds the number, and the number from the note."""
     secret = SECRET.encode()
-    leaves: dict[bytes, Replacement | None] = {}
+    leaves: dict[bytes, LeafReplacement | None] = {}
     gone = set()
     for item in vault.history():
         body = vault.read_object(item.object)
@@ -63,17 +64,19 @@ def purge(vault: Vault) -> Redaction:
             leaves[item.leaf.digest] = None
             gone.add(item.record_id)
         elif item.path is not None and secret in body:
-            leaves[item.leaf.digest] = replacement_of(body, [Edit(body.index(secret), len(secret))])
+            leaves[item.leaf.digest] = replacement_of(body, [ByteEdit(body.index(secret), len(secret))])
     assert len(gone) == 1 and len(leaves) == 2
     now = "2026-11-20T12:00:00.000Z"
-    made = Redaction(ids.new(now), vault.agent_id, RECORDS, "user_request", now, "a test", tuple(gone), leaves=leaves)
-    signed = redacting.sign(replace(made, signature=None), DeviceKey.generate(UserKey.generate()))
+    made = Redaction(
+        ids.make_id(now), vault.agent_id, RECORDS, "user_request", now, "a test", tuple(gone), leaves=leaves
+    )
+    signed = redaction_signatures.sign_redaction(replace(made, signature=None), DeviceKey.generate(UserKey.generate()))
     vault.redact(signed)
     return signed
 
 
 def contents(vault: Vault) -> list[str]:
-    return [str(records.parse(item.line)["content"]) for item in vault.state().records()]
+    return [str(memory_records.parse_record(item.line)["content"]) for item in vault.state().records()]
 
 
 def test_what_such_a_client_restores_has_nothing_of_it(vault: Vault) -> None:

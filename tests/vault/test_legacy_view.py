@@ -14,13 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_alf import codec, layout, testing
-from lifeboat_alf.delta import DeltaReader
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.deltas.delta_writer import DeltaReader
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_alf.state import State
-from lifeboat_alf.testing import MemoryState, record
-from lifeboat_vault.legacy import accepting
-from lifeboat_vault.legacy.view import legacy_view
+from lifeboat_alf.states.agent_state import State
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import MemoryState, make_record
+from lifeboat_vault.legacy import legacy_pushes
+from lifeboat_vault.legacy.legacy_state import legacy_view
 from lifeboat_vault.vault import Vault
 from support.endpoint import reference_archives as reference
 from support.vault.vaults import ManualClock
@@ -50,13 +52,13 @@ def signed(state: MemoryState) -> MemoryState:
 @pytest.fixture
 def ours() -> MemoryState:
     """Everything that a state can hold, with a home, a file with a cut, a chain, and dead memories."""
-    state = testing.full_state()
+    state = sample_states.make_full_state()
     state.put("raw/openclaw-home/openclaw.json", b"{}").put("raw/zeroclaw/SOUL.md", b"# of once\n")
-    state.put(layout.EMBEDDINGS + "index.json", b"{}")
-    old = state.add(record("Lives in Porto."))
-    state.add(record("Lives in Lisbon.", supersedes=old.id))
-    state.add(record("Was forgotten.", status="deleted"))
-    state.add(record("Vanished.", status="archived", missing_at_source=True))
+    state.put(archive_layout.EMBEDDINGS + "index.json", b"{}")
+    old = state.add(make_record("Lives in Porto."))
+    state.add(make_record("Lives in Lisbon.", supersedes=old.id))
+    state.add(make_record("Was forgotten.", status="deleted"))
+    state.add(make_record("Vanished.", status="archived", missing_at_source=True))
     return signed(state)
 
 
@@ -96,7 +98,7 @@ def test_memories_that_stand_in_no_file_are_notes_of_their_own(ours: MemoryState
 
 def test_memories_of_a_file_with_a_cut_are_there_without_the_file(ours: MemoryState) -> None:
     cut = ours.copy()
-    item = cut.add(record("The key is .", source={"runtime": "openclaw", "origin_file": "memory/key.md"}))
+    item = cut.add(make_record("The key is .", source={"runtime": "openclaw", "origin_file": "memory/key.md"}))
     cut.put(RAW + "memory/key.md", b"The key is .\n", records=[item.id], cuts=[{"offset": 11, "credential_id": "x"}])
     view = legacy_view(signed(cut))
     assert view.entry(RAW + "memory/key.md") is None
@@ -115,7 +117,7 @@ def test_it_carries_no_proof_and_the_number_of_the_state(ours: MemoryState) -> N
 
 def test_no_list_is_null(ours: MemoryState) -> None:
     other = ours.copy()
-    other.add(codec.encode({**record("Of another tool."), "tags": None}))
+    other.add(json_codec.encode_json({**make_record("Of another tool."), "tags": None}))
     assert [item.get("tags") for item in reference.read(archived(signed(other))).records].count(None) == 4
 
 
@@ -125,11 +127,11 @@ def test_files_whose_bytes_are_not_here_are_left_out(ours: MemoryState) -> None:
 
 
 def test_memories_that_are_rows_come_as_notes_by_day_and_namespace() -> None:
-    state = MemoryState(agent={"id": testing.AGENT_ID, "name": "Zoe", "source_runtime": "zeroclaw"})
+    state = MemoryState(agent={"id": sample_states.AGENT_ID, "name": "Zoe", "source_runtime": "zeroclaw"})
     rows = {"origin": "sqlite_store", "origin_file": "memory/brain.db", "runtime": "zeroclaw"}
-    state.add(record("Likes tea.", namespace="core", source=rows))
-    state.add(record("Watered the plants.", memory_type="episodic", source=rows))
-    state.add(record("Odd.", namespace="../../custom:odd", source=rows))
+    state.add(make_record("Likes tea.", namespace="core", source=rows))
+    state.add(make_record("Watered the plants.", memory_type="episodic", source=rows))
+    state.add(make_record("Odd.", namespace="../../custom:odd", source=rows))
     state.put("raw/zeroclaw/SOUL.md", b"# Zoe\n").put("raw/zeroclaw/memory/brain.db", b"a copy of once")
     view = legacy_view(signed(state))
     made = {entry.path: view.body(entry.path) for entry in view.entries("raw/zeroclaw/memory/") if ".md" in entry.path}
@@ -159,7 +161,7 @@ def workspace(tmp_path: Path) -> Path:
 def vault(tmp_path: Path, workspace: Path) -> Iterator[Vault]:
     with Vault.create(tmp_path / "vault", reference.agent_id(workspace), clock=ManualClock()) as made:
         with SnapshotReader(io.BytesIO(reference.write_snapshot(reference.export(workspace)))) as reader:
-            accepting.snapshot(made, reader, clock=ManualClock())
+            legacy_pushes.accept_snapshot(made, reader, clock=ManualClock())
         yield made
 
 
@@ -170,7 +172,7 @@ def sync(vault: Vault, workspace: Path, before: reference.Archive) -> reference.
     now = reference.export(workspace)
     bundle = reference.write_delta(now.manifest, reference.compare(before.records, now.records), head.number)
     with DeltaReader(io.BytesIO(bundle)) as reader:
-        accepting.delta(vault, reader, head.number, clock=ManualClock())
+        legacy_pushes.accept_delta(vault, reader, head.number, clock=ManualClock())
     return now
 
 
@@ -223,7 +225,7 @@ def test_odd_notes_come_back_to_the_byte_after_any_deltas(
         base = reference.export(folder)
         with Vault.create(folder.parent / "vault", reference.agent_id(folder), clock=ManualClock()) as vault:
             with SnapshotReader(io.BytesIO(reference.write_snapshot(base))) as reader:
-                accepting.snapshot(vault, reader, clock=ManualClock())
+                legacy_pushes.accept_snapshot(vault, reader, clock=ManualClock())
             for number, place in enumerate(places):
                 lines[place % len(lines)] = (f"changed {number}", lines[place % len(lines)][1])
                 note.write_bytes("".join(line + end for line, end in lines).encode())
@@ -249,13 +251,13 @@ def test_a_memory_that_claims_to_be_of_a_file_outside_writes_none(vault: Vault, 
         item["source"] = {**item["source"], "origin_file": path}
     bundle = reference.write_delta(archive.manifest, [("create", item) for item in bad], 0)
     with DeltaReader(io.BytesIO(bundle)) as reader:
-        accepting.delta(vault, reader, 0, clock=ManualClock())
+        legacy_pushes.accept_delta(vault, reader, 0, clock=ManualClock())
     assert not [name for name in names(vault.state()) if "out.md" in name]
 
 
 def test_the_manifest_says_what_is_there(vault: Vault) -> None:
     found = reference.read(archived(vault.state()))
-    head = json.loads(vault.state().body(layout.MANIFEST))
+    head = json.loads(vault.state().body(archive_layout.MANIFEST))
     assert found.manifest["layers"]["memory"]["record_count"] == 5
     assert found.manifest["raw_sources"] == ["openclaw"] and head["agent"] == found.manifest["agent"]
 
@@ -263,17 +265,17 @@ def test_the_manifest_says_what_is_there(vault: Vault) -> None:
 def test_rows_of_zeroclaw_that_such_a_client_sent_come_as_notes_and_its_settings_not_at_all(tmp_path: Path) -> None:
     number = "019a0000-0000-7000-8000-0000000000aa"
     rows = {"runtime": "zeroclaw", "origin": "sqlite", "extraction_method": "agent_written"}
-    records = [record(text, agent_id=number, namespace="core", source=rows) for text in ("Likes tea.", "Sails.")]
+    records = [make_record(text, agent_id=number, namespace="core", source=rows) for text in ("Likes tea.", "Sails.")]
     agent = {"id": number, "name": "Zoe", "source_runtime": "zeroclaw"}
-    manifest = {"alf_version": "1.0.0", "created_at": testing.TIME, "agent": agent}
+    manifest = {"alf_version": "1.0.0", "created_at": sample_states.TIME, "agent": agent}
     raw = {"raw/zeroclaw/config.toml": b'api_key = "<redacted>"\n', "raw/zeroclaw/memory/core.md": b"Of once.\n"}
     with Vault.create(tmp_path / "vault", number, clock=ManualClock()) as vault:
         sent = reference.write_snapshot(reference.Archive(manifest, records, raw))
         with SnapshotReader(io.BytesIO(sent)) as reader:
-            accepting.snapshot(vault, reader, clock=ManualClock())
+            legacy_pushes.accept_snapshot(vault, reader, clock=ManualClock())
         bundle = reference.write_delta(manifest, [("update", {**records[0], "content": "Likes coffee."})], 0)
         with DeltaReader(io.BytesIO(bundle)) as delta:
-            accepting.delta(vault, delta, 0, clock=ManualClock())
+            legacy_pushes.accept_delta(vault, delta, 0, clock=ManualClock())
         view = legacy_view(vault.state())
         assert {entry.path: view.body(entry.path) for entry in view.entries("raw/")} == {
             "raw/zeroclaw/memory/core.md": b"Of once.\n",

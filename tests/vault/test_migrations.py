@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_vault.errors import VaultNewer
-from lifeboat_vault.store.migrations import STEPS as KNOWN
-from lifeboat_vault.store.migrations import migrate
-from lifeboat_vault.store.schema import VERSION
+from lifeboat_vault.store.schema_migrations import STEPS as KNOWN
+from lifeboat_vault.store.schema_migrations import migrate_tables
+from lifeboat_vault.store.vault_schema import VERSION
 from lifeboat_vault.vault import Vault
-from lifeboat_vault.vault import vault as vaults
+from lifeboat_vault.vault import open_vault as vaults
 from support.endpoint import kept_home
 from support.killing import killed_at
 from support.patience import patience
 
 STEPS = {**KNOWN, VERSION: ["alter table decision add column note text", "create table harbour(name text)"]}
-MIGRATING = (Step.MIGRATE_COPYING, Step.MIGRATE_COPIED, Step.MIGRATE_DONE, Step.MIGRATE_NOTED)
+MIGRATING = (CrashPoint.MIGRATE_COPYING, CrashPoint.MIGRATE_COPIED, CrashPoint.MIGRATE_DONE, CrashPoint.MIGRATE_NOTED)
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """From here on vaults are opened as by a release that knows one schema more."""
-    monkeypatch.setattr(vaults, "migrate", partial(migrate, steps=STEPS, target=VERSION + 1))
+    monkeypatch.setattr(vaults, "migrate_tables", partial(migrate_tables, steps=STEPS, target=VERSION + 1))
 
 
 def schema_of(file: Path) -> int:
@@ -60,7 +60,7 @@ def test_a_newer_schema_is_refused_by_name_and_not_touched(folder: Path) -> None
 
 @pytest.mark.usefixtures("later")
 @pytest.mark.parametrize("step", MIGRATING)
-def test_ended_at_any_step_it_is_the_old_vault_or_the_new_one(folder: Path, step: Step) -> None:
+def test_ended_at_any_step_it_is_the_old_vault_or_the_new_one(folder: Path, step: CrashPoint) -> None:
     assert killed_at(lambda: Vault.open(folder).close(), step)
     with Vault.open(folder) as vault:
         assert [row.number for row in vault.sequences()] == [0, 1, 2]
@@ -71,7 +71,7 @@ def test_ended_at_any_step_it_is_the_old_vault_or_the_new_one(folder: Path, step
 
 def test_the_copy_opens_in_the_release_that_made_the_vault(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(vaults, "migrate", partial(migrate, steps=STEPS, target=VERSION + 1))
+        patched.setattr(vaults, "migrate_tables", partial(migrate_tables, steps=STEPS, target=VERSION + 1))
         Vault.open(folder).close()
     (folder / "vault.db.schema-1").replace(folder / "vault.db")
     with Vault.open(folder) as vault:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import ids, times
-from lifeboat_alf.redactions import RECORDS, Redaction
-from lifeboat_alf.testing import AGENT_ID
+from lifeboat_alf.common import ids, times
+from lifeboat_alf.redaction.redactions import RECORDS, Redaction
+from lifeboat_alf.testing.sample_states import AGENT_ID
 from lifeboat_vault.vault import Draft, Vault
-from lifeboat_vault.vault.beginning import RECORD_SEED
+from lifeboat_vault.vault.vault_creation import RECORD_SEED
 from support.vault.vaults import START, commit, create, new_vault
 
 
@@ -24,7 +24,7 @@ def vault(tmp_path: Path) -> Vault:
 def purge(vault: Vault) -> None:
     (leaf,) = [item.leaf.digest for item in vault.history() if b"PIN" in vault.read_object(item.object)]
     now = times.to_text(START)
-    vault.redact(Redaction(ids.new(now), AGENT_ID, RECORDS, "user_request", now, AGENT_ID, leaves={leaf: None}))
+    vault.redact(Redaction(ids.make_id(now), AGENT_ID, RECORDS, "user_request", now, AGENT_ID, leaves={leaf: None}))
 
 
 def test_a_purge_replaces_what_ids_of_records_are_minted_with(vault: Vault) -> None:
@@ -51,6 +51,6 @@ def test_a_vault_of_an_earlier_release_gets_another_seed_and_still_knows_its_mem
 
 def test_a_redaction_that_waits_replaces_nothing(vault: Vault) -> None:
     before, now = vault.record_seed, times.to_text(START)
-    redaction = Redaction(ids.new(now), AGENT_ID, RECORDS, "user_request", now, AGENT_ID)
+    redaction = Redaction(ids.make_id(now), AGENT_ID, RECORDS, "user_request", now, AGENT_ID)
     vault.redact(redaction, waits_until=START)
     assert vault.record_seed == before

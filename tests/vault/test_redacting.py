@@ -12,15 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import codec, merkle, redactions
+from lifeboat_alf.common import json_codec
 from lifeboat_alf.errors import RedactionInvalid
-from lifeboat_alf.state import BodyAbsent
-from lifeboat_alf.testing import AGENT_ID
-from lifeboat_keys import redacting
-from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.user_key import UserKey
+from lifeboat_alf.redaction import redactions
+from lifeboat_alf.states import merkle
+from lifeboat_alf.states.agent_state import BodyAbsent
+from lifeboat_alf.testing.sample_states import AGENT_ID
+from lifeboat_keys.pairs.device_key import DeviceKey
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.signed import redaction_signatures
 from lifeboat_vault.at_rest.sealer import PLAIN, Sealer
-from lifeboat_vault.vault import Draft, EntryPut, Retention, Vault, take_over
+from lifeboat_vault.vault import Draft, EntryPut, Retention, Vault, draft_of_state
 from support.endpoint import kept_home
 from support.endpoint.sealed import new_sealer
 from support.vault.redacted_vaults import (
@@ -69,7 +71,9 @@ def test_what_was_not_purged_is_there_byte_for_byte(vault: Vault) -> None:
     for number in range(8):
         state = vault.state(number)
         assert state.body(NOTE) == note(number + 1, holding=range(3, 6)).replace(CANARY, b"")
-        assert [codec.decode(item.line)["content"] for item in state.records()] == ["Likes tea."] * (number >= 1)
+        assert [json_codec.decode_json(item.line)["content"] for item in state.records()] == ["Likes tea."] * (
+            number >= 1
+        )
 
 
 def test_a_gone_record_leaves_its_place(vault: Vault) -> None:
@@ -190,7 +194,7 @@ def test_two_purges_arrive_in_any_order(vault: Vault, tmp_path: Path, order: tup
     live(vault)
     before = digests(vault)
     other = Vault.create(tmp_path / "other", AGENT_ID)
-    other.accept(vault.state(4).sequence, take_over(vault.state(4)), kind="push", writer="w", raw_time=START)
+    other.accept(vault.state(4).sequence, draft_of_state(vault.state(4)), kind="push", writer="w", raw_time=START)
     first = purge_of(vault, b"line 7 of the note", passage=True)
     vault.redact(first)
     second = purge_of(vault, CANARY)
@@ -206,7 +210,7 @@ def test_machines_that_purged_without_knowing_of_each_other_keep_nothing_of_eith
     one, two = Vault.create(tmp_path / "one", AGENT_ID), Vault.create(tmp_path / "two", AGENT_ID)
     commit(one, Draft({NOTE: EntryPut({}, b"the red lamp and the blue lamp")}))
     state = one.state()
-    two.accept(state.sequence, take_over(state), kind="push", writer="w", raw_time=START)
+    two.accept(state.sequence, draft_of_state(state), kind="push", writer="w", raw_time=START)
     both = purge_of(one, b"red"), purge_of(two, b"blue")
     for each, order in ((one, both), (two, both[::-1])):
         for redaction in order:
@@ -254,7 +258,7 @@ def test_copies_that_a_migration_kept_go_too(tmp_path: Path) -> None:
     with Vault.open(folder) as vault:
         assert (folder / "vault.db.schema-1").exists()
         item = next(item for item in vault.history() if item.path is not None and body_of(vault, item))
-        empty = redactions.replacement_of(body_of(vault, item), [redactions.Edit(0, item.size)])
+        empty = redactions.replacement_of(body_of(vault, item), [redactions.ByteEdit(0, item.size)])
         redaction = replace(signed({item.leaf.digest: empty}), agent_id=vault.agent_id)
         assert vault.redact(redaction).swept
         assert not (folder / "vault.db.schema-1").exists()
@@ -264,7 +268,7 @@ def test_copies_that_a_migration_kept_go_too(tmp_path: Path) -> None:
 def test_a_reader_keeps_the_files_from_being_swept_until_it_is_done(
     vault: Vault, tmp_path: Path, sealer: Sealer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lifeboat_vault.store.sqlite.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("lifeboat_vault.store.sqlite_store.BUSY_SECONDS", 0.05)
     live(vault)
     redaction = purge_of(vault, CANARY)
     with closing(sqlite3.connect(tmp_path / "vault" / "vault.db")) as reader:
@@ -319,7 +323,7 @@ def test_what_waits_here_is_taken_as_whoever_applied_it_sends_it(vault: Vault, t
     remote.redact(redaction, waits_until=START)
     vault.redact(redaction)
     state = vault.state(4)
-    remote.accept(state.sequence, take_over(state), kind="push", writer="w", raw_time=START)
+    remote.accept(state.sequence, draft_of_state(state), kind="push", writer="w", raw_time=START)
     assert remote.state().body(NOTE) == state.body(NOTE)
     assert [item.id for item in remote.state().gone()] == [item.id for item in state.gone()]
     assert remote.verify(trusted=TRUSTED).findings == []
@@ -415,7 +419,7 @@ def test_another_signature_is_seen_by_everybody_who_has_the_vault_open(vault: Va
     live(vault)
     redaction = purge_of(vault, CANARY)
     vault.redact(redaction)
-    again = redacting.sign(redaction, DeviceKey.generate(UserKey.generate()))
+    again = redaction_signatures.sign_redaction(redaction, DeviceKey.generate(UserKey.generate()))
     with Vault.open(tmp_path / "vault", sealer=vault._columns.sealer) as other:
         assert [each.signature for each in other.redactions] == [redaction.signature]
         assert vault.resign_redaction(again)
@@ -427,10 +431,10 @@ def test_only_the_same_redaction_gets_another_signature_and_once(vault: Vault) -
     live(vault)
     redaction = purge_of(vault, CANARY)
     device = DeviceKey.generate(UserKey.generate())
-    assert not vault.resign_redaction(redacting.sign(redaction, device))
+    assert not vault.resign_redaction(redaction_signatures.sign_redaction(redaction, device))
     vault.redact(redaction)
     rows = sum(1 for _ in vault.audit_rows())
     assert not vault.resign_redaction(redaction)
-    assert not vault.resign_redaction(redacting.sign(replace(redaction, reason="another"), device))
+    assert not vault.resign_redaction(redaction_signatures.sign_redaction(replace(redaction, reason="another"), device))
     assert [each.to_json() for each in vault.redactions] == [redaction.to_json()]
     assert sum(1 for _ in vault.audit_rows()) == rows

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import merkle
-from lifeboat_alf.apply import AppliedState
-from lifeboat_alf.delta import DeltaReader, write_delta
+from lifeboat_alf.deltas.applied_state import AppliedState
+from lifeboat_alf.deltas.delta_writer import DeltaReader, write_delta
 from lifeboat_alf.errors import BaseMismatch
-from lifeboat_alf.testing import AGENT_ID
-from lifeboat_keys import signing
+from lifeboat_alf.states import merkle
+from lifeboat_alf.testing.sample_states import AGENT_ID
+from lifeboat_keys.signed import sequence_signatures
 from lifeboat_vault.errors import DraftInvalid, RedactedMeanwhile
-from lifeboat_vault.vault import Draft, EntryPut, Vault, take_delta, take_over
+from lifeboat_vault.vault import Draft, EntryPut, Vault, draft_of_delta, draft_of_state
 from support.vault.redacted_vaults import (
     CANARY,
     DEVICE,
@@ -41,7 +41,7 @@ def copy_of(vault: Vault, folder: Path, number: int | None = None) -> Vault:
     """Another vault with one state of this one."""
     other = Vault.create(folder, AGENT_ID)
     state = vault.state(number)
-    other.accept(state.sequence, take_over(state), kind="push", writer="w", raw_time=START)
+    other.accept(state.sequence, draft_of_state(state), kind="push", writer="w", raw_time=START)
     return other
 
 
@@ -52,7 +52,7 @@ def test_named_bytes_that_arrive_are_replaced_on_arrival(vault: Vault, tmp_path:
     knowing = Vault.create(tmp_path / "knowing", AGENT_ID)
     knowing.redact(redaction)
     state = vault.state(4)
-    knowing.accept(state.sequence, take_over(state), kind="push", writer="w", raw_time=START)
+    knowing.accept(state.sequence, draft_of_state(state), kind="push", writer="w", raw_time=START)
     assert knowing.remaining(redaction) == 0 and merkle.state_digest(knowing.state()) == state.sequence.digest
     assert knowing.verify(trusted=TRUSTED).findings == []
     knowing.close()
@@ -68,7 +68,7 @@ def test_replaced_bytes_and_gone_records_are_taken_as_they_come(vault: Vault, tm
     for number in (2, 4, 7):
         state = vault.state(number)
         if number == 2:
-            knowing.accept(state.sequence, take_over(state), kind="push", writer="w", raw_time=START)
+            knowing.accept(state.sequence, draft_of_state(state), kind="push", writer="w", raw_time=START)
         assert merkle.state_digest(state) == state.sequence.digest
     assert merkle.state_digest(knowing.state()) == vault.sequence(2).digest
     assert [item.id for item in knowing.state().gone()] == [item.id for item in vault.state(2).gone()]
@@ -113,7 +113,7 @@ def push(vault: Vault, made: io.BytesIO) -> None:
     with DeltaReader(io.BytesIO(made.getvalue())) as delta:
         state = AppliedState(vault.state(), delta)
         assert merkle.state_digest(state) == state.sequence.digest
-        vault.accept(state.sequence, take_delta(state), kind="push", writer="w", raw_time=START)
+        vault.accept(state.sequence, draft_of_delta(state), kind="push", writer="w", raw_time=START)
 
 
 def note_down(vault: Vault) -> None:
@@ -129,7 +129,12 @@ def note_down(vault: Vault) -> None:
         Draft({}, [edit(telling, content="Nothing any more"), edit(later, "delete", content=CANARY.decode())]),
     ]
     for hour, draft in enumerate(drafts):
-        commit(vault, draft, START + timedelta(hours=hour), sign=lambda made: signing.sign(made, DEVICE))
+        commit(
+            vault,
+            draft,
+            START + timedelta(hours=hour),
+            sign=lambda made: sequence_signatures.sign_sequence(made, DEVICE),
+        )
 
 
 def is_copy(copy: Vault, vault: Vault) -> None:

@@ -10,27 +10,27 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.redactions import Redaction
-from lifeboat_alf.seams.files import StrPath, SystemFiles
-from lifeboat_alf.seams.steps import Step
-from lifeboat_alf.testing import AGENT_ID
-from lifeboat_keys import signing
+from lifeboat_alf.redaction.redactions import Redaction
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
+from lifeboat_alf.testing.sample_states import AGENT_ID
+from lifeboat_keys.signed import sequence_signatures
 from lifeboat_vault.errors import VaultFull, VaultUnusable
-from lifeboat_vault.store import disk
-from lifeboat_vault.store.sqlite import SqliteStore
+from lifeboat_vault.store import disk_blobs
+from lifeboat_vault.store.sqlite_store import SqliteStore
 from lifeboat_vault.vault import Draft, EntryPut, Vault
 from support.killing import killed_at
 from support.vault.redacted_vaults import CANARY, DEVICE, TRUSTED, leaks, purge_of
 from support.vault.vaults import START, commit, content_of, create
 
 NOTE, OTHER = "raw/openclaw/memory.md", "raw/openclaw/other.bin"
-BEFORE = (Step.THIN_REENCODED, Step.PURGE_REDACTED)
-AFTER = (Step.PURGE_SWEPT,)
+BEFORE = (CrashPoint.THIN_REENCODED, CrashPoint.PURGE_REDACTED)
+AFTER = (CrashPoint.PURGE_SWEPT,)
 
 
 @pytest.fixture(autouse=True)
 def small_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk, "LARGEST_INLINE", 2_000)
+    monkeypatch.setattr(disk_blobs, "LARGEST_INLINE", 2_000)
 
 
 @pytest.fixture
@@ -44,7 +44,12 @@ def folder(tmp_path: Path) -> Path:
             entries = {NOTE: EntryPut({}, text), OTHER: EntryPut({}, noise + CANARY)}
             records = [create(CANARY.decode())] if number == 0 else []
             moment = START + timedelta(minutes=number)
-            commit(vault, Draft(entries, records), moment, sign=lambda made: signing.sign(made, DEVICE))
+            commit(
+                vault,
+                Draft(entries, records),
+                moment,
+                sign=lambda made: sequence_signatures.sign_sequence(made, DEVICE),
+            )
     return tmp_path / "vault"
 
 
@@ -64,7 +69,7 @@ def is_whole(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("step", BEFORE)
-def test_ended_before_it_was_committed_it_never_was(folder: Path, step: Step) -> None:
+def test_ended_before_it_was_committed_it_never_was(folder: Path, step: CrashPoint) -> None:
     redaction = planned(folder)
     with Vault.open(folder) as vault:
         before = [content_of(vault.state(number)) for number in range(6)]
@@ -78,7 +83,7 @@ def test_ended_before_it_was_committed_it_never_was(folder: Path, step: Step) ->
 
 
 @pytest.mark.parametrize("step", AFTER)
-def test_ended_after_it_was_committed_the_next_to_open_the_vault_finishes_it(folder: Path, step: Step) -> None:
+def test_ended_after_it_was_committed_the_next_to_open_the_vault_finishes_it(folder: Path, step: CrashPoint) -> None:
     redaction = planned(folder)
     assert killed_at(lambda: redact(folder, redaction), step)
     assert leaks(folder) != []
@@ -99,7 +104,7 @@ def test_ended_after_the_files_were_rewritten_it_is_finished_too(folder: Path, m
 
     with monkeypatch.context() as patched:
         patched.setattr(SqliteStore, "scrub", end)
-        assert killed_at(lambda: redact(folder, redaction), Step.PURGE_NOTED)
+        assert killed_at(lambda: redact(folder, redaction), CrashPoint.PURGE_NOTED)
     with Vault.open(folder) as vault:
         assert vault.is_swept()
     assert leaks(folder) == []

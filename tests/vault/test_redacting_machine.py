@@ -15,13 +15,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from lifeboat_alf import codec, merkle
-from lifeboat_alf.state import State
-from lifeboat_alf.testing import AGENT_ID
-from lifeboat_keys import signing
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.states import merkle
+from lifeboat_alf.states.agent_state import State
+from lifeboat_alf.testing.sample_states import AGENT_ID
+from lifeboat_keys.signed import sequence_signatures
 from lifeboat_vault.at_rest.sealer import PLAIN
 from lifeboat_vault.errors import DraftInvalid
-from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Retention, Vault, take_over
+from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Retention, Vault, draft_of_state
 from support.adapters.canary_scan import unpacked
 from support.endpoint.sealed import new_sealer
 from support.vault.redacted_vaults import DEVICE, TRUSTED, purge_of
@@ -65,9 +66,11 @@ class Purging(RuleBasedStateMachine):
         before = ({}, {}) if head is None else self.expected[head.number]
         puts = {path: EntryPut({}, body) for path, body in entries.items()}
         time = START + timedelta(hours=next(self.number))
-        made = commit(self.vault, Draft(puts, records), time, sign=lambda state: signing.sign(state, DEVICE))
+        made = commit(
+            self.vault, Draft(puts, records), time, sign=lambda state: sequence_signatures.sign_sequence(state, DEVICE)
+        )
         if made is not None:
-            said = {put.id: codec.decode(put.line or b"")["content"] for put in records}
+            said = {put.id: json_codec.decode_json(put.line or b"")["content"] for put in records}
             self.digests[made.number] = made.digest
             self.expected[made.number] = ({**before[0], **entries}, {**before[1], **said})
 
@@ -161,11 +164,11 @@ class Purging(RuleBasedStateMachine):
 
 
 def _accept(copy: Vault, state: State) -> None:
-    copy.accept(state.sequence, take_over(state), kind="push", writer="w", raw_time=START)
+    copy.accept(state.sequence, draft_of_state(state), kind="push", writer="w", raw_time=START)
 
 
 def _content(state: State) -> Content:
-    said = {record.id: codec.decode(record.line)["content"] for record in state.records()}
+    said = {record.id: json_codec.decode_json(record.line)["content"] for record in state.records()}
     return {entry.path: state.body(entry.path) for entry in state.entries()}, said
 
 

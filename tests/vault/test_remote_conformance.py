@@ -7,24 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.service.in_process import InProcess
-from lifeboat_vault.remote.conformance import CHECKS, Check
+from lifeboat_endpoint.service.in_process_remote import InProcessRemote
+from lifeboat_vault.remote.conformance_checks import CHECKS, RemoteCheck
 from support.endpoint.spaces import TestKeys, remote_in
 
 
 @pytest.fixture
-def remotes(tmp_path: Path) -> Iterator[list[InProcess]]:
-    opened: list[InProcess] = []
+def remotes(tmp_path: Path) -> Iterator[list[InProcessRemote]]:
+    opened: list[InProcessRemote] = []
     yield opened
     for remote in opened:
         remote.close()
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
-def test_a_tenant_in_this_process_conforms(check: Check, tmp_path: Path, remotes: list[InProcess]) -> None:
+def test_a_tenant_in_this_process_conforms(check: RemoteCheck, tmp_path: Path, remotes: list[InProcessRemote]) -> None:
     keys = TestKeys()
 
-    def fresh() -> InProcess:
+    def fresh() -> InProcessRemote:
         remotes.append(remote_in(tmp_path / "tenant", keys))
         return remotes[-1]
 

@@ -9,68 +9,75 @@ from typing import Any
 
 import pytest
 
-from lifeboat_endpoint.service.in_process import InProcess
+from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_vault.errors import StaleBase
-from lifeboat_vault.remote.conformance import CHECKS
-from lifeboat_vault.remote.contract import About, Bundle, FileKey, Remote, RemoteHead, RemoteVerification
+from lifeboat_vault.remote.conformance_checks import CHECKS
+from lifeboat_vault.remote.remote_contract import (
+    FileKey,
+    Remote,
+    RemoteBundle,
+    RemoteDescription,
+    RemoteHead,
+    RemoteVerification,
+)
 from support.endpoint.spaces import remote_in, space_in
 
 
-class TakesAnything(InProcess):
+class TakesAnything(InProcessRemote):
     """Says that it took what it did not take."""
 
-    def push(self, agent_id: str, bundle: Bundle, *, machine: str = "") -> RemoteHead:
+    def push(self, agent_id: str, bundle: RemoteBundle, *, machine: str = "") -> RemoteHead:
         try:
             return super().push(agent_id, bundle, machine=machine)
         except StaleBase:
             return RemoteHead(bundle.number, b"", 1, "")
 
 
-class NamesNoHead(InProcess):
-    def push(self, agent_id: str, bundle: Bundle, *, machine: str = "") -> RemoteHead:
+class NamesNoHead(InProcessRemote):
+    def push(self, agent_id: str, bundle: RemoteBundle, *, machine: str = "") -> RemoteHead:
         try:
             return super().push(agent_id, bundle, machine=machine)
         except StaleBase as error:
             raise StaleBase(error.message) from None
 
 
-class RaisesAnyEpoch(InProcess):
+class RaisesAnyEpoch(InProcessRemote):
     def raise_epoch(self, agent_id: str, expected: int, *, machine: str = "") -> int:
         return super().raise_epoch(agent_id, self.agent(agent_id).epoch, machine=machine)
 
 
-class PassesOverADelta(InProcess):
-    def deltas(self, agent_id: str, since: int) -> Iterator[Bundle]:
+class PassesOverADelta(InProcessRemote):
+    def deltas(self, agent_id: str, since: int) -> Iterator[RemoteBundle]:
         found = list(super().deltas(agent_id, since))
         yield from found[:1] + found[2:]
 
 
-class GivesTheHeadOnly(InProcess):
-    def snapshot(self, agent_id: str, number: int | None = None) -> Bundle:
+class GivesTheHeadOnly(InProcessRemote):
+    def snapshot(self, agent_id: str, number: int | None = None) -> RemoteBundle:
         return super().snapshot(agent_id)
 
 
-class LacksNothing(InProcess):
+class LacksNothing(InProcessRemote):
     def missing(self, agent_id: str, files: Any, *, read: bool = False) -> list[FileKey]:
         return []
 
 
-class IsAlwaysWell(InProcess):
+class IsAlwaysWell(InProcessRemote):
     def verify(self, agent_id: str, state: Any, *, bodies: int, chance: Any) -> RemoteVerification:
         return RemoteVerification(state.sequence.number, bodies, 1)
 
 
-class ForgetsWho(InProcess):
-    def push(self, agent_id: str, bundle: Bundle, *, machine: str = "") -> RemoteHead:
+class ForgetsWho(InProcessRemote):
+    def push(self, agent_id: str, bundle: RemoteBundle, *, machine: str = "") -> RemoteHead:
         return super().push(agent_id, bundle)
 
 
-class IsAnotherEachTime(InProcess):
-    def about(self) -> About:
+class IsAnotherEachTime(InProcessRemote):
+    def about(self) -> RemoteDescription:
         return dataclasses.replace(super().about(), id=str(id(self)))
 
 
-CAUGHT: list[tuple[type[InProcess], str]] = [
+CAUGHT: list[tuple[type[InProcessRemote], str]] = [
     (TakesAnything, "a delta whose base is not the head is refused"),
     (TakesAnything, "a snapshot never replaces a history"),
     (NamesNoHead, "a lost acknowledgement and one more capture make nothing twice"),
@@ -86,16 +93,16 @@ CAUGHT: list[tuple[type[InProcess], str]] = [
 
 
 @pytest.fixture
-def opened() -> Iterator[list[InProcess]]:
-    made: list[InProcess] = []
+def opened() -> Iterator[list[InProcessRemote]]:
+    made: list[InProcessRemote] = []
     yield made
     for remote in made:
         remote.close()
 
 
-def _fresh(kind: Callable[..., InProcess], folder: Path, opened: list[InProcess]) -> Callable[[], Remote]:
+def _fresh(kind: Callable[..., InProcessRemote], folder: Path, opened: list[InProcessRemote]) -> Callable[[], Remote]:
     def fresh() -> Remote:
-        opened.append(kind(space_in(folder), About("endpoint", "in process", "test", False)))
+        opened.append(kind(space_in(folder), RemoteDescription("endpoint", "in process", "test", False)))
         return opened[-1]
 
     return fresh
@@ -105,7 +112,7 @@ def _fresh(kind: Callable[..., InProcess], folder: Path, opened: list[InProcess]
     ("kind", "name"), CAUGHT, ids=lambda value: value if isinstance(value, str) else value.__name__
 )
 def test_who_does_otherwise_is_caught(
-    kind: type[InProcess], name: str, tmp_path: Path, opened: list[InProcess]
+    kind: type[InProcessRemote], name: str, tmp_path: Path, opened: list[InProcessRemote]
 ) -> None:
     check = next(check for check in CHECKS if check.name == name)
     with pytest.raises(Exception):  # noqa: B017 what it raises is up to what is wrong
@@ -116,9 +123,9 @@ def test_every_check_has_a_name_of_its_own() -> None:
     assert len({check.name for check in CHECKS}) == len(CHECKS) >= 30
 
 
-def test_a_remote_that_removes_nothing_is_told_what_stays(tmp_path: Path, opened: list[InProcess]) -> None:
+def test_a_remote_that_removes_nothing_is_told_what_stays(tmp_path: Path, opened: list[InProcessRemote]) -> None:
     class Keeps:
-        def __init__(self, remote: InProcess) -> None:
+        def __init__(self, remote: InProcessRemote) -> None:
             self._remote = remote
 
         def __getattr__(self, name: str) -> Any:

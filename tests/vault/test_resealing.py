@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_alf.seams.steps import Step
-from lifeboat_alf.testing import AGENT_ID
-from lifeboat_endpoint.engines.files import FolderPlace
-from lifeboat_endpoint.service.vaults import Vaults
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_alf.testing.sample_states import AGENT_ID
+from lifeboat_endpoint.engines.files_engine import FolderPlace
+from lifeboat_endpoint.service.agent_vaults import AgentVaults
 from lifeboat_vault.at_rest.data_keys import DataKeys
 from lifeboat_vault.at_rest.sealer import PLAIN, Sealer
 from lifeboat_vault.errors import KeyRevoked, OtherDataKey, VaultFull
-from lifeboat_vault.testing import a_day, time_of_day
+from lifeboat_vault.testing.store_conformance import a_day, time_of_day
 from lifeboat_vault.vault import Draft, EntryPut, Vault
 from support.endpoint.sealed import AGENT, TENANT, MovingClock, data_keys, new_sealer, opened_keys
 from support.failing_files import FailingFiles
@@ -82,8 +82,8 @@ def test_the_audit_names_both_keys(tmp_path: Path) -> None:
         assert row.details["damaged"] == 0 and vault.check_audit() == []
 
 
-@pytest.mark.parametrize("step", [Step.REENCRYPT_BODIES_WRITTEN, Step.REENCRYPT_COMMITTED])
-def test_a_kill_leaves_the_vault_under_its_former_key(tmp_path: Path, step: Step) -> None:
+@pytest.mark.parametrize("step", [CrashPoint.REENCRYPT_BODIES_WRITTEN, CrashPoint.REENCRYPT_COMMITTED])
+def test_a_kill_leaves_the_vault_under_its_former_key(tmp_path: Path, step: CrashPoint) -> None:
     with made(tmp_path / "vault") as vault:
         told_before = told(vault)
     files = names(tmp_path / "vault")
@@ -112,7 +112,7 @@ def opened(folder: Path, keys: DataKeys) -> Vault:
         return Vault.open(folder / "vault", sealer=keys.sealer_of(error.key_id, AGENT_ID))
 
 
-REENCRYPT = [step for step in Step if step.value.startswith("reencrypt.")]
+REENCRYPT = [step for step in CrashPoint if step.value.startswith("reencrypt.")]
 
 
 def test_a_rotation_reaches_every_step(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_rotation_reaches_every_step(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step", REENCRYPT)
-def test_a_rotation_that_is_killed_can_be_read_and_ends_at_the_next_try(tmp_path: Path, step: Step) -> None:
+def test_a_rotation_that_is_killed_can_be_read_and_ends_at_the_next_try(tmp_path: Path, step: CrashPoint) -> None:
     with made(tmp_path / "vault", data_keys(tmp_path).sealer(AGENT_ID)) as vault:
         told_before = told(vault)
     assert killed_at(lambda: rotation(tmp_path), step)
@@ -154,7 +154,7 @@ def test_who_has_the_vault_open_is_told_of_the_new_key(tmp_path: Path) -> None:
 
 def test_a_vault_that_is_kept_open_is_opened_again_under_its_new_key(tmp_path: Path) -> None:
     keys = data_keys(tmp_path)
-    kept = Vaults(FolderPlace(tmp_path, TENANT, files=SystemFiles(), clock=ManualClock()), keys)
+    kept = AgentVaults(FolderPlace(tmp_path, TENANT, files=SystemFiles(), clock=ManualClock()), keys)
     vault_id, _ = kept.create(AGENT_ID)
     before = kept.get(AGENT_ID, vault_id)
     keys.rotate()

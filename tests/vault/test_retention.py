@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_alf import times
+from lifeboat_alf.common import times
+from lifeboat_vault.retention.retention_policy import sequences_to_drop
 from lifeboat_vault.vault import Pin, Retention, SequenceRow
-from lifeboat_vault.vault.retention import to_drop
 from support.vault.vaults import START
 
 NOW = START
@@ -32,14 +32,14 @@ def every(step: timedelta, count: int, **options: str) -> list[SequenceRow]:
 
 def thinned(rows: list[SequenceRow], now: datetime = NOW, verified: int | None = None) -> list[SequenceRow]:
     """What is left after as many runs as it takes."""
-    while gone := to_drop(rows, Retention(), now, verified):
+    while gone := sequences_to_drop(rows, Retention(), now, verified):
         assert len(gone) <= max(1, len(rows) // 10)
         rows = [item for item in rows if item.number not in gone]
     return rows
 
 
 def ages(rows: list[SequenceRow]) -> list[timedelta]:
-    return [NOW - times.parse(item.time) for item in rows]
+    return [NOW - times.parse_time(item.time) for item in rows]
 
 
 def test_everything_of_a_day_is_kept() -> None:
@@ -69,8 +69,10 @@ def test_a_sequence_that_is_exactly_as_old_as_a_limit_is_within_it(limit: timede
     """So the one shortly before it, in the same longer period, is the last one of that period, and stays."""
     now = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)
     rows = [row(0, now - limit - before), row(1, now - limit), row(2, now)]
-    assert to_drop(rows, Retention(), now, None) == []
-    assert to_drop([rows[0], row(1, now - limit - timedelta(seconds=1)), rows[2]], Retention(), now, None) == [0]
+    assert sequences_to_drop(rows, Retention(), now, None) == []
+    assert sequences_to_drop(
+        [rows[0], row(1, now - limit - timedelta(seconds=1)), rows[2]], Retention(), now, None
+    ) == [0]
 
 
 def test_the_last_of_each_period_is_the_one_that_stays() -> None:
@@ -101,7 +103,7 @@ def test_what_lies_in_the_future_of_the_trusted_time_stays() -> None:
 
 def test_a_wrong_time_costs_a_tenth_at_most() -> None:
     rows = every(timedelta(minutes=5), 100)
-    assert len(to_drop(rows, Retention(), NOW + timedelta(days=3650), None)) == 10
+    assert len(sequences_to_drop(rows, Retention(), NOW + timedelta(days=3650), None)) == 10
 
 
 @given(

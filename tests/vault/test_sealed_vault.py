@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import codec, merkle
-from lifeboat_alf.state import Changes
-from lifeboat_alf.testing import AGENT_ID
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.states import merkle
+from lifeboat_alf.states.agent_state import StateChanges
+from lifeboat_alf.testing.sample_states import AGENT_ID
 from lifeboat_vault.at_rest.sealer import PLAIN, Sealer
 from lifeboat_vault.errors import DraftInvalid, KeyRevoked, OtherDataKey, VaultDamaged
-from lifeboat_vault.testing import a_day, time_of_day
-from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Retention, SequenceRow, Vault, take_over
-from lifeboat_vault.vault.vault import FILE
+from lifeboat_vault.testing.store_conformance import a_day, time_of_day
+from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Retention, SequenceRow, Vault, draft_of_state
+from lifeboat_vault.vault.open_vault import FILE
 from support.endpoint.sealed import AGENT, OTHER_AGENT, MovingClock, data_keys, new_sealer, opened_keys
 from support.vault.vaults import QUARTER, ManualClock, commit, content_of, create, edit
 
@@ -93,7 +94,7 @@ def test_every_delta_is_that_of_the_plain_vault(twins: tuple[Vault, Vault]) -> N
     assert plain == hidden
 
 
-def said(changes: Changes) -> object:
+def said(changes: StateChanges) -> object:
     entries = [
         (each.path, each.entry and (each.entry.meta, each.entry.sha256), each.body and each.body(), each.base is None)
         for each in changes.entries
@@ -163,7 +164,7 @@ def test_a_state_keeps_its_digest_when_it_is_taken_over(twins: tuple[Vault, Vaul
     assert head is not None
     with new_vault(tmp_path / "other", new_sealer()) as other:
         made = other.accept(
-            head.as_sequence(AGENT_ID), take_over(plain.state()), kind="push", writer="laptop", raw_time=head.time
+            head.as_sequence(AGENT_ID), draft_of_state(plain.state()), kind="push", writer="laptop", raw_time=head.time
         )
         assert made.digest == head.digest and content_of(other.state()) == content_of(plain.state())
 
@@ -217,7 +218,12 @@ def secrets_of(vault: Vault) -> dict[str, list[bytes]]:
         "partitions": [record.partition.encode() for state in states for record in state.records()] + [b"2026-Q4"],
         "content": [b"marmalade", b"fog horn", b"chartchart", b"lighthouse", b"second memory", b"lamps"],
         "lines": [line[:40] for line in lines],
-        "metas": [b"keeper-only", b"everybody", b'"tier"', *(codec.encode(e.meta) for e in entries if e.meta)],
+        "metas": [
+            b"keeper-only",
+            b"everybody",
+            b'"tier"',
+            *(json_codec.encode_json(e.meta) for e in entries if e.meta),
+        ],
         "digests": digests + [digest.hex().encode() for digest in digests],
         "salts": [entry.leaf.salt for entry in entries] + [r.leaf.salt for s in states for r in s.records()],
         "seed": [vault.seed, vault.seed.hex().encode()],

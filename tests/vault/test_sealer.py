@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_vault.at_rest.keyed import KeyedSealer
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_vault.at_rest.keyed_sealer import KeyedSealer
 from lifeboat_vault.at_rest.sealed_blobs import SealedBlobs
 from lifeboat_vault.at_rest.sealer import PLAIN, Sealer, key_id_of
 from lifeboat_vault.errors import OtherDataKey, VaultDamaged
-from lifeboat_vault.store.disk import DiskBlobs
+from lifeboat_vault.store.disk_blobs import DiskBlobs
 from support.endpoint.sealed import AGENT, OTHER_AGENT, OTHER_TENANT, TENANT, new_sealer
 
 KEY, KEY_ID = bytes(range(32)), "0a0b0c0d0e0f"

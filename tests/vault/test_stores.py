@@ -4,12 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_vault.at_rest.sealer import Sealer
-from lifeboat_vault.store.disk import DiskBlobs
-from lifeboat_vault.store.protocols import BlobStore, MetadataStore
-from lifeboat_vault.store.sqlite import SqliteStore
-from lifeboat_vault.testing import StoreConformance
+from lifeboat_vault.store.disk_blobs import DiskBlobs
+from lifeboat_vault.store.sqlite_store import SqliteStore
+from lifeboat_vault.store.store_protocols import BlobStore, MetadataStore
+from lifeboat_vault.testing.store_conformance import StoreConformance
 from support.endpoint.sealed import new_sealer
 
 

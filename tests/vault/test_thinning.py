@@ -8,8 +8,9 @@ from tempfile import TemporaryDirectory
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lifeboat_alf import merkle
-from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Retention, Vault, encoding
+from lifeboat_alf.states import merkle
+from lifeboat_vault.bodies import body_encoding
+from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Retention, Vault
 from support.vault.vaults import START, commit, content_of, create, edit, new_vault
 
 FAR = START + timedelta(days=4000)
@@ -59,7 +60,7 @@ class Walk:
             "append": body + b"- one more line %d\n" % number,
             "insert": body[:100] + b"\n%d in between\n" % number + body[100:],
             "back": LINES.encode(),
-            "large": merkle.root([body]) * 12_000 + bytes(number),
+            "large": merkle.merkle_root([body]) * 12_000 + bytes(number),
             "meta": body,
         }[word]
         self.bodies[path] = fresh
@@ -104,7 +105,7 @@ def codings(vault: Vault) -> list[str]:
 
 def test_a_note_that_grows_is_kept_as_patches_never_deeper_than_sixteen(vault: Vault) -> None:
     grow(vault, 40)
-    assert codings(vault).count(encoding.PATCH) == 37
+    assert codings(vault).count(body_encoding.PATCH) == 37
     deepest = vault._metadata.row("select max(depth) from object")
     assert deepest == (16,)
     assert all(row.bytes < 200 for row in vault.sequences()[1:16])
@@ -117,7 +118,7 @@ def test_what_rests_on_a_dropped_object_is_encoded_again(vault: Vault) -> None:
     assert report.dropped == [0] and report.objects_dropped == 1 and report.objects_reencoded == 1
     while vault.thin(Retention(), START + timedelta(days=30)).dropped:
         pass
-    assert [row.number for row in vault.sequences()] == [11] and codings(vault) == [encoding.ZSTD]
+    assert [row.number for row in vault.sequences()] == [11] and codings(vault) == [body_encoding.ZSTD]
     assert content_of(vault.state()) == before
 
 
@@ -153,7 +154,7 @@ def test_the_last_verified_sequence_stays(vault: Vault) -> None:
 def test_large_bodies_go_from_the_disk_with_their_last_sequence(vault: Vault, tmp_path: Path) -> None:
     folder = tmp_path / "vault" / "objects"
     for number in range(3):
-        noise = b"".join(merkle.root([b"%d %d" % (number, part)]) for part in range(12_000))
+        noise = b"".join(merkle.merkle_root([b"%d %d" % (number, part)]) for part in range(12_000))
         commit(vault, Draft({"raw/c.bin": EntryPut({}, noise)}), START + timedelta(minutes=number))
     assert len(list(folder.iterdir())) == 3
     before = vault.size()

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import ids
-from lifeboat_alf.testing import AGENT_ID
+from lifeboat_alf.common import ids
+from lifeboat_alf.testing.sample_states import AGENT_ID
 from lifeboat_vault.errors import UnknownSequence, VaultDamaged, VaultExists, VaultMissing, VaultNewer
-from lifeboat_vault.store.migrations import migrate
-from lifeboat_vault.store.schema import VERSION
-from lifeboat_vault.store.sqlite import SqliteStore
+from lifeboat_vault.store.schema_migrations import migrate_tables
+from lifeboat_vault.store.sqlite_store import SqliteStore
+from lifeboat_vault.store.vault_schema import VERSION
 from lifeboat_vault.vault import Draft, EntryPut, Pin, Vault
 from support.vault.vaults import START, ManualClock, commit, content_of, create, edit, put
 
@@ -128,11 +128,11 @@ def test_a_migration_goes_forward_and_keeps_a_copy(vault: Vault, tmp_path: Path)
     path = tmp_path / "vault" / "vault.db"
     store = SqliteStore(path)
     steps = {VERSION: ["alter table decision add column note text"], VERSION + 1: ["drop table redaction"]}
-    copy = migrate(store, path, steps, VERSION + 2)
+    copy = migrate_tables(store, path, steps, VERSION + 2)
     assert copy is not None and SqliteStore(copy).row("select schema from vault") == (VERSION,)
     assert store.row("select schema from vault") == (VERSION + 2,)
     assert store.row("select note from decision") == (None,)
-    assert migrate(store, path, steps, VERSION + 2) is None
+    assert migrate_tables(store, path, steps, VERSION + 2) is None
 
 
 def test_a_migration_that_fails_changes_nothing(vault: Vault, tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_migration_that_fails_changes_nothing(vault: Vault, tmp_path: Path) ->
     path = tmp_path / "vault" / "vault.db"
     store = SqliteStore(path)
     with pytest.raises(VaultDamaged):
-        migrate(store, path, {VERSION: ["drop table redaction", "drop table unknown"]}, VERSION + 1)
+        migrate_tables(store, path, {VERSION: ["drop table redaction", "drop table unknown"]}, VERSION + 1)
     store.close()
     assert Vault.open(tmp_path / "vault").head() is None
 

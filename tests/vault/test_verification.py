@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import merkle
-from lifeboat_alf.testing import AGENT_ID
-from lifeboat_keys import signing
-from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.trusted import Trusted
-from lifeboat_keys.user_key import UserKey
+from lifeboat_alf.states import merkle
+from lifeboat_alf.testing.sample_states import AGENT_ID
+from lifeboat_keys.pairs.device_key import DeviceKey
+from lifeboat_keys.pairs.trusted_keys import TrustedKeys
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.signed import sequence_signatures
 from lifeboat_vault.vault import Draft, EntryPut, Vault, Verification
 from support.vault.vaults import commit, create, edit, new_vault
 
 USER = UserKey.generate()
-TRUSTED = Trusted(USER.public)
+TRUSTED = TrustedKeys(USER.public)
 DEVICE = DeviceKey.generate(USER)
-LARGE = b"".join(merkle.root([b"%d" % number]) for number in range(12_000))
+LARGE = b"".join(merkle.merkle_root([b"%d" % number]) for number in range(12_000))
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def vault(tmp_path: Path) -> Vault:
         Draft({"raw/b.md": EntryPut({"executable": True}, b"#!/bin/sh\n")}),
     ]
     for draft in drafts:
-        assert commit(made, draft, sign=lambda sequence: signing.sign(sequence, DEVICE))
+        assert commit(made, draft, sign=lambda sequence: sequence_signatures.sign_sequence(sequence, DEVICE))
     return made
 
 
@@ -75,7 +75,7 @@ def test_unsigned_and_unknown_signers_are_named_and_no_findings(vault: Vault) ->
 
 
 def test_a_signature_of_another_user_is_found(vault: Vault) -> None:
-    result = vault.verify(trusted=Trusted(UserKey.generate().public))
+    result = vault.verify(trusted=TrustedKeys(UserKey.generate().public))
     assert kinds(result) == {"signature"} and len(result.findings) == 4
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import merkle
-from lifeboat_alf.seams import steps
-from lifeboat_alf.seams.steps import Step
-from lifeboat_alf.state import BodyAbsent
-from lifeboat_vault.vault import Draft, EntryPut, Vault, encoding
+from lifeboat_alf.seams import crash_points
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_alf.states import merkle
+from lifeboat_alf.states.agent_state import BodyAbsent
+from lifeboat_vault.bodies import body_encoding
+from lifeboat_vault.vault import Draft, EntryPut, Vault
 from support.vault.vaults import START, commit
 
 CHART = "artifacts/chart.bin"
@@ -163,7 +164,7 @@ def test_what_rests_on_a_dropped_version_is_encoded_again(vault: Vault) -> None:
     assert report.objects_reencoded == 1
     assert [vault.state(number).body(CHART) for number in (3, 4, 5)] == versions[3:]
     codings = [row[0] for row in vault._metadata.rows("select coding from object order by id")]
-    assert codings[3:] == [encoding.ZSTD, encoding.PATCH, encoding.PATCH]
+    assert codings[3:] == [body_encoding.ZSTD, body_encoding.PATCH, body_encoding.PATCH]
     check(vault)
 
 
@@ -184,22 +185,22 @@ def test_thinning_goes_on_after_versions_were_dropped(vault: Vault) -> None:
     assert [row.number for row in vault.sequences()] == [11]
 
 
-@pytest.mark.parametrize("step", [step for step in Step if step.name.startswith("THIN_")])
-def test_one_that_is_interrupted_leaves_a_whole_vault(vault: Vault, step: Step, tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", [step for step in CrashPoint if step.name.startswith("THIN_")])
+def test_one_that_is_interrupted_leaves_a_whole_vault(vault: Vault, step: CrashPoint, tmp_path: Path) -> None:
     versions = chain(vault, 6)
 
-    def stop(reached: Step) -> None:
+    def stop(reached: CrashPoint) -> None:
         if reached is step:
             raise KeyboardInterrupt
 
-    steps.hook = stop
+    crash_points.hook = stop
     try:
         with pytest.raises(KeyboardInterrupt):
             vault.drop_old_versions(3, None)
     finally:
-        steps.hook = None
+        crash_points.hook = None
     check(vault)
-    assert held(vault) == ([3, 4, 5] if step is Step.THIN_SWEPT else [0, 1, 2, 3, 4, 5])
+    assert held(vault) == ([3, 4, 5] if step is CrashPoint.THIN_SWEPT else [0, 1, 2, 3, 4, 5])
     vault.close()
     again = Vault.open(tmp_path / "vault")
     again.drop_old_versions(3, None)

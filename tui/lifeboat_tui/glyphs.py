@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lifeboat_core.health.states import FOR_PEOPLE
+from lifeboat_core.health.state_words import FOR_PEOPLE
 
 _SIGNS = {
     "ok": ("●", "o"),

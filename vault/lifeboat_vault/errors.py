@@ -276,7 +276,7 @@ class RemoteDenied(RemoteError):
         return {} if self.scope is None else {"scope": self.scope}
 
 
-class UnknownThere(RemoteError):
+class UnknownAtRemote(RemoteError):
     """Not there, or not ours: nobody can tell which."""
 
     code = "unknown_there"

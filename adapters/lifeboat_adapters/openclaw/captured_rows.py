@@ -10,12 +10,12 @@ from pathlib import Path, PurePosixPath
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.database_reading import problem_of_table
-from lifeboat_adapters.openclaw import databases, paths, session_files
-from lifeboat_adapters.openclaw.credentials import profiles
-from lifeboat_adapters.openclaw.databases import Sources
+from lifeboat_adapters.openclaw import openclaw_databases, openclaw_paths, session_files
+from lifeboat_adapters.openclaw.credentials import openclaw_auth_profiles
 from lifeboat_adapters.openclaw.layers import heartbeat
-from lifeboat_adapters.persona.documents import rows_of
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_adapters.openclaw.openclaw_databases import OpenClawSources
+from lifeboat_adapters.persona.derivation_files import rows_of
+from lifeboat_alf.common.json_types import JsonObject
 
 DECLARED = "lifeboat:"
 """How the declaration key begins of a cron job that a restore had scheduled, before the id that it had."""
@@ -32,29 +32,29 @@ _IDS = {
 }
 
 
-def problem(installation: Installation, path: str, data: bytes) -> str:
+def find_row_source_problem(installation: Installation, path: str, data: bytes) -> str:
     """See `contract.Adapter.unreadable_rows`. Raises RuntimeDatabaseError for a database that is damaged."""
-    sources = databases.sources_of(installation)
-    if sources is None or path == paths.HELPERS:
+    sources = openclaw_databases.openclaw_sources_of(installation)
+    if sources is None or path == openclaw_paths.HELPERS:
         return ""
-    if path.startswith(paths.SESSION_FILES) and installation.state_dir is not None:
-        return session_files.problem(installation.state_dir, sources.owner.id)
-    if path in (paths.AUTH_PROFILES, paths.AUTH_ORDER):
+    if path.startswith(openclaw_paths.SESSION_FILES) and installation.state_dir is not None:
+        return session_files.find_session_folder_problem(installation.state_dir, sources.owner.id)
+    if path in (openclaw_paths.AUTH_PROFILES, openclaw_paths.AUTH_ORDER):
         stores = sorted({str(row.get("store")) for row in rows_of(data)})
         return next((said for store in stores if (said := _problem_of_store(sources, store))), "")
-    if path == paths.STORED_SECRETS:
+    if path == openclaw_paths.STORED_SECRETS:
         return problem_of_table(sources.state, None, sources.grounds)
-    if path == paths.CRON_JOBS and sources.legacy_jobs.is_file() and not sources.state.exists():
+    if path == openclaw_paths.CRON_JOBS and sources.legacy_jobs.is_file() and not sources.state.exists():
         return ""
-    of_agent = path.startswith(f"{paths.DATABASES}agent/")
+    of_agent = path.startswith(f"{openclaw_paths.DATABASES}agent/")
     database = sources.agent if of_agent else sources.state
     return problem_of_table(database, PurePosixPath(path).stem, sources.grounds)
 
 
-def _problem_of_store(sources: Sources, store: str) -> str:
+def _problem_of_store(sources: OpenClawSources, store: str) -> str:
     """Why a store of credentials cannot be read: in a later release a database, before that a file or the database of
     the main agent."""
-    shared = store == profiles.SHARED
+    shared = store == openclaw_auth_profiles.SHARED
     database, older = (sources.state, sources.main) if shared else (sources.agent, sources.profile_file)
     return "" if _is_there(older) else problem_of_table(database, None, sources.grounds)
 
@@ -63,12 +63,12 @@ def _is_there(path: Path | None) -> bool:
     return path is not None and path.is_file()
 
 
-def names(path: str, values: JsonObject) -> tuple[str, ...]:
+def openclaw_row_names(path: str, values: JsonObject) -> tuple[str, ...]:
     """See `contract.Adapter.row_names`."""
-    if path == paths.CRON_JOBS:
+    if path == openclaw_paths.CRON_JOBS:
         return _names_of_job(values)
-    if path == paths.AUTH_PROFILES:
-        return (profiles.id_after(str(values.get("id"))),)
+    if path == openclaw_paths.AUTH_PROFILES:
+        return (openclaw_auth_profiles.migrated_profile_id(str(values.get("id"))),)
     table = PurePosixPath(path).stem
     own = values.get(_IDS.get(table, "job_id"))
     if table == "standing_intents" and isinstance(values.get("description"), str):

@@ -6,7 +6,7 @@ import socket
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import AdapterError
-from lifeboat_adapters.openclaw import config
+from lifeboat_adapters.openclaw import openclaw_config
 
 PORT = 18789
 """Where it listens unless the configuration says otherwise."""
@@ -15,15 +15,15 @@ NOT_RUNNING = "OpenClaw's gateway is not running; start it first: openclaw gatew
 _SECONDS = 1.0
 
 
-def problem(installation: Installation) -> str:
+def find_gateway_problem(installation: Installation) -> str:
     """Why commands that need the gateway would fail, "" when it answers or runs on another machine."""
     try:
-        values = config.read_or_backup(installation.config) if installation.config is not None else {}
+        values = openclaw_config.read_config_or_backup(installation.config) if installation.config is not None else {}
     except AdapterError:
         return ""
-    if config.text(values, "gateway", "mode") == "remote":
+    if openclaw_config.get_nested_text(values, "gateway", "mode") == "remote":
         return ""
-    port = config.get(values, "gateway", "port")
+    port = openclaw_config.get_nested(values, "gateway", "port")
     try:
         with socket.create_connection(("127.0.0.1", port if isinstance(port, int) else PORT), _SECONDS):
             return ""

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.contract import Row
+from lifeboat_adapters.contract import RuntimeRow
 from lifeboat_adapters.database_reading import key_of
 from lifeboat_adapters.errors import RuntimeDatabaseError
-from lifeboat_adapters.held_files import Grounds
-from lifeboat_adapters.openclaw import paths
+from lifeboat_adapters.guarded_files import GuardedFolders
+from lifeboat_adapters.openclaw import openclaw_paths
 from lifeboat_adapters.small_files import read_small
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.system_texts import refusal_reason
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.common.refusal_texts import refusal_reason
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -31,37 +31,39 @@ LARGEST = 256 * 1024 * 1024
 _PACKED = ".zst"
 
 
-def folder_of(state_dir: Path, agent: str) -> Path:
+def session_folder_of(state_dir: Path, agent: str) -> Path:
     """Where the transcripts of an agent lie."""
     return state_dir / "agents" / agent / "sessions"
 
 
-def files(state_dir: Path, agent: str) -> list[Path]:
+def list_session_files(state_dir: Path, agent: str) -> list[Path]:
     """The transcripts and the index that are there, sorted."""
-    folder = folder_of(state_dir, agent)
+    folder = session_folder_of(state_dir, agent)
     index = [folder / INDEX] if os.path.lexists(folder / INDEX) else []
     found = [*folder.glob("*.jsonl"), *folder.glob(f"cold/*.jsonl{_PACKED}"), *index]
     return sorted(path for path in found if not path.is_dir())  # what is no file is named when it is read
 
 
-def rows(state_dir: Path, agent: str, grounds: Grounds) -> Iterator[Row]:
+def read_session_rows(state_dir: Path, agent: str, grounds: GuardedFolders) -> Iterator[RuntimeRow]:
     """Each line of each transcript, and each session of the index. Raises RuntimeDatabaseError for one that cannot be
     read whole now."""
-    folder = folder_of(state_dir, agent)
-    for path in files(state_dir, agent):
+    folder = session_folder_of(state_dir, agent)
+    for path in list_session_files(state_dir, agent):
         name = path.relative_to(folder).as_posix().removesuffix(_PACKED)
         try:
             data = _read(path, grounds)
             found = _of_index(data) if name == INDEX else _of_transcript(data)
-            archived = f"{paths.SESSION_FILES}{name.removesuffix('.json')}" + (".jsonl" if name == INDEX else "")
-            yield from (Row(archived, key_of((number,)), values) for number, values in enumerate(found))
+            archived = f"{openclaw_paths.SESSION_FILES}{name.removesuffix('.json')}" + (
+                ".jsonl" if name == INDEX else ""
+            )
+            yield from (RuntimeRow(archived, key_of((number,)), values) for number, values in enumerate(found))
         except (OSError, ValueError, RecursionError, zstd.ZstdError) as error:
             raise RuntimeDatabaseError(f"{path}: {refusal_reason(error)}") from error
 
 
-def problem(state_dir: Path, agent: str) -> str:
+def find_session_folder_problem(state_dir: Path, agent: str) -> str:
     """Why a transcript that is not there may not be deleted, "" when their folder is there."""
-    folder = folder_of(state_dir, agent)
+    folder = session_folder_of(state_dir, agent)
     return "" if folder.is_dir() else f"{folder} is not there"
 
 
@@ -88,7 +90,7 @@ def _parsed(line: str) -> Any:
         return None
 
 
-def _read(path: Path, grounds: Grounds) -> bytes:
+def _read(path: Path, grounds: GuardedFolders) -> bytes:
     """Raises OSError for what is no regular file or larger than `LARGEST`, ZstdError for what does not unfold."""
     data = read_small(path, grounds, limit=LARGEST)
     if path.suffix == _PACKED:

@@ -6,9 +6,9 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 
-from lifeboat_adapters.persona import reading
-from lifeboat_alf.json_shapes import as_object, objects_in
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_adapters.persona import markdown_fields
+from lifeboat_alf.common.json_shapes import as_object, objects_in
+from lifeboat_alf.common.json_types import JsonObject
 
 _TITLES = re.compile(r"\b(capabilities|abilities|what (i|you) can do)\b")
 _REQUIRES = re.compile(r"\s*\((?:requires|needs):?\s+([^)]{1,200})\)", re.IGNORECASE)
@@ -51,19 +51,19 @@ INACTIVE = "; inactive"
 Which = Callable[[str], str | None]
 
 
-def from_notes(text: str) -> list[JsonObject]:
+def capabilities_from_notes(text: str) -> list[JsonObject]:
     """`- Docker management: builds tiles (requires: docker)` under a heading about capabilities."""
-    return [_from_item(item) for item in reading.items(reading.under(text, _TITLES))]
+    return [_from_item(item) for item in markdown_fields.list_items(markdown_fields.text_under_headings(text, _TITLES))]
 
 
 def _from_item(item: str) -> JsonObject:
     found = _REQUIRES.search(item)
-    name, _, description = reading.plain(_REQUIRES.sub("", item)).partition(":")
+    name, _, description = markdown_fields.strip_emphasis(_REQUIRES.sub("", item)).partition(":")
     needs = found[1].partition(INACTIVE)[0] if found else ""
     return _capability(name.strip(), description.strip(), needs.strip())
 
 
-def from_skill(folder_name: str, text: str) -> JsonObject:
+def capability_from_skill(folder_name: str, text: str) -> JsonObject:
     """A skill from the front matter of its SKILL.md: name, description, required programs and systems."""
     matter = front_matter(text)
     needs = [*_quoted_words(_BINS.findall(matter)), *_systems(matter)]
@@ -109,7 +109,7 @@ def _systems(matter: str) -> list[str]:
     return [" or ".join(names)] if names else []
 
 
-def once(found: Iterable[JsonObject]) -> list[JsonObject]:
+def deduplicate_by_name(found: Iterable[JsonObject]) -> list[JsonObject]:
     """The first capability of each name."""
     by_name: dict[str, JsonObject] = {}
     for item in found:
@@ -118,7 +118,7 @@ def once(found: Iterable[JsonObject]) -> list[JsonObject]:
     return list(by_name.values())
 
 
-def missing(identity: JsonObject, which: Which = shutil.which) -> list[JsonObject]:
+def find_missing_capabilities(identity: JsonObject, which: Which = shutil.which) -> list[JsonObject]:
     """Host-dependent capabilities, of the agent and its sub-agents, that this machine lacks or that cannot be checked:
     [{name, host_requirements, code, reason}]. `code` is absent or unchecked. One without `portability` is intrinsic."""
     structured = as_object(identity.get("structured"))
@@ -136,7 +136,7 @@ def missing(identity: JsonObject, which: Which = shutil.which) -> list[JsonObjec
     return found
 
 
-def inactive(capability: JsonObject, which: Which = shutil.which) -> str:
+def inactive_note(capability: JsonObject, which: Which = shutil.which) -> str:
     """What a note that is made here says of a capability beside its needs, so that the agent does not try it; "" for
     one that this machine has."""
     return f"{INACTIVE} on this machine" if _absent(capability, which) else ""

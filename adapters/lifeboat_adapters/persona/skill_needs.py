@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from lifeboat_adapters.credentials import UnparsableSecrets
+from lifeboat_adapters.credential_types import UnparsableSecrets
 from lifeboat_adapters.persona import capabilities
-from lifeboat_adapters.secrets import yaml
-from lifeboat_adapters.secrets.leaves import Path
+from lifeboat_adapters.secrets import yaml_leaves
+from lifeboat_adapters.secrets.parsed_leaves import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class SkillNeeds:
     variables: tuple[str, ...] = ()
 
 
-def declared(skills: Iterable[tuple[str, str]]) -> dict[str, SkillNeeds]:
+def declared_skill_needs(skills: Iterable[tuple[str, str]]) -> dict[str, SkillNeeds]:
     """What every skill (its folder, and the text of its SKILL.md) needs, by the name of its capability, folded."""
     found: dict[str, SkillNeeds] = {}
     for folder, text in skills:
@@ -29,14 +29,14 @@ def declared(skills: Iterable[tuple[str, str]]) -> dict[str, SkillNeeds]:
                 variables.append(value)
             elif path[-1:] == ("skillKey",):
                 keys.append(value)
-        name = str(capabilities.from_skill(folder, text)["name"])
+        name = str(capabilities.capability_from_skill(folder, text)["name"])
         found[name.casefold()] = SkillNeeds(tuple(keys), tuple(variables))
     return found
 
 
 def _values(matter: str) -> Iterator[tuple[Path, str]]:
     try:
-        found = yaml.scan(matter.encode("utf-8", "replace"))
+        found = yaml_leaves.scan_yaml(matter.encode("utf-8", "replace"))
     except UnparsableSecrets:
         return
     yield from ((leaf.path, leaf.value) for leaf in found if isinstance(leaf.value, str) and leaf.path)

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from lifeboat_adapters.credentials import Secret
-from lifeboat_adapters.secrets import rules
+from lifeboat_adapters.credential_types import FileSecret
+from lifeboat_adapters.secrets import secret_names
 from lifeboat_adapters.secrets.entropy import is_plain_word, is_random
-from lifeboat_adapters.secrets.finder import encodable, with_looks
+from lifeboat_adapters.secrets.secret_finder import add_secret_matches, replace_surrogates
 
 LARGEST = 16 << 20
 """Bytes. What is larger is data, whatever it is called."""
@@ -72,7 +72,7 @@ _PRIVATE_KEY = (
 )
 
 
-class Kind(NamedTuple):
+class CredentialFileKind(NamedTuple):
     """One kind of file: how it is called, what must stand in it, and where its secrets are (the first group)."""
 
     service: str
@@ -82,10 +82,10 @@ class Kind(NamedTuple):
     credential_type: str = "custom"
 
 
-_BY_PLAIN_NAME = Kind(
+_BY_PLAIN_NAME = CredentialFileKind(
     "custom", r"(?:[\w.-]*[._-])?(?:token|secret|api[._-]?key|password|passphrase)(?:\.txt|\.key)?", _ALL_OF_IT
 )
-_LIST_BY_PLAIN_NAME = Kind(
+_LIST_BY_PLAIN_NAME = CredentialFileKind(
     "custom",
     r"(?:[\w.-]*[._-])?(?:passwords?|passwd|passphrases?|credentials)\.txt|(?:secrets?|tokens?|api[._-]?keys?)\.txt",
     _LISTED,
@@ -94,27 +94,35 @@ _BY_PLAIN_NAMES = (_BY_PLAIN_NAME, _LIST_BY_PLAIN_NAME)
 """No program makes these: a user may keep there where the secret is."""
 
 KINDS = (
-    Kind("netrc", r"[._]netrc", _NETRC),
-    Kind("netrc", r"netrc", _NETRC, b"machine "),
-    Kind("postgresql", r"\.pgpass|pgpass\.conf", (rb"(?m)^(?!#)(?:(?:[^:\\\r\n]|\\.)*:){4}([^\r\n]+)",)),
-    Kind("npm", r"\.npmrc|\.yarnrc", (rb"(?m)^[^#;\r\n]*_(?:authToken|auth|password)\s*[= ]\s*\"?([^\s\"]+)",)),
-    Kind("git", r"\.git-credentials", (rb"(?m)^[a-z]+://[^\s/:@]*:([^\s@]+)@",)),
-    Kind(
+    CredentialFileKind("netrc", r"[._]netrc", _NETRC),
+    CredentialFileKind("netrc", r"netrc", _NETRC, b"machine "),
+    CredentialFileKind("postgresql", r"\.pgpass|pgpass\.conf", (rb"(?m)^(?!#)(?:(?:[^:\\\r\n]|\\.)*:){4}([^\r\n]+)",)),
+    CredentialFileKind(
+        "npm", r"\.npmrc|\.yarnrc", (rb"(?m)^[^#;\r\n]*_(?:authToken|auth|password)\s*[= ]\s*\"?([^\s\"]+)",)
+    ),
+    CredentialFileKind("git", r"\.git-credentials", (rb"(?m)^[a-z]+://[^\s/:@]*:([^\s@]+)@",)),
+    CredentialFileKind(
         "docker",
         r"config\.json|\.dockercfg|\.dockerconfigjson",
         (rb"\"(?:auth|password|identitytoken|registrytoken)\"\s*:\s*\"((?:[^\"\\]|\\.)+)\"",),
         b'"auth',
     ),
-    Kind("ssh", r"id_(?!.*\.pub$)[\w.-]+|.+\.(?:pem|key|p8)", _PRIVATE_KEY, b"PRIVATE KEY-----", "ssh_key"),
-    Kind("aws", r"credentials", _ASSIGNMENTS, b"aws_"),
-    Kind("kubernetes", r"config|kubeconfig[\w.-]*|.+\.kubeconfig", _YAML, b"clusters:"),
-    Kind("google", r".+\.json", (rb"\"private_key(?:_id)?\"\s*:\s*\"((?:[^\"\\]|\\.)+)\"",), b'"service_account"'),
-    Kind("shell", r"\.\w+_history|fish_history|\.histfile|\.Rhistory", _SHELL),
-    Kind("cookies", r"cookies?\.json|storage_?state\.json", (_json_value(rb"value"),)),
-    Kind("oauth", r"auth\.json|oauth_creds\.json|\.credentials\.json", (_json_value(_LOGIN_NAME),)),
-    Kind("terraform", r"\.terraformrc|terraform\.rc", _ASSIGNMENTS),
-    Kind("wireguard", r".+\.conf", (rb"(?m)^[ \t]*(?:PrivateKey|PresharedKey)[ \t]*=[ \t]*(\S+)",), b"[Interface]"),
-    Kind(
+    CredentialFileKind(
+        "ssh", r"id_(?!.*\.pub$)[\w.-]+|.+\.(?:pem|key|p8)", _PRIVATE_KEY, b"PRIVATE KEY-----", "ssh_key"
+    ),
+    CredentialFileKind("aws", r"credentials", _ASSIGNMENTS, b"aws_"),
+    CredentialFileKind("kubernetes", r"config|kubeconfig[\w.-]*|.+\.kubeconfig", _YAML, b"clusters:"),
+    CredentialFileKind(
+        "google", r".+\.json", (rb"\"private_key(?:_id)?\"\s*:\s*\"((?:[^\"\\]|\\.)+)\"",), b'"service_account"'
+    ),
+    CredentialFileKind("shell", r"\.\w+_history|fish_history|\.histfile|\.Rhistory", _SHELL),
+    CredentialFileKind("cookies", r"cookies?\.json|storage_?state\.json", (_json_value(rb"value"),)),
+    CredentialFileKind("oauth", r"auth\.json|oauth_creds\.json|\.credentials\.json", (_json_value(_LOGIN_NAME),)),
+    CredentialFileKind("terraform", r"\.terraformrc|terraform\.rc", _ASSIGNMENTS),
+    CredentialFileKind(
+        "wireguard", r".+\.conf", (rb"(?m)^[ \t]*(?:PrivateKey|PresharedKey)[ \t]*=[ \t]*(\S+)",), b"[Interface]"
+    ),
+    CredentialFileKind(
         "openvpn",
         r".+\.ovpn",
         (
@@ -123,13 +131,15 @@ KINDS = (
             rb"-----BEGIN OpenVPN Static key V1-----\s*([0-9a-fA-F\s]{1,4096}?)\s*-----END ",
         ),
     ),
-    Kind("htpasswd", r"\.htpasswd", (rb"(?m)^[^#:\r\n][^:\r\n]*:([^\r\n]+)",)),
-    Kind("rails", r"(?:master|production|staging|development|test)\.key", _ALL_OF_IT),
-    Kind("ansible", r"\.?vault[._-]pass(?:word)?(?:\.txt)?|\.vault_pass(?:word)?(?:\.txt)?", _ALL_OF_IT),
-    Kind("cookies", r"cookies?\.txt", (rb"(?m)^(?:#HttpOnly_)?[^\s#][^\t\r\n]*\t(?:[^\t\r\n]*\t){5}([^\r\n]+)",)),
-    Kind("terraform", r".+\.tfstate(?:\.backup)?", _JSON),
-    Kind("terraform", r".+\.tfvars", _ASSIGNMENTS),
-    Kind(
+    CredentialFileKind("htpasswd", r"\.htpasswd", (rb"(?m)^[^#:\r\n][^:\r\n]*:([^\r\n]+)",)),
+    CredentialFileKind("rails", r"(?:master|production|staging|development|test)\.key", _ALL_OF_IT),
+    CredentialFileKind("ansible", r"\.?vault[._-]pass(?:word)?(?:\.txt)?|\.vault_pass(?:word)?(?:\.txt)?", _ALL_OF_IT),
+    CredentialFileKind(
+        "cookies", r"cookies?\.txt", (rb"(?m)^(?:#HttpOnly_)?[^\s#][^\t\r\n]*\t(?:[^\t\r\n]*\t){5}([^\r\n]+)",)
+    ),
+    CredentialFileKind("terraform", r".+\.tfstate(?:\.backup)?", _JSON),
+    CredentialFileKind("terraform", r".+\.tfvars", _ASSIGNMENTS),
+    CredentialFileKind(
         "wordpress",
         r"wp-config\.php",
         (
@@ -137,7 +147,7 @@ KINDS = (
             rb"define\(\s*['\"]\w{0,64}(?:PASSWORD|_KEY|_SALT|SECRET|TOKEN)['\"]\s*,\s*\"([^\"\n]+)\"",
         ),
     ),
-    Kind(
+    CredentialFileKind(
         "maven",
         r"settings(?:-security)?\.xml|nuget\.config",
         (
@@ -145,15 +155,15 @@ KINDS = (
             rb"(?i)key=\"\w{0,64}?(?:password|token|key)\" value=\"([^\"]+)\"",
         ),
     ),
-    Kind("custom", r"\.envrc|.+\.properties|\.pypirc|\.my\.cnf|\.s3cfg|\.boto", _ASSIGNMENTS),
-    Kind(
+    CredentialFileKind("custom", r"\.envrc|.+\.properties|\.pypirc|\.my\.cnf|\.s3cfg|\.boto", _ASSIGNMENTS),
+    CredentialFileKind(
         "rclone",
         r"rclone\.conf",
         (*_ASSIGNMENTS, rb"(?m)^[ \t]*pass[ \t]*=[ \t]*(\S+)", rb"(?m)^[ \t]*token[ \t]*=[ \t]*(\{[^\r\n]+\})"),
     ),
-    Kind("1password", r"config", (_json_value(rb"accountKey"),), b'"accountKey"'),
-    Kind("mysql", r"\.mylogin\.cnf", (rb"(?s)\A\0{0,4}(.{1,65536})",)),
-    Kind(
+    CredentialFileKind("1password", r"config", (_json_value(rb"accountKey"),), b'"accountKey"'),
+    CredentialFileKind("mysql", r"\.mylogin\.cnf", (rb"(?s)\A\0{0,4}(.{1,65536})",)),
+    CredentialFileKind(
         "dotnet",
         r"(?:app|local\.)settings(?:\.[\w-]+)?\.json|(?:web|app)(?:\.[\w-]+)?\.config|.+\.(?:exe|dll)\.config",
         (
@@ -165,10 +175,12 @@ KINDS = (
             _CONNECTION,
         ),
     ),
-    Kind("github", r"hosts\.yml", _YAML, b"oauth_token"),
-    Kind("mcp", r"\.?mcp\.json", (*_JSON, rb"(?i)\"[\w-]{0,64}key\"\s*:\s*\"((?:[^\"\\]|\\.)+)\"")),
-    Kind("vault", r"\.vault-token", _ALL_OF_IT),
-    Kind("custom", r"(?:[\w.-]*[._-])?(?:recovery|backup|2fa|mfa)[._-]?codes?(?:[._-][\w-]+)?\.txt", _CODES),
+    CredentialFileKind("github", r"hosts\.yml", _YAML, b"oauth_token"),
+    CredentialFileKind("mcp", r"\.?mcp\.json", (*_JSON, rb"(?i)\"[\w-]{0,64}key\"\s*:\s*\"((?:[^\"\\]|\\.)+)\"")),
+    CredentialFileKind("vault", r"\.vault-token", _ALL_OF_IT),
+    CredentialFileKind(
+        "custom", r"(?:[\w.-]*[._-])?(?:recovery|backup|2fa|mfa)[._-]?codes?(?:[._-][\w-]+)?\.txt", _CODES
+    ),
     _LIST_BY_PLAIN_NAME,
     _BY_PLAIN_NAME,
 )
@@ -182,7 +194,7 @@ _NOT_REAL = re.compile(r"(?i).*(?:example|sample|template)")
 _NAMES = [re.compile(kind.name, re.IGNORECASE) for kind in KINDS]
 
 
-def find(name: str, data: bytes) -> list[Secret] | None:
+def find_credential_file_secrets(name: str, data: bytes) -> list[FileSecret] | None:
     """The secrets of a file by its name without folders; None for a file of no kind that is made for secrets. The copy
     that an editor or a user leaves beside a file (`.netrc~`, `.npmrc.bak`) is of the same kind."""
     if len(data) > LARGEST or _NOT_REAL.match(name):
@@ -191,18 +203,18 @@ def find(name: str, data: bytes) -> list[Secret] | None:
     for kind, named in zip(KINDS, _NAMES, strict=True):
         if named.fullmatch(plain) and kind.mark in data:
             if kind in _BY_PLAIN_NAMES and not _PASSWORD_NAME.search(plain) and _is_one_word(data):
-                return with_looks(name, data, [])
-            return with_looks(name, data, _apart(_secrets(kind, data)))
+                return add_secret_matches(name, data, [])
+            return add_secret_matches(name, data, _apart(_secrets(kind, data)))
     return None
 
 
-def _secrets(kind: Kind, data: bytes) -> Iterator[Secret]:
+def _secrets(kind: CredentialFileKind, data: bytes) -> Iterator[FileSecret]:
     for pattern in kind.patterns:
         for hit in re.finditer(pattern, data):
-            value = encodable(hit[1].decode("utf-8", "surrogateescape"))
+            value = replace_surrogates(hit[1].decode("utf-8", "surrogateescape"))
             is_place = kind in _BY_PLAIN_NAMES and _is_place(value)
-            if not rules.is_reference(value) and not rules.is_variable_name(value) and not is_place:
-                yield Secret(hit.start(1), hit.end(1), value, kind.service, kind.credential_type, kind.service)
+            if not secret_names.is_reference(value) and not secret_names.is_variable_name(value) and not is_place:
+                yield FileSecret(hit.start(1), hit.end(1), value, kind.service, kind.credential_type, kind.service)
 
 
 def _is_one_word(data: bytes) -> bool:
@@ -215,9 +227,9 @@ def _is_place(value: str) -> bool:
     return _PLACE.match(value) is not None and "@" not in value and not is_random(value)
 
 
-def _apart(found: Iterator[Secret]) -> list[Secret]:
+def _apart(found: Iterator[FileSecret]) -> list[FileSecret]:
     """Of places that overlap, the first, and of those that begin together, the longest."""
-    apart: list[Secret] = []
+    apart: list[FileSecret] = []
     for secret in sorted(found, key=lambda one: (one.start, -one.end)):
         if not apart or secret.start >= apart[-1].end:
             apart.append(secret)

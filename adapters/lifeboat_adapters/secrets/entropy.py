@@ -45,7 +45,7 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
 
 
-def bits(text: str) -> float:
+def entropy_bits(text: str) -> float:
     """Shannon's entropy in bits a character, 0 of nothing."""
     counts = Counter(text).values()
     return -sum(count / len(text) * math.log2(count / len(text)) for count in counts)
@@ -60,7 +60,7 @@ def is_guessable(value: str) -> bool:
     found: float = sum(max(BITS_OF_WORD, BITS_OF_LETTER * len(word)) for word in _WORD.findall(value))
     found += sum(map(_bits_of, set(rest)))
     found += BITS_OF_REPEATED * (len(rest) - len(set(rest)))
-    return min(found, bits(value) * len(value)) < LEAST_GUESSES
+    return min(found, entropy_bits(value) * len(value)) < LEAST_GUESSES
 
 
 def _bits_of(character: str) -> float:
@@ -82,4 +82,4 @@ def is_random(value: str) -> bool:
     if _UUID.search(value) or not re.search("[0-9]", value) or not re.search("[A-Za-z]", value):
         return False
     rest = _OTHER.sub("", _WORD.sub("", value))
-    return len(rest) >= LEAST and bits(rest) >= LEAST_BITS
+    return len(rest) >= LEAST and entropy_bits(rest) >= LEAST_BITS

@@ -9,10 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from lifeboat_adapters.credentials import Secret, UnparsableSecrets
-from lifeboat_adapters.secrets import credential_files, dotenv, json5, looks, rules, toml, yaml
-from lifeboat_adapters.secrets.finder import secrets_of
-from lifeboat_adapters.secrets.leaves import Leaf
+from lifeboat_adapters.credential_types import FileSecret, UnparsableSecrets
+from lifeboat_adapters.secrets import (
+    credential_files,
+    dotenv_leaves,
+    json5_leaves,
+    secret_names,
+    secret_patterns,
+    toml_leaves,
+    yaml_leaves,
+)
+from lifeboat_adapters.secrets.parsed_leaves import ParsedLeaf
+from lifeboat_adapters.secrets.secret_finder import secrets_of
 
 LARGEST = 1 << 20
 """Bytes. What is larger is data, whatever it is called."""
@@ -23,22 +31,22 @@ _NAME = re.compile(
     r"\.(?P<format>json|json5|jsonc|toml|yaml|yml)|[\w.-]+\.env)",
     re.IGNORECASE,
 )
-_SCANS: dict[str, Callable[[bytes], list[Leaf]]] = {
-    **dict.fromkeys(("json", "json5", "jsonc"), json5.scan),
-    **dict.fromkeys(("yaml", "yml"), yaml.scan),
-    "toml": toml.scan,
-    "env": dotenv.scan,
+_SCANS: dict[str, Callable[[bytes], list[ParsedLeaf]]] = {
+    **dict.fromkeys(("json", "json5", "jsonc"), json5_leaves.scan_json5),
+    **dict.fromkeys(("yaml", "yml"), yaml_leaves.scan_yaml),
+    "toml": toml_leaves.scan_toml,
+    "env": dotenv_leaves.scan_dotenv,
 }
 
 
-def find(name: str, data: bytes) -> list[Secret] | None:
+def find_settings_secrets(name: str, data: bytes) -> list[FileSecret] | None:
     """The secrets of a file by its name without folders; None when such a file is not looked into. Files that are made
     for secrets are among them (see `credential_files`).
 
     Raises UnparsableSecrets for a file that does not parse and holds what looks like a secret; any other that does not
     parse holds none.
     """
-    made_for_secrets = credential_files.find(name, data)
+    made_for_secrets = credential_files.find_credential_file_secrets(name, data)
     if made_for_secrets is not None:
         return made_for_secrets
     named = _NAME.fullmatch(name)
@@ -47,7 +55,9 @@ def find(name: str, data: bytes) -> list[Secret] | None:
     try:
         found = _SCANS[(named["format"] or "env").lower()](data)
     except UnparsableSecrets:
-        if looks.find(data):
+        if secret_patterns.find_secret_matches(data):
             raise
         return []
-    return secrets_of(data, [leaf for leaf in found if looks.is_secret(rules.text_of(leaf))])
+    return secrets_of(
+        data, [leaf for leaf in found if secret_patterns.is_likely_secret(secret_names.secret_text_of(leaf))]
+    )

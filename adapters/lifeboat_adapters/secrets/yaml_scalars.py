@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from lifeboat_adapters.secrets import leaves
+from lifeboat_adapters.secrets import parsed_leaves
 
 
-class Scalar(NamedTuple):
+class YamlScalar(NamedTuple):
     """What a scalar says and, plain, what that means; the position after its spelling."""
 
     text: str
-    value: leaves.Scalar
+    value: parsed_leaves.Scalar
     end: int
 
 
-def _saying(text: str, end: int) -> Scalar:
+def _saying(text: str, end: int) -> YamlScalar:
     """A scalar that means what it says."""
-    return Scalar(text, text, end)
+    return YamlScalar(text, text, end)
 
 
 _BREAK = r"(?:\r\n|\r|\n)"
@@ -45,7 +45,7 @@ _HEAD = re.compile(rf"([|>])(?:([1-9])([+-])?|([+-])([1-9])?)?(?:[ \t]++(?:#[^\r
 _MARKER = re.compile(r"(?:---|\.\.\.)(?:\s|\Z)")
 _INTEGER = re.compile(r"[+-]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[+-]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][+-]?[0-9]+)?")
-_LITERALS: dict[str, leaves.Scalar] = {
+_LITERALS: dict[str, parsed_leaves.Scalar] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
@@ -54,7 +54,7 @@ _MOST_DIGITS = 4000
 """Python refuses to read a number of more than 4,300 digits."""
 
 
-def quoted(text: str, at: int) -> Scalar | None:
+def quoted_scalar(text: str, at: int) -> YamlScalar | None:
     """A single- or double-quoted scalar; None where none begins, or none that ends and means something."""
     if text.startswith("'", at):
         single = _SINGLE.match(text, at)
@@ -84,7 +84,7 @@ def _folded(found: re.Match[str], group: int = 1) -> str:
     return "\n" * len(_LINE.findall(found[group])) or " "
 
 
-def plain(text: str, at: int, parent: int) -> Scalar | None:
+def plain_scalar(text: str, at: int, parent: int) -> YamlScalar | None:
     """A plain scalar of a block that stands deeper than the column `parent`; its lines go on as long as they do."""
     first = _PLAIN.match(text, at)
     if first is None:
@@ -94,7 +94,7 @@ def plain(text: str, at: int, parent: int) -> Scalar | None:
         gap, line = rest
         value += ("\n" * (len(_LINE.findall(gap[1])) - 1) or " ") + line[0]
         end = line.end()
-    return Scalar(value, _meaning(value), end)
+    return YamlScalar(value, _meaning(value), end)
 
 
 def _continued(text: str, end: int, parent: int) -> tuple[re.Match[str], re.Match[str]] | None:
@@ -109,16 +109,16 @@ def _continued(text: str, end: int, parent: int) -> tuple[re.Match[str], re.Matc
     return None if line is None else (gap, line)
 
 
-def plain_in_flow(text: str, at: int) -> Scalar | None:
+def plain_flow_scalar(text: str, at: int) -> YamlScalar | None:
     """A plain scalar in a flow collection."""
     found = _PLAIN_IN_FLOW.match(text, at)
     if found is None:
         return None
     value = _FOLD.sub(_folded, found[0])
-    return Scalar(value, _meaning(value), found.end())
+    return YamlScalar(value, _meaning(value), found.end())
 
 
-def block(text: str, at: int, parent: int) -> Scalar | None:
+def block_scalar(text: str, at: int, parent: int) -> YamlScalar | None:
     """A literal or folded block scalar; None where its head is wrong. It ends with its last line that says something,
     the line end not included."""
     head = _HEAD.match(text, at)
@@ -186,7 +186,7 @@ def _line_end(text: str) -> str:
     return text[len(text.rstrip("\r\n")) :]
 
 
-def _meaning(spelled: str) -> leaves.Scalar:
+def _meaning(spelled: str) -> parsed_leaves.Scalar:
     if spelled in _LITERALS:
         return _LITERALS[spelled]
     if len(spelled) > _MOST_DIGITS:

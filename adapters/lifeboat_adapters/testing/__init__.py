@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lifeboat_adapters.testing.conformance import AdapterConformance
-from lifeboat_adapters.testing.looking import Made, tree_of
+from lifeboat_adapters.testing.adapter_conformance import AdapterConformance
+from lifeboat_adapters.testing.sample_installation import SampleInstallation, tree_of
 
-__all__ = ["AdapterConformance", "Made", "tree_of"]
+__all__ = ["AdapterConformance", "SampleInstallation", "tree_of"]

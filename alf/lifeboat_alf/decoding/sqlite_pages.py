@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from lifeboat_alf.decoding.limits import TOO_LARGE, Work
-from lifeboat_alf.decoding.readings import Joined, Reading, Span
+from lifeboat_alf.decoding.decoded_bytes import DecodedBytes, JoinedParts, Span
+from lifeboat_alf.decoding.decoding_budget import TOO_LARGE, DecodingBudget
 
 HEADER = b"SQLite format 3\0"
 _TABLE_LEAF, _INDEX_LEAF, _INDEX_INTERIOR = 13, 10, 2
@@ -31,7 +31,7 @@ _MOST_WHOLE = 4
 """How often a whole list is read behind what may be a remainder of its deleted row; then its beginning is."""
 
 
-def page_readings(data: bytes, work: Work) -> Iterator[Reading]:
+def page_readings(data: bytes, work: DecodingBudget) -> Iterator[DecodedBytes]:
     """Every row that lies in several pages, of every database that begins in these bytes."""
     at = data.find(HEADER)
     while at >= 0:
@@ -83,7 +83,7 @@ class _Pages:
     used: set[int] = field(default_factory=set)
     tries: Counter[int] = field(default_factory=Counter)
 
-    def readings(self, work: Work) -> Iterator[Reading]:
+    def readings(self, work: DecodingBudget) -> Iterator[DecodedBytes]:
         firsts = self.data[self.at :: self.size]
         self.loose = {number for number, first in enumerate(firsts, 1) if first == 0 and number > 1}
         if not self.loose:
@@ -118,7 +118,7 @@ class _Pages:
 
     # Rows ---------------------------------------------------------------------------------------------------------
 
-    def _rows_of(self, number: int, work: Work) -> Iterator[Reading]:
+    def _rows_of(self, number: int, work: DecodingBudget) -> Iterator[DecodedBytes]:
         """What begins in a page and goes on in another."""
         start = self._place(number)
         end = min(start + self.usable, len(self.data))
@@ -192,12 +192,12 @@ class _Pages:
 
     # What is put together -----------------------------------------------------------------------------------------
 
-    def _remainder(self, before: Span, number: int, work: Work) -> Iterator[Reading]:
+    def _remainder(self, before: Span, number: int, work: DecodingBudget) -> Iterator[DecodedBytes]:
         """What may be the rest of a deleted row, and may be anything."""
         self.tries[number] += 1
         yield from self._reading(before, number, work, None if self.tries[number] <= _MOST_WHOLE else _WINDOW)
 
-    def _without_beginning(self, work: Work) -> Iterator[Reading]:
+    def _without_beginning(self, work: DecodingBudget) -> Iterator[DecodedBytes]:
         """Lists whose beginning was overwritten; and those that a list of freed pages was written into."""
         followed = {self._next(number) for number in self.loose}
         heads = sorted(self.loose - followed - self.trunks.keys())
@@ -217,7 +217,9 @@ class _Pages:
             if number not in self.used:  # a list that ends where it began
                 yield from self._reading(None, number, work)
 
-    def _reading(self, before: Span | None, number: int, work: Work, most: int | None = None) -> Iterator[Reading]:
+    def _reading(
+        self, before: Span | None, number: int, work: DecodingBudget, most: int | None = None
+    ) -> Iterator[DecodedBytes]:
         if work.bytes_left < _WINDOW:
             work.unread.add(TOO_LARGE)
             return
@@ -225,7 +227,7 @@ class _Pages:
         parts += self._list(number, most)
         size = sum(end - start for start, end in parts)
         if len(parts) > 1 and work.take(size):
-            yield Joined(self.data, parts)
+            yield JoinedParts(self.data, parts)
 
     def _list(self, number: int, most: int | None) -> Iterator[Span]:
         """The content of a page and of those behind it. Of pages that an earlier list had, only as much follows as

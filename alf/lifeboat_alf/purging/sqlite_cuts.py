@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 
-from lifeboat_alf.purging.spans import Span
-from lifeboat_alf.redactions import Edit, edited
+from lifeboat_alf.purging.byte_spans import Span
+from lifeboat_alf.redaction.redactions import ByteEdit, apply_edits
 
 HEADER = b"SQLite format 3\0"
 _MODE = slice(18, 20)
@@ -19,11 +19,11 @@ def is_sqlite(body: bytes) -> bool:
     return body.startswith(HEADER)
 
 
-def blanked(body: bytes, spans: list[Span]) -> tuple[Edit, ...] | None:
+def blank_spans(body: bytes, spans: list[Span]) -> tuple[ByteEdit, ...] | None:
     """Return edits that overwrite some spans of a database. None where SQLite could not read it then, and where a
     virtual table may hold the words of a match in an index of its own."""
-    edits = tuple(Edit(start, end - start, b" " * (end - start)) for start, end in spans)
-    return edits if _holds(edited(body, edits)) else None
+    edits = tuple(ByteEdit(start, end - start, b" " * (end - start)) for start, end in spans)
+    return edits if _holds(apply_edits(body, edits)) else None
 
 
 def _holds(body: bytes) -> bool:

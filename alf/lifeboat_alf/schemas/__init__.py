@@ -1,4 +1,4 @@
-"""JSON schemas of the format, generated from `lifeboat_alf.types`.
+"""JSON schemas of the format, generated from `lifeboat_alf.archive.document_types`.
 
     python -m lifeboat_alf.schemas      write them again, after a type changed
 
@@ -13,32 +13,33 @@ from pathlib import Path
 
 import msgspec
 
-from lifeboat_alf import codec, types
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.archive import document_types
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
 
 DOCUMENTS: dict[str, type[msgspec.Struct]] = {
-    "manifest": types.Manifest,
-    "memory-record": types.MemoryRecord,
-    "identity": types.Identity,
-    "principals": types.Principals,
-    "credentials": types.Credentials,
-    "attachments": types.Attachments,
-    "delta-manifest": types.DeltaManifest,
+    "manifest": document_types.Manifest,
+    "memory-record": document_types.MemoryRecord,
+    "identity": document_types.Identity,
+    "principals": document_types.Principals,
+    "credentials": document_types.Credentials,
+    "attachments": document_types.Attachments,
+    "delta-manifest": document_types.DeltaManifest,
 }
 """{schema: the type it is made from}."""
 
 
-def generate(name: str) -> JsonObject:
+def generate_schema(name: str) -> JsonObject:
     """The JSON schema (draft 2020-12) of one document. Raises KeyError."""
     (made,), parts = msgspec.json.schema_components([DOCUMENTS[name]], ref_template="#/$defs/{name}")
     body = parts.pop(DOCUMENTS[name].__name__, made)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **body, "$defs": dict(sorted(parts.items()))}
 
 
-def load(name: str) -> JsonObject:
+def load_schema(name: str) -> JsonObject:
     """The schema as it is shipped."""
     text = resources.files(__package__).joinpath(file_name(name)).read_bytes()
-    schema: JsonObject = codec.decode(text)
+    schema: JsonObject = json_codec.decode_json(text)
     return schema
 
 
@@ -51,6 +52,6 @@ def write_all(folder: Path) -> list[Path]:
     written = []
     for name in DOCUMENTS:
         path = folder / file_name(name)
-        path.write_bytes(codec.encode_pretty(generate(name)) + b"\n")
+        path.write_bytes(json_codec.encode_pretty(generate_schema(name)) + b"\n")
         written.append(path)
     return written

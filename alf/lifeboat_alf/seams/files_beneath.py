@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import BinaryIO
 
-from lifeboat_alf.seams.beneath import CAN_WALK, HeldFolder, PathBeneath, StrPath
-from lifeboat_alf.seams.files import FileOperations, FolderEntry
+from lifeboat_alf.seams.file_operations import FileOperations, FolderEntry
+from lifeboat_alf.seams.held_folder import CAN_WALK, HeldFolder, PathBeneath, StrPath
 
 
 class FilesBeneath:

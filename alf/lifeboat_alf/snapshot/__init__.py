@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lifeboat_alf.snapshot.reading import SnapshotReader
-from lifeboat_alf.snapshot.writing import SnapshotSummary, write_snapshot
+from lifeboat_alf.snapshot.snapshot_reader import SnapshotReader
+from lifeboat_alf.snapshot.snapshot_writer import SnapshotSummary, write_snapshot
 
 __all__ = ["SnapshotReader", "SnapshotSummary", "write_snapshot"]

@@ -1,1 +1,1 @@
-"""The checks behind `lifeboat_alf.validate`, one module per kind of thing that is checked."""
+"""The checks behind `lifeboat_alf.validation.validate_file`, one module per kind of thing that is checked."""

@@ -7,20 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lifeboat_cli.commands.sync import print_capture
-from lifeboat_cli.terminal.examples import examples
-from lifeboat_cli.terminal.naming import AGENT, REMOTE
-from lifeboat_cli.terminal.session import Session, confirm, said_when_stopped, session_command
-from lifeboat_core.agents.agent import Agent, find
-from lifeboat_core.capture.outcome import is_whole
-from lifeboat_core.texts.words import NO_BREAK, count_text, size_text, time_text
-from lifeboat_daemon.control.poke import poke
+from lifeboat_cli.commands.sync_command import print_capture
+from lifeboat_cli.terminal.command_session import (
+    CommandSession,
+    ask_confirmation,
+    explain_interruption,
+    session_command,
+)
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.option_types import AGENT, REMOTE
+from lifeboat_core.agents.agent import Agent, find_agent
+from lifeboat_core.capture.sync_json import is_whole
+from lifeboat_core.texts.human_text import NO_BREAK, count_text, size_text, time_text
+from lifeboat_daemon.control.poke_daemon import wake_daemon
 
 if TYPE_CHECKING:
     from lifeboat_core.home.context import Context
-    from lifeboat_core.remotes.adopting import Adopted, Adoption
+    from lifeboat_core.remotes.agent_adoption import Adoption, AdoptionResult
     from lifeboat_core.remotes.contract import RemoteConfig
-    from lifeboat_vault.remote.contract import RemoteAgent
+    from lifeboat_vault.remote.remote_contract import RemoteAgent
 
 
 _CUT_OFF = "stopped while it was adopted; nothing is lost, and the same command goes on"
@@ -28,7 +33,7 @@ _CUT_OFF = "stopped while it was adopted; nothing is lost, and the same command 
 
 @click.command(
     short_help="This machine writes the agent from now on.",
-    epilog=examples("lifeboat agents adopt Juniper", "lifeboat agents adopt Juniper --take-over laptop-2 --yes"),
+    epilog=format_examples("lifeboat agents adopt Juniper", "lifeboat agents adopt Juniper --take-over laptop-2 --yes"),
 )
 @click.argument("agent", type=AGENT)
 @click.option("--from", "remote", type=REMOTE, metavar="REMOTE", help="Go on from what this second copy has.")
@@ -44,7 +49,7 @@ _CUT_OFF = "stopped while it was adopted; nothing is lost, and the same command 
 @click.option("--yes", is_flag=True, help="Without asking.")
 @session_command
 def adopt(
-    session: Session,
+    session: CommandSession,
     agent: str,
     remote: str | None,
     take_over: str | None,
@@ -59,13 +64,13 @@ def adopt(
     machine wrote, restore it first: lifeboat restore AGENT --from REMOTE. Exit 1 when something of the workspace could
     not be captured.
     """
-    from lifeboat_core.remotes import adopting, epochs, registry
+    from lifeboat_core.remotes import agent_adoption, remote_registry, writer_epochs
 
-    gives_way = None if replace is None else registry.find(session.context, replace)
-    found = find(session.context, agent)
+    gives_way = None if replace is None else remote_registry.find_remote(session.context, replace)
+    found = find_agent(session.context, agent)
     with ExitStack() as stack:
         with session.output.progress(f"Looking at {found.name}") as tell:
-            looking = adopting.prepared(
+            looking = agent_adoption.prepare_adoption(
                 session.context,
                 found,
                 remote,
@@ -77,26 +82,32 @@ def adopt(
             document = _adoption_document(session.context, adoption)
             session.output.document(document, lambda: _show(session, adoption))
             return 0
-        epochs.check_consent(session.context, found.name, adoption.head, take_over)
+        writer_epochs.check_takeover_consent(session.context, found.name, adoption.head, take_over)
         if not session.output.as_json:
             _show(session, adoption)
         if not yes:
-            confirm(session, f"Write {found.name} from here?", otherwise=f"{found.name} would be written from here")
-        with session.output.progress(f"Adopting {found.name}") as tell, said_when_stopped(session, _CUT_OFF):
-            done = adopting.adopt(session.context, adoption, take_over=take_over, tell=tell)
+            ask_confirmation(
+                session, f"Write {found.name} from here?", otherwise=f"{found.name} would be written from here"
+            )
+        with session.output.progress(f"Adopting {found.name}") as tell, explain_interruption(session, _CUT_OFF):
+            done = agent_adoption.adopt_agent(session.context, adoption, take_over=take_over, tell=tell)
     if gives_way is not None:
         _give_way(session, found, gives_way, done, accept_unsigned=accept_unsigned)
-    poke(session.context)
+    wake_daemon(session.context)
     session.output.document(done.to_json(), lambda: _print(session, done))
     return 0 if is_whole(done.capture) else 1
 
 
-def _give_way(session: Session, agent: Agent, remote: RemoteConfig, done: Adopted, *, accept_unsigned: bool) -> None:
+def _give_way(
+    session: CommandSession, agent: Agent, remote: RemoteConfig, done: AdoptionResult, *, accept_unsigned: bool
+) -> None:
     """Put the adopted history in the place of another one, which is kept here."""
-    from lifeboat_core.remotes import replacing
+    from lifeboat_core.remotes import replace_remote_history
 
     with session.output.progress(f"Replacing what {remote.name} has") as tell:
-        kept = replacing.replace(session.context, agent, remote, accept_unsigned=accept_unsigned, tell=tell)
+        kept = replace_remote_history.replace_history(
+            session.context, agent, remote, accept_unsigned=accept_unsigned, tell=tell
+        )
     if kept is not None:
         done.missed.pop(remote.name, None)
         done.adoption.warnings.append(f"{remote.name} had another history, which is kept here for 90 days")
@@ -104,7 +115,7 @@ def _give_way(session: Session, agent: Agent, remote: RemoteConfig, done: Adopte
 
 def _adoption_document(context: Context, adoption: Adoption) -> dict[str, Any]:
     """What an adoption would do; `take_over` is the machine that has to be named for it, or None."""
-    from lifeboat_core.remotes import epochs
+    from lifeboat_core.remotes import writer_epochs
 
     head = adoption.head
     return {
@@ -116,14 +127,14 @@ def _adoption_document(context: Context, adoption: Adoption) -> dict[str, Any]:
         "time": head.time,
         "machine": head.machine or head.writer,
         "written_at": head.written_at,
-        "take_over": epochs.to_be_named(context, head),
+        "take_over": writer_epochs.find_machine_to_name(context, head),
         "own_history": adoption.own_history,
         "changes": adoption.changes,
         "warnings": adoption.warnings,
     }
 
 
-def _show(session: Session, adoption: Adoption) -> None:
+def _show(session: CommandSession, adoption: Adoption) -> None:
     """What this machine's workspace changes on top of what is there."""
     from lifeboat_core.history import differences
 
@@ -132,14 +143,14 @@ def _show(session: Session, adoption: Adoption) -> None:
     session.output.line(f"{adoption.remote.name} has sequence {head.number} of {time_text(head.time)}{by}.")
     if adoption.own_history:
         session.output.line("This machine has all of it; its own history goes on.")
-    for line in differences.lines(adoption.changes):
+    for line in differences.format_differences(adoption.changes):
         session.output.verbatim(line)
     held = adoption.changes.get("held")
     if held:
         session.output.warn(f"{held['reason']}: it will be held until you accept it")
 
 
-def _print(session: Session, done: Adopted) -> None:
+def _print(session: CommandSession, done: AdoptionResult) -> None:
     output, adoption = session.output, done.adoption
     output.line(f"{adoption.agent.name} is written from this machine from now on.", style="bold")
     print_capture(output, done.capture)
@@ -153,18 +164,18 @@ def _print(session: Session, done: Adopted) -> None:
     output.line("Send it to the second copies: lifeboat sync")
 
 
-def print_remote(session: Session, name: str) -> None:
+def print_remote_agents(session: CommandSession, name: str) -> None:
     """The agents that a second copy has."""
     import contextlib
 
-    from lifeboat_core.agents.agent import everyone
-    from lifeboat_core.remotes import registry
-    from lifeboat_core.remotes.opening import open_remote
+    from lifeboat_core.agents.agent import list_agents
+    from lifeboat_core.remotes import remote_registry
+    from lifeboat_core.remotes.remote_kinds import open_remote
 
-    config = registry.find(session.context, name)
+    config = remote_registry.find_remote(session.context, name)
     with contextlib.closing(open_remote(session.context, config)) as remote:
         there = remote.agents()
-    here = {one.id: one.name for one in everyone(session.context)}
+    here = {one.id: one.name for one in list_agents(session.context)}
     documents = [_document(session.context, one, here.get(one.id)) for one in there]
     rows = [_row(document) for document in documents]
 
@@ -188,9 +199,9 @@ def print_remote(session: Session, name: str) -> None:
 def _document(context: Context, agent: RemoteAgent, here: str | None) -> dict[str, Any]:
     """`here` is what the agent is called on this machine, None where it is none of its; `folders` are where each
     runtime would have it."""
-    from lifeboat_core.restore import usual
+    from lifeboat_core.restore import usual_folders
 
-    head, folders = agent.head, usual.folders(context, agent.name)
+    head, folders = agent.head, usual_folders.find_usual_folders(context, agent.name)
     return {
         "id": agent.id,
         "name": agent.name,

@@ -6,35 +6,35 @@ from typing import Any
 
 import click
 
-from lifeboat_cli.terminal.examples import examples
-from lifeboat_cli.terminal.naming import AGENT
-from lifeboat_cli.terminal.session import Session, confirm, session_command
-from lifeboat_core.agents.agent import find
-from lifeboat_core.capture.lookalikes import Places, text_of
-from lifeboat_core.texts.words import path_text
+from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmation, session_command
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.option_types import AGENT
+from lifeboat_core.agents.agent import find_agent
+from lifeboat_core.capture.secret_lookalikes import Places, describe_places
+from lifeboat_core.texts.human_text import path_text
 
 
 @click.command(
     short_help="Cut what looks like a secret out of these files.",
-    epilog=examples("lifeboat agents cut Juniper memory/note.md"),
+    epilog=format_examples("lifeboat agents cut Juniper memory/note.md"),
 )
 @click.argument("agent", type=AGENT)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @session_command
-def cut(session: Session, agent: str, paths: tuple[str, ...]) -> int:
+def cut(session: CommandSession, agent: str, paths: tuple[str, ...]) -> int:
     """Cut what looks like a secret out of these files, from now on.
 
     PATH is a file or a row as `lifeboat doctor` names it. The workspace stays as it is. What is cut is sealed like any
     credential and looked for everywhere else; a restore with credentials puts it back. Older sequences keep it until it
     is purged. `lifeboat agents uncut` takes it back.
     """
-    from lifeboat_cli.doctor.exposed_secrets import purge_command
-    from lifeboat_core.capture.cut_looks import cut_looks
+    from lifeboat_cli.doctor.exposed_secrets import write_purge_command
+    from lifeboat_core.capture.lookalike_cuts import cut_lookalikes
 
-    found = find(session.context, agent)
+    found = find_agent(session.context, agent)
     with session.output.progress("Capturing"):
-        done = cut_looks(session.context, found, paths)
-    purge = purge_command(found.name) if done.exposed is not None else None
+        done = cut_lookalikes(session.context, found, paths)
+    purge = write_purge_command(found.name) if done.exposed is not None else None
     document = {
         "id": found.id,
         "name": found.name,
@@ -47,7 +47,7 @@ def cut(session: Session, agent: str, paths: tuple[str, ...]) -> int:
 
     def text() -> None:
         for path, places in done.cut.items():
-            session.output.line(f"Cut from now on: {path_text(path)}: {text_of(places)}")
+            session.output.line(f"Cut from now on: {path_text(path)}: {describe_places(places)}")
         if not (done.cut or done.left):
             session.output.line("Nothing there looks like a secret now. What will is cut.")
         for path in done.left:
@@ -61,13 +61,13 @@ def cut(session: Session, agent: str, paths: tuple[str, ...]) -> int:
 
 @click.command(
     short_help="No longer cut what looks like a secret out of these files.",
-    epilog=examples("lifeboat agents uncut Juniper memory/note.md"),
+    epilog=format_examples("lifeboat agents uncut Juniper memory/note.md"),
 )
 @click.argument("agent", type=AGENT)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--yes", is_flag=True, help="Without asking.")
 @session_command
-def uncut(session: Session, agent: str, paths: tuple[str, ...], *, yes: bool) -> None:
+def uncut(session: CommandSession, agent: str, paths: tuple[str, ...], *, yes: bool) -> None:
     """No longer cut what looks like a secret out of these files.
 
     Takes `lifeboat agents cut` back. From this capture on the text stands in clear in the history and in what is sent
@@ -75,15 +75,15 @@ def uncut(session: Session, agent: str, paths: tuple[str, ...], *, yes: bool) ->
     out of the history later: `lifeboat purge`. A value that is a secret elsewhere, as in `.env` or in another file that
     is cut, stays cut.
     """
-    from lifeboat_core.capture.cut_looks import uncut_looks
+    from lifeboat_core.capture.lookalike_cuts import uncut_lookalikes
 
-    found = find(session.context, agent)
+    found = find_agent(session.context, agent)
     if not yes:
         shown = ", ".join(path_text(path) for path in paths)
         question = f"Keep {shown} in clear from now on, in the history and at every remote?"
-        confirm(session, question, otherwise="what looks like a secret there would be kept in clear")
+        ask_confirmation(session, question, otherwise="what looks like a secret there would be kept in clear")
     with session.output.progress("Capturing"):
-        done = uncut_looks(session.context, found, paths)
+        done = uncut_lookalikes(session.context, found, paths)
     document = {
         "id": found.id,
         "name": found.name,
@@ -94,7 +94,7 @@ def uncut(session: Session, agent: str, paths: tuple[str, ...], *, yes: bool) ->
 
     def text() -> None:
         for path, places in done.in_clear.items():
-            session.output.line(f"In clear from now on: {path_text(path)}: {text_of(places)}")
+            session.output.line(f"In clear from now on: {path_text(path)}: {describe_places(places)}")
         if not (done.in_clear or done.still_cut):
             session.output.line("Nothing there looks like a secret now. What will is kept in clear.")
         for path in done.still_cut:

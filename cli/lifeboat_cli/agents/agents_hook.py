@@ -7,39 +7,41 @@ from typing import Any
 
 import click
 
-from lifeboat_adapters.session_hooks import HookPlan
-from lifeboat_cli.terminal.examples import examples
-from lifeboat_cli.terminal.naming import AGENT
-from lifeboat_cli.terminal.session import Session, session_command
-from lifeboat_core.agents.agent import Agent, find
-from lifeboat_core.texts.words import argument
+from lifeboat_adapters.session_hook_plan import HookPlan
+from lifeboat_cli.terminal.command_session import CommandSession, session_command
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.option_types import AGENT
+from lifeboat_core.agents.agent import Agent, find_agent
+from lifeboat_core.texts.human_text import quote_argument
 
 AFTER_SESSION = "after_session"
 
 
 @click.command(
     short_help="Let the runtime tell when a session ended.",
-    epilog=examples("lifeboat agents hook Juniper", "lifeboat agents hook Juniper --remove"),
+    epilog=format_examples("lifeboat agents hook Juniper", "lifeboat agents hook Juniper --remove"),
 )
 @click.argument("agent", type=AGENT)
 @click.option("--remove", is_flag=True, help="Take the hook away again.")
 @click.option("--show", is_flag=True, help="Only show what would be written and run.")
 @session_command
-def hook(session: Session, agent: str, remove: bool, show: bool) -> None:
+def hook(session: CommandSession, agent: str, remove: bool, show: bool) -> None:
     """Let an agent's runtime tell when a session ended, for the cadence `after_session`.
 
     An OpenClaw gets a hook that starts `lifeboat sync` in the background when a session ended. Nothing is written into
     the workspace, and openclaw.json is only changed by OpenClaw's own program.
     """
-    from lifeboat_core.agents import session_hooks
+    from lifeboat_core.agents import session_hook_setup
 
-    found = find(session.context, agent)
+    found = find_agent(session.context, agent)
     if show:
-        planned = session_hooks.plan(session.context, found, remove=remove)
+        planned = session_hook_setup.plan_hook(session.context, found, remove=remove)
         session.output.document(_document(found, planned, done=False), lambda: _show(session, planned))
         return
     with session.output.progress("Asking the runtime"):
-        planned = (session_hooks.remove if remove else session_hooks.install)(session.context, found)
+        planned = (session_hook_setup.remove_hook if remove else session_hook_setup.install_hook)(
+            session.context, found
+        )
     lines = _removed(found, planned) if remove else _installed(session, found, planned)
 
     def text() -> None:
@@ -63,7 +65,7 @@ def _document(agent: Agent, planned: HookPlan, *, done: bool) -> dict[str, Any]:
     }
 
 
-def _show(session: Session, planned: HookPlan) -> None:
+def _show(session: CommandSession, planned: HookPlan) -> None:
     if planned.empty:
         session.output.line("Nothing would be changed.")
     for path, data in planned.write.items():
@@ -75,14 +77,14 @@ def _show(session: Session, planned: HookPlan) -> None:
         session.output.line(f"Would be removed: {path}")
 
 
-def _installed(session: Session, agent: Agent, planned: HookPlan) -> list[str]:
+def _installed(session: CommandSession, agent: Agent, planned: HookPlan) -> list[str]:
     if planned.empty:
         return [f"The hook is there already: {agent.name} is captured when a session ends."]
     lines = [f"{agent.name} is captured when a session ends."]
     if planned.after:
         lines.append(planned.after)
     if session.context.setting("cadence", agent) != AFTER_SESSION:
-        command = f"lifeboat config set cadence {AFTER_SESSION} --agent {argument(agent.name)}"
+        command = f"lifeboat config set cadence {AFTER_SESSION} --agent {quote_argument(agent.name)}"
         lines.append(f"Only then, not after each change: {command}")
     return lines
 

@@ -7,38 +7,38 @@ from typing import Any
 
 import click
 
-from lifeboat_adapters.receipts import Outcome, counted
-from lifeboat_cli.archives import encryption
-from lifeboat_cli.keys import passphrases
-from lifeboat_cli.terminal.examples import examples
-from lifeboat_cli.terminal.naming import Named
-from lifeboat_cli.terminal.output import Output
-from lifeboat_cli.terminal.session import Session, may_ask, session_command
+from lifeboat_adapters.item_fates import ItemOutcome, count_outcomes
+from lifeboat_cli.archives import encryption_options
+from lifeboat_cli.keys import passphrase_input
+from lifeboat_cli.terminal.command_session import CommandSession, can_ask, session_command
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.option_types import NameOption
+from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.errors import WouldLose
 from lifeboat_core.exchange import conversion_options
-from lifeboat_core.exchange.conversion_report import LOST, Conversion, grouped
-from lifeboat_core.exchange.conversion_source import ALF, Source
-from lifeboat_core.exchange.converting import Order, convert
-from lifeboat_core.exchange.encrypted import SUFFIX, Archive, Encryption
-from lifeboat_core.texts.words import count_text, listed, size_text, snippet_text
-from lifeboat_formats.interchange import registry
-from lifeboat_formats.interchange.contract import Kind, Option, Value
+from lifeboat_core.exchange.conversion_report import LOST, ConversionReport, group_fates
+from lifeboat_core.exchange.conversion_run import ConversionOrder, convert_source
+from lifeboat_core.exchange.conversion_source import ALF, ConversionSource
+from lifeboat_core.exchange.encrypted_archives import SUFFIX, Archive, ArchiveEncryption
+from lifeboat_core.texts.human_text import count_text, join_names, size_text, snippet_text
+from lifeboat_formats.interchange import format_registry
+from lifeboat_formats.interchange.contract import FormatOption, OptionKind, Value
 
 _FOUND = "found_"
 _SHOWN = 20
 """So many kinds of loss are shown; the document of `--json` has all."""
-FORMAT = Named("format", lambda ctx: [ALF, *registry.names()])
+FORMAT = NameOption("format", lambda ctx: [ALF, *format_registry.list_formats()])
 
 
 def _format_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """An option of the command for every option of a format, with the formats that have it."""
-    for name, owners in sorted(conversion_options.every().items(), reverse=True):
+    for name, owners in sorted(conversion_options.list_options().items(), reverse=True):
         option = owners[0][1]
         command = click.option(f"--{name}", _parameter(name), help=_help(option, owners), **_kind(option))(command)
     return command
 
 
-def _help(option: Option, owners: Iterable[tuple[str, Option]]) -> str:
+def _help(option: FormatOption, owners: Iterable[tuple[str, FormatOption]]) -> str:
     """A sentence, with the formats that have the option and what holds where it is not given."""
     said = option.help.rstrip(".")
     default = f"; {option.default} unless said" if option.default else ""
@@ -49,25 +49,25 @@ def _parameter(name: str) -> str:
     return f"of_format_{name.replace('-', '_')}"
 
 
-def _kind(option: Option) -> dict[str, Any]:
-    if option.kind is Kind.FLAG:
+def _kind(option: FormatOption) -> dict[str, Any]:
+    if option.kind is OptionKind.FLAG:
         return {"is_flag": True, "default": None}
-    if option.kind is Kind.CHOICE:
+    if option.kind is OptionKind.CHOICE:
         return {"type": click.Choice(option.choices)}
-    if option.kind is Kind.FILE:
+    if option.kind is OptionKind.FILE:
         return {"type": click.Path(exists=True, dir_okay=False)}
     return {"metavar": option.name.rpartition("-")[2].upper()}
 
 
 def _given(parameters: Mapping[str, Any]) -> dict[str, Value]:
-    names = {_parameter(name): name for name in conversion_options.every()}
+    names = {_parameter(name): name for name in conversion_options.list_options()}
     return {names[key]: value for key, value in parameters.items() if value is not None and value is not False}
 
 
 @click.command(
     "convert",
     short_help="Read and write what other memory systems keep.",
-    epilog=examples(
+    epilog=format_examples(
         "lifeboat alf convert memory.aimem.json --to alf -o juniper.alf",
         "lifeboat alf convert juniper.alf --to aicf -o juniper.aicf",
         "lifeboat alf convert agent:Juniper --to aimem -o juniper.aimem.json --dry-run",
@@ -83,11 +83,11 @@ def _given(parameters: Mapping[str, Any]) -> dict[str, Value]:
 @click.option("--allow-partial", is_flag=True, help="Exit with 0 also when something was refused.")
 @click.option("--force", is_flag=True, help="Replace the file when it is there.")
 @click.option("--producer", metavar="NAME", help="What this installation is called there; else a name made of its id.")
-@encryption.rewrite_options
+@encryption_options.add_rewrite_options
 @_format_options
 @session_command
 def convert_file(
-    session: Session,
+    session: CommandSession,
     /,
     source: str,
     to: str,
@@ -110,18 +110,20 @@ def convert_file(
     """
     if target is None and not dry_run:
         raise click.UsageError("Name the file or the address to write with -o, or try --dry-run.")
-    passphrase = encryption.passphrase_from_stdin(passphrase_stdin)
+    passphrase = encryption_options.passphrase_from_stdin(passphrase_stdin)
 
-    def seal(archive: Archive | None) -> Encryption | None:
+    def seal(archive: Archive | None) -> ArchiveEncryption | None:
         sealed = encrypt is None and target is not None and target.lower().endswith(SUFFIX)
         sources = [] if archive is None else [archive]
-        return encryption.of_rewrite(True if sealed else encrypt, recipients, passphrase, sources, session.output)
+        return encryption_options.choose_rewrite_encryption(
+            True if sealed else encrypt, recipients, passphrase, sources, session.output
+        )
 
     given = _given(parameters)
     if "sign" in given:
-        session = passphrases.unlocked(session)
-    order = Order(
-        source=Source.of(source),
+        session = passphrase_input.with_unlocked_session(session)
+    order = ConversionOrder(
+        source=ConversionSource.of(source),
         to=to,
         target=target,
         named=named,
@@ -133,24 +135,24 @@ def convert_file(
         force=force,
     )
     with session.output.progress("Converting") as tell:
-        done = convert(session.context, order, lambda preview: None if yes else _ask(session, preview), tell)
+        done = convert_source(session.context, order, lambda preview: None if yes else _ask(session, preview), tell)
     session.output.document(done.to_json(), lambda: _say(session.output, done))
     return 0 if done.is_whole or allow_partial else 1
 
 
-def _ask(session: Session, preview: Conversion) -> None:
+def _ask(session: CommandSession, preview: ConversionReport) -> None:
     """Show what would be lost, and ask. Raises WouldLose where nobody can be asked."""
     lost = sum(fate.outcome in LOST for fate in preview.fates)
-    if not may_ask(session):
-        kinds = [f"{group.count} {group.kind}" for group in grouped(preview.fates) if group.outcome in LOST]
-        raise WouldLose(f"{count_text(lost, 'thing')} would not come along: {listed(kinds[:_SHOWN])}")
+    if not can_ask(session):
+        kinds = [f"{group.count} {group.kind}" for group in group_fates(preview.fates) if group.outcome in LOST]
+        raise WouldLose(f"{count_text(lost, 'thing')} would not come along: {join_names(kinds[:_SHOWN])}")
     for line in _groups(preview):
         session.output.note(line)
     click.confirm(f"Convert, and leave out {count_text(lost, 'thing')}?", abort=True, err=True)
 
 
-def _groups(conversion: Conversion) -> Iterable[str]:
-    groups = grouped(conversion.fates)
+def _groups(conversion: ConversionReport) -> Iterable[str]:
+    groups = group_fates(conversion.fates)
     for group in groups[:_SHOWN]:
         names = ", ".join(snippet_text(name, 60) for name in group.names)
         more = ", ..." if group.count > len(group.names) else ""
@@ -172,7 +174,7 @@ def _figures(figures: Mapping[str, int | float]) -> Iterable[str]:
         yield f"Found in what leaves: {', '.join(said or nothing)}"
 
 
-def _say(output: Output, done: Conversion) -> None:
+def _say(output: CommandOutput, done: ConversionReport) -> None:
     what = f"{done.target_format}, of {count_text(done.records, 'memory', 'memories')}"
     if done.bytes is not None:
         what += f", {size_text(done.bytes)}"
@@ -182,7 +184,7 @@ def _say(output: Output, done: Conversion) -> None:
         output.line(f"{done.target}: {what}", style="bold")
     for word, fates in (("Read", done.read), ("Written", done.written)):
         if fates is not None:
-            counts = [f"{count} {outcome}" for outcome, count in counted(fates).items() if count]
+            counts = [f"{count} {outcome}" for outcome, count in count_outcomes(fates).items() if count]
             output.line(f"{word}: {', '.join(counts) or 'nothing'}")
     for line in _groups(done):
         output.line(f"  {line}")
@@ -191,12 +193,12 @@ def _say(output: Output, done: Conversion) -> None:
     if done.signature is not None:
         output.line(f"Its signature: {done.signature}")
     if done.encryption is not None:
-        output.line(f"Sealed as a whole, {encryption.said(done.encryption)}.")
+        output.line(f"Sealed as a whole, {encryption_options.describe_encryption(done.encryption)}.")
     for notice in done.notices:
         where = f" ({snippet_text(notice.where, 60)})" if notice.where else ""
         output.line(f"{notice.code}: {snippet_text(notice.text, 400)}{where}")
     for warning in done.warnings:
         output.warn(warning)
     if not done.is_whole:
-        refused = sum(fate.outcome is Outcome.REJECTED for fate in done.fates)
+        refused = sum(fate.outcome is ItemOutcome.REJECTED for fate in done.fates)
         output.warn(f"{count_text(refused, 'thing')} was refused and is not there")

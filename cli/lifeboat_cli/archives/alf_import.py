@@ -8,15 +8,20 @@ from typing import Any
 
 import click
 
-from lifeboat_cli.archives import encryption
-from lifeboat_cli.keys import passphrases
+from lifeboat_cli.archives import encryption_options
+from lifeboat_cli.keys import passphrase_input
 from lifeboat_cli.restore import quarantine_view
-from lifeboat_cli.restore.restore import exit_status, print_report, row_options, seen_option
-from lifeboat_cli.terminal.examples import examples
-from lifeboat_cli.terminal.naming import RUNTIME
-from lifeboat_cli.terminal.output import Output
-from lifeboat_cli.terminal.session import Session, session_command
-from lifeboat_core.texts.words import argument
+from lifeboat_cli.restore.restore_commands import (
+    add_row_options,
+    add_seen_option,
+    print_restore_report,
+    restore_exit_status,
+)
+from lifeboat_cli.terminal.command_session import CommandSession, session_command
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.option_types import RUNTIME
+from lifeboat_cli.terminal.output import CommandOutput
+from lifeboat_core.texts.human_text import quote_argument
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -24,7 +29,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.command(
     "import",
     short_help="Write an archive's agent into a workspace.",
-    epilog=examples(
+    epilog=format_examples(
         "lifeboat alf import juniper.alf --to ~/juniper --dry-run",
         "lifeboat alf import juniper.alf --delta changes.alf-delta --to ~/juniper",
         "lifeboat alf import juniper.alf --to ~/.openclaw/workspace --state-dir ~/.openclaw --with-credentials",
@@ -35,20 +40,20 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--delta", "deltas", type=FILE, multiple=True, help="A delta on top of it; may be given often, in order.")
 @click.option("--runtime", type=RUNTIME, help="The runtime to write for; the archive's own, where that is known here.")
 @click.option("--state-dir", type=click.Path(file_okay=False, path_type=Path), help="The runtime's own folder.")
-@row_options
+@add_row_options
 @click.option("--with-credentials", is_flag=True, help="Put secrets back where they were cut out.")
 @click.option(
     "--accept-unsigned",
     is_flag=True,
     help="Write it although the key of this home did not sign it, once you have seen it.",
 )
-@seen_option
+@add_seen_option
 @click.option("--dry-run", is_flag=True, help="Say what would be written.")
 @click.option("--yes", is_flag=True, help="Write into a folder that is not empty.")
-@encryption.passphrase_option
+@encryption_options.passphrase_option
 @session_command
 def import_file(
-    session: Session,
+    session: CommandSession,
     /,
     file: Path,
     target: Path,
@@ -72,11 +77,11 @@ def import_file(
 
     if seen is not None and not flags["accept_unsigned"]:
         raise click.UsageError("--seen goes with --accept-unsigned")
-    passphrase = encryption.passphrase_from_stdin(passphrase_stdin)
+    passphrase = encryption_options.passphrase_from_stdin(passphrase_stdin)
     if flags["with_credentials"]:
-        session = passphrases.unlocked(session)
+        session = passphrase_input.with_unlocked_session(session)
     with session.output.progress("Importing") as tell:
-        report = exchange.import_(
+        report = exchange.import_archive(
             session.context,
             file,
             target,
@@ -91,17 +96,17 @@ def import_file(
         ).to_json()
 
     def text() -> None:
-        print_report(session.output, report, is_dry_run=flags["dry_run"])
+        print_restore_report(session.output, report, is_dry_run=flags["dry_run"])
         if not flags["dry_run"]:
             _say_registered(session.output, report)
 
     session.output.document(report, text)
-    return exit_status(report) if not flags["dry_run"] else 0
+    return restore_exit_status(report) if not flags["dry_run"] else 0
 
 
-def _say_registered(output: Output, report: dict[str, Any]) -> None:
+def _say_registered(output: CommandOutput, report: dict[str, Any]) -> None:
     """What an import leaves behind beside the files: an agent that nobody captures yet."""
     if report["copied_from"]:
         output.line(f"This home had that agent already: the copy is {report['name']}, with an id of its own.")
     output.line(f"{report['name']} is not captured yet:")
-    output.verbatim(f"  lifeboat agents resume {argument(report['name'])}")
+    output.verbatim(f"  lifeboat agents resume {quote_argument(report['name'])}")

@@ -2,9 +2,9 @@
 
 import sys
 
-from lifeboat_cli.command_server import child, server
+from lifeboat_cli.command_server import command_child, forking_server
 
 if "--one" in sys.argv[1:]:
-    child.main()
+    command_child.main()
 else:
-    server.main()
+    forking_server.main()

@@ -16,7 +16,7 @@ _NOT_FOR_COMMANDS = frozenset({"command_server", "demo", "migrations", "service"
 _BESIDE = ("httpx", "nacl.bindings", "pyrage")
 
 
-def load() -> None:
+def load_modules() -> None:
     """Import the command line, what it works with, and the adapters. What fails here fails again when it is needed,
     and is said then."""
     for name in (*_modules(), *_BESIDE):
@@ -36,10 +36,10 @@ def _modules() -> Iterator[str]:
 
 
 def _load_adapters() -> None:
-    from lifeboat_adapters import registry
-    from lifeboat_core.processes.release import release
+    from lifeboat_adapters import adapter_registry
+    from lifeboat_core.processes.installed_release import read_release
 
-    release()
-    for runtime in registry.runtimes():
+    read_release()
+    for runtime in adapter_registry.list_runtimes():
         with contextlib.suppress(Exception):
-            registry.adapter(runtime)
+            adapter_registry.load_adapter(runtime)

@@ -1,4 +1,5 @@
-"""`lifeboat doctor`: the checks of this folder, each of which gets the context (see `lifeboat_alf.findings`)."""
+"""`lifeboat doctor`: the checks of this folder, each of which gets the context (see
+`lifeboat_alf.common.doctor_checks`)."""
 
 from __future__ import annotations
 
@@ -6,15 +7,15 @@ from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
 
-from lifeboat_alf.findings import Checked as Checked
-from lifeboat_alf.findings import Finding as Finding
-from lifeboat_alf.findings import Level as Level
-from lifeboat_alf.findings import checks_in, run
+from lifeboat_alf.common.doctor_checks import DoctorCheckResult as DoctorCheckResult
+from lifeboat_alf.common.doctor_checks import DoctorFinding as DoctorFinding
+from lifeboat_alf.common.doctor_checks import DoctorLevel as DoctorLevel
+from lifeboat_alf.common.doctor_checks import checks_in, run_check
 from lifeboat_core.home.context import Context
 
 
-def examine(context: Context) -> Iterator[Checked]:
+def run_doctor_checks(context: Context) -> Iterator[DoctorCheckResult]:
     """Run every check of this folder, by name."""
     for name in checks_in(__path__):
         module = import_module(f"{__name__}.{name}")
-        yield from run(name, module.TITLE, partial(module.check, context))
+        yield from run_check(name, module.TITLE, partial(module.check, context))

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_cli.doctor import Finding, Level
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
 from lifeboat_core.agents import lost_agents
-from lifeboat_core.health.status import ERROR, HELD, OVERDUE, WAITING, AgentStatus, status
+from lifeboat_core.health.status_gathering import ERROR, HELD, OVERDUE, WAITING, AgentStatus, gather_status
 from lifeboat_core.home.context import Context
 
 TITLE = "The agents"
 _WARN = frozenset({OVERDUE, WAITING})
 
 
-def check(context: Context) -> Iterator[Finding]:
-    lost = lost_agents.problems(context)
+def check(context: Context) -> Iterator[DoctorFinding]:
+    lost = lost_agents.describe_lost_agents(context)
     for problem in lost:
-        yield Finding(Level.ERROR, "agents", problem)
-    found = status(context).agents
+        yield DoctorFinding(DoctorLevel.ERROR, "agents", problem)
+    found = gather_status(context).agents
     if not found and not lost:
-        yield Finding(Level.WARNING, "agents", "none is protected", "lifeboat agents discover")
+        yield DoctorFinding(DoctorLevel.WARNING, "agents", "none is protected", "lifeboat agents discover")
     for agent in found:
         yield _finding(agent)
 
 
-def _finding(agent: AgentStatus) -> Finding:
+def _finding(agent: AgentStatus) -> DoctorFinding:
     result = "; ".join(agent.reasons) or f"captured up to sequence {agent.sequence}"
     if agent.state in (ERROR, HELD):
-        level = Level.ERROR
+        level = DoctorLevel.ERROR
     else:
-        level = Level.WARNING if agent.state in _WARN else Level.OK
+        level = DoctorLevel.WARNING if agent.state in _WARN else DoctorLevel.OK
     fix = None if agent.needs_doctor else agent.fix
-    return Finding(level, agent.name, f"{agent.state}: {result}", fix)
+    return DoctorFinding(level, agent.name, f"{agent.state}: {result}", fix)

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_cli.doctor import Finding, Level
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
 from lifeboat_core.home.context import Context
-from lifeboat_core.machine import conditions
-from lifeboat_core.machine.conditions import Conditions
-from lifeboat_core.texts.words import size_text
+from lifeboat_core.machine import power_and_network
+from lifeboat_core.machine.power_and_network import MachineConditions
+from lifeboat_core.texts.human_text import size_text
 
 TITLE = "Power and network"
 
 
-def check(context: Context) -> Iterator[Finding]:
-    found = conditions.read(context)
+def check(context: Context) -> Iterator[DoctorFinding]:
+    found = power_and_network.read_conditions(context)
     large = f"transfers above {size_text(context.setting('defer.above'))} (defer.above) wait"
-    yield Finding(Level.OK, "power", _power(found, large))
-    yield Finding(Level.OK, "network", _network(found, large))
+    yield DoctorFinding(DoctorLevel.OK, "power", _power(found, large))
+    yield DoctorFinding(DoctorLevel.OK, "network", _network(found, large))
 
 
-def _power(found: Conditions, large: str) -> str:
+def _power(found: MachineConditions, large: str) -> str:
     if found.on_battery is None:
         source = "no battery is seen"
     else:
@@ -33,7 +33,7 @@ def _power(found: Conditions, large: str) -> str:
     return f"{source}{saving}: nothing waits"
 
 
-def _network(found: Conditions, large: str) -> str:
+def _network(found: MachineConditions, large: str) -> str:
     if found.online is False:
         return "there is none: what is sent waits for it, captures go on"
     how = "online" if found.online else "not known"

@@ -4,32 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_cli.doctor import Finding, Level
-from lifeboat_core.agents.agent import Agent, everyone
-from lifeboat_core.health import second_copies, status
-from lifeboat_core.health.second_copies import RemoteFacts
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
+from lifeboat_core.agents.agent import Agent, list_agents
+from lifeboat_core.health import remote_health, status_gathering
+from lifeboat_core.health.remote_health import RemoteFacts
 from lifeboat_core.home.context import Context
-from lifeboat_core.texts.words import argument, listed
+from lifeboat_core.texts.human_text import join_names, quote_argument
 
 TITLE = "A copy elsewhere"
 
 
-def check(context: Context) -> Iterator[Finding]:
-    for agent in everyone(context):
-        yield _finding(agent, status.gather(context, agent).remotes)
+def check(context: Context) -> Iterator[DoctorFinding]:
+    for agent in list_agents(context):
+        yield _finding(agent, status_gathering.gather_facts(context, agent).remotes)
 
 
-def _finding(agent: Agent, remotes: tuple[RemoteFacts, ...]) -> Finding:
+def _finding(agent: Agent, remotes: tuple[RemoteFacts, ...]) -> DoctorFinding:
     """What was never read back counts as no copy, and one that is optional as none to rely on."""
     if not remotes:
-        return Finding(Level.WARNING, agent.name, "its only copy is on this disk", "lifeboat remote add NAME URL")
+        return DoctorFinding(
+            DoctorLevel.WARNING, agent.name, "its only copy is on this disk", "lifeboat remote add NAME URL"
+        )
     verified = [one for one in remotes if one.verified_at is not None]
-    relied_on = [one.name for one in second_copies.required(verified)]
+    relied_on = [one.name for one in remote_health.select_required(verified)]
     if relied_on:
-        return Finding(Level.OK, agent.name, f"verified at {listed(relied_on)}")
+        return DoctorFinding(DoctorLevel.OK, agent.name, f"verified at {join_names(relied_on)}")
     if verified:
-        only = f"its only other copy is optional: {listed([one.name for one in verified])}"
-        return Finding(Level.WARNING, agent.name, only, "lifeboat remote add NAME URL")
-    return Finding(
-        Level.WARNING, agent.name, "no other copy was ever read back", f"lifeboat sync {argument(agent.name)}"
+        only = f"its only other copy is optional: {join_names([one.name for one in verified])}"
+        return DoctorFinding(DoctorLevel.WARNING, agent.name, only, "lifeboat remote add NAME URL")
+    return DoctorFinding(
+        DoctorLevel.WARNING,
+        agent.name,
+        "no other copy was ever read back",
+        f"lifeboat sync {quote_argument(agent.name)}",
     )

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_cli.doctor import Finding, Level
-from lifeboat_core.agents.agent import Agent, everyone
-from lifeboat_core.capture.secrets import EXPOSED
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
+from lifeboat_core.agents.agent import Agent, list_agents
+from lifeboat_core.capture.secret_cutter import EXPOSED
 from lifeboat_core.home.context import Context
-from lifeboat_core.texts.words import argument
+from lifeboat_core.texts.human_text import quote_argument
 
 TITLE = "Secrets in older states"
 
 
-def purge_command(agent: str) -> str:
+def write_purge_command(agent: str) -> str:
     """The command that takes a secret out of older sequences; it reads the secret from its input."""
-    return f"lifeboat purge {argument(agent)} --text-stdin"
+    return f"lifeboat purge {quote_argument(agent)} --text-stdin"
 
 
-def check(context: Context) -> Iterator[Finding]:
-    for agent in everyone(context):
+def check(context: Context) -> Iterator[DoctorFinding]:
+    for agent in list_agents(context):
         yield from _exposed(context, agent)
 
 
-def _exposed(context: Context, agent: Agent) -> Iterator[Finding]:
+def _exposed(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
     with context.vault(agent.id) as vault:
         found: dict[str, int] = vault.get(EXPOSED) or {}
         kept = {row.number for row in vault.sequences()}
@@ -33,6 +33,6 @@ def _exposed(context: Context, agent: Agent) -> Iterator[Finding]:
             f"{path} holds a secret in clear in kept sequences up to {last}: it was not known then to be one. "
             "Replace it at its service, and purge the old one"
         )
-        yield Finding(Level.WARNING, agent.name, result, purge_command(agent.name))
+        yield DoctorFinding(DoctorLevel.WARNING, agent.name, result, write_purge_command(agent.name))
     if not concerned:
-        yield Finding(Level.OK, agent.name, "no secret is known to stand in clear in a kept sequence")
+        yield DoctorFinding(DoctorLevel.OK, agent.name, "no secret is known to stand in clear in a kept sequence")

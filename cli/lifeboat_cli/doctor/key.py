@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_cli.doctor import Finding, Level
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
 from lifeboat_core.agents import agent as agent_files
 from lifeboat_core.home.context import Context
 from lifeboat_keys.errors import KeysError
-from lifeboat_keys.home_keys import HomeKeys, KeyState
-from lifeboat_keys.stores.kinds import StoreKind
-from lifeboat_keys.stores.surroundings import PASSPHRASE, is_temporary
+from lifeboat_keys.home.home_keys import HomeKeys, KeyState
+from lifeboat_keys.stores.key_environment import PASSPHRASE, is_temporary
+from lifeboat_keys.stores.store_kinds import StoreKind
 
 TITLE = "The key that opens the credentials"
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check(context: Context) -> Iterator[DoctorFinding]:
     keys = context.keys()
     status = keys.status(thorough=True)
     if status.key_id is None and status.state is not KeyState.ERROR:
         if agent_files.all_ids(context):
             result = "there is none, though agents are protected: their credentials cannot be opened"
-            yield Finding(Level.ERROR, "key", result, "lifeboat keys recover")
+            yield DoctorFinding(DoctorLevel.ERROR, "key", result, "lifeboat keys recover")
         else:
-            yield Finding(Level.WARNING, "key", "none yet", "lifeboat keys init")
+            yield DoctorFinding(DoctorLevel.WARNING, "key", "none yet", "lifeboat keys init")
         return
     subject = f"key {status.key_id or ''}".rstrip()
     if status.state is KeyState.OK:
@@ -35,14 +35,14 @@ def check(context: Context) -> Iterator[Finding]:
     yield from _exposed(context, keys, subject)
 
 
-def _reached(subject: str, description: str, store: StoreKind) -> Finding:
+def _reached(subject: str, description: str, store: StoreKind) -> DoctorFinding:
     if store is StoreKind.FILE:
         result = f"{description}; whoever reads it opens all"
-        return Finding(Level.WARNING, subject, result, "lifeboat keys init --store passphrase")
-    return Finding(Level.OK, subject, f"{description}, and it can be reached")
+        return DoctorFinding(DoctorLevel.WARNING, subject, result, "lifeboat keys init --store passphrase")
+    return DoctorFinding(DoctorLevel.OK, subject, f"{description}, and it can be reached")
 
 
-def _away(keys: HomeKeys, subject: str) -> Iterator[Finding]:
+def _away(keys: HomeKeys, subject: str) -> Iterator[DoctorFinding]:
     problem: LifeboatError | None
     try:
         keys.user_key()
@@ -50,26 +50,30 @@ def _away(keys: HomeKeys, subject: str) -> Iterator[Finding]:
     except KeysError as error:
         problem = error
     if problem is not None:
-        yield Finding(Level.ERROR, subject, f"{problem.title}: {problem.message}", problem.fix)
+        yield DoctorFinding(DoctorLevel.ERROR, subject, f"{problem.title}: {problem.message}", problem.fix)
 
 
-def _better(context: Context, keys: HomeKeys, subject: str) -> Iterator[Finding]:
+def _better(context: Context, keys: HomeKeys, subject: str) -> Iterator[DoctorFinding]:
     """Whether a keyring that was away when the store was chosen is there now."""
     if keys.store is not StoreKind.FILE or keys.store_is_chosen or is_temporary(context.home.folder):
         return
     if keys.store_problem(StoreKind.KEYRING) is None:
         fix = "lifeboat keys init --store keyring"
-        yield Finding(Level.WARNING, subject, "the OS keyring can be used now, and the key is not in it", fix)
+        yield DoctorFinding(
+            DoctorLevel.WARNING, subject, "the OS keyring can be used now, and the key is not in it", fix
+        )
 
 
-def _exposed(context: Context, keys: HomeKeys, subject: str) -> Iterator[Finding]:
+def _exposed(context: Context, keys: HomeKeys, subject: str) -> Iterator[DoctorFinding]:
     left = keys.left_open()
     if left and keys.store is not StoreKind.KEY_FILE:
         result = f"an unprotected copy is left in {', '.join(left)}"
-        yield Finding(Level.WARNING, subject, result, f"lifeboat keys init --store {keys.store}")
+        yield DoctorFinding(DoctorLevel.WARNING, subject, result, f"lifeboat keys init --store {keys.store}")
     if context.environment.get(PASSPHRASE):
         result = f"{PASSPHRASE} is set: every process of yours can read it"
-        yield Finding(Level.WARNING, subject, result, "put it into a private file and set LIFEBOAT_PASSPHRASE_FILE")
+        yield DoctorFinding(
+            DoctorLevel.WARNING, subject, result, "put it into a private file and set LIFEBOAT_PASSPHRASE_FILE"
+        )
     if is_temporary(context.home.folder) and keys.store is StoreKind.FILE:
         result = "the home lies in a temporary folder, so its key is not offered to the OS keyring"
-        yield Finding(Level.OK, subject, result)
+        yield DoctorFinding(DoctorLevel.OK, subject, result)

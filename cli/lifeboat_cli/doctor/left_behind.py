@@ -5,26 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lifeboat_adapters.errors import AdapterError
-from lifeboat_cli.doctor import Finding, Level
-from lifeboat_core.agents.agent import Agent, everyone
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
+from lifeboat_core.agents.agent import Agent, list_agents
 from lifeboat_core.home.context import Context
-from lifeboat_core.texts.words import argument
+from lifeboat_core.texts.human_text import quote_argument
 
 TITLE = "What runtimes left behind"
 
 
-def check(context: Context) -> Iterator[Finding]:
-    for agent in everyone(context):
+def check(context: Context) -> Iterator[DoctorFinding]:
+    for agent in list_agents(context):
         if agent.workspace.is_dir():
             found = list(_findings(context, agent))
-            yield from found or [Finding(Level.OK, agent.name, "its runtime left nothing of it lying about")]
+            yield from found or [
+                DoctorFinding(DoctorLevel.OK, agent.name, "its runtime left nothing of it lying about")
+            ]
 
 
-def _findings(context: Context, agent: Agent) -> Iterator[Finding]:
+def _findings(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
     try:
         installation = context.installation(agent)
         for offer in context.adapter(agent.runtime).offers(installation):
-            command = offer.command.replace(" AGENT", f" {argument(agent.name)}")
-            yield Finding(Level.WARNING, agent.name, offer.what, command)
+            command = offer.command.replace(" AGENT", f" {quote_argument(agent.name)}")
+            yield DoctorFinding(DoctorLevel.WARNING, agent.name, offer.what, command)
     except AdapterError:
         return  # the checks of the runtimes and of their memories say it

@@ -7,31 +7,31 @@ from dataclasses import replace
 
 from lifeboat_adapters.errors import AdapterError, DatabaseAbsent, RuntimeDatabaseError
 from lifeboat_adapters.memory_stores import MemoryStore
-from lifeboat_cli.doctor import Finding, Level
-from lifeboat_core.agents.agent import Agent, everyone
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
+from lifeboat_core.agents.agent import Agent, list_agents
 from lifeboat_core.home.context import Context
 
 TITLE = "Memories in databases"
 
 
-def check(context: Context) -> Iterator[Finding]:
-    for agent in everyone(context):
+def check(context: Context) -> Iterator[DoctorFinding]:
+    for agent in list_agents(context):
         if agent.workspace.is_dir():
             yield from _finding(context, agent)
 
 
-def _finding(context: Context, agent: Agent) -> Iterator[Finding]:
+def _finding(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
     try:
         store = _store(context, agent)
     except DatabaseAbsent as error:
-        yield Finding(Level.OK, agent.name, f"{error.message}: what was captured of it stays")
+        yield DoctorFinding(DoctorLevel.OK, agent.name, f"{error.message}: what was captured of it stays")
     except RuntimeDatabaseError as error:
-        yield Finding(Level.WARNING, agent.name, error.message, error.fix)
+        yield DoctorFinding(DoctorLevel.WARNING, agent.name, error.message, error.fix)
     except AdapterError:
         return  # the check of the runtimes says it
     else:
         where = "in files" if store is None else f"as rows of {store.name}"
-        yield Finding(Level.OK, agent.name, f"its memories are kept {where}")
+        yield DoctorFinding(DoctorLevel.OK, agent.name, f"its memories are kept {where}")
 
 
 def _store(context: Context, agent: Agent) -> MemoryStore | None:

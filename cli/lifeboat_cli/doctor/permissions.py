@@ -7,34 +7,38 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from lifeboat_cli.doctor import Finding, Level
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
 from lifeboat_core.home.context import Context
-from lifeboat_core.settings.config import PRIVATE_FILE
-from lifeboat_core.texts.words import argument, count_text
+from lifeboat_core.settings.config_file import PRIVATE_FILE
+from lifeboat_core.texts.human_text import count_text, quote_argument
 
 TITLE = "Who can read what"
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _SHOWN = 5
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check(context: Context) -> Iterator[DoctorFinding]:
     """On Windows the rights of a folder are inherited from the user's profile; there is nothing to look at."""
     if os.name != "posix":
-        yield Finding(Level.OK, "rights", "as the user's profile has them")
+        yield DoctorFinding(DoctorLevel.OK, "rights", "as the user's profile has them")
         return
     home = context.home.folder
     open_folders, open_secrets, foreign = _looked_through(context)
     for path in open_folders[:_SHOWN]:
-        yield Finding(Level.ERROR, str(path), "others can look into it", f"chmod 700 {argument(str(path))}")
+        yield DoctorFinding(
+            DoctorLevel.ERROR, str(path), "others can look into it", f"chmod 700 {quote_argument(str(path))}"
+        )
     for path in open_secrets[:_SHOWN]:
-        yield Finding(Level.ERROR, str(path), "others can read it", f"chmod 600 {argument(str(path))}")
+        yield DoctorFinding(
+            DoctorLevel.ERROR, str(path), "others can read it", f"chmod 600 {quote_argument(str(path))}"
+        )
     if foreign:
         result = f"{count_text(len(foreign), 'file')} of another user, as after a command with sudo: {foreign[0]}"
-        fix = f"sudo chown -R {os.geteuid()} {argument(str(home))}"
-        yield Finding(Level.ERROR, str(home), result, fix)
+        fix = f"sudo chown -R {os.geteuid()} {quote_argument(str(home))}"
+        yield DoctorFinding(DoctorLevel.ERROR, str(home), result, fix)
     yield from _socket(context)
     if not (open_folders or open_secrets or foreign):
-        yield Finding(Level.OK, str(home), "for its owner alone")
+        yield DoctorFinding(DoctorLevel.OK, str(home), "for its owner alone")
 
 
 def _looked_through(context: Context) -> tuple[list[Path], list[Path], list[Path]]:
@@ -73,13 +77,13 @@ def _looked_through(context: Context) -> tuple[list[Path], list[Path], list[Path
     return open_folders, open_secrets, foreign
 
 
-def _socket(context: Context) -> Iterator[Finding]:
+def _socket(context: Context) -> Iterator[DoctorFinding]:
     """The socket may lie elsewhere: in a home with a long path."""
     from lifeboat_core.errors import NotRunning
-    from lifeboat_daemon.control import address
+    from lifeboat_daemon.control import socket_address
 
     try:
-        where = address.find(context.home, context.files)
+        where = socket_address.find_address(context.home, context.files)
     except NotRunning:
         return
     path = Path(str(where))
@@ -87,4 +91,6 @@ def _socket(context: Context) -> Iterator[Finding]:
         return
     found = path.lstat()
     if found.st_mode & _OTHERS:
-        yield Finding(Level.ERROR, str(path), "others can open the control socket", "lifeboat daemon restart")
+        yield DoctorFinding(
+            DoctorLevel.ERROR, str(path), "others can open the control socket", "lifeboat daemon restart"
+        )

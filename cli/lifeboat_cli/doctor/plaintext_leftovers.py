@@ -6,23 +6,25 @@ import shlex
 import stat
 from collections.abc import Iterator
 
-from lifeboat_adapters.credentials import Leftover
+from lifeboat_adapters.credential_types import LeftoverSecretFile
 from lifeboat_adapters.errors import AdapterError
-from lifeboat_cli.doctor import Finding, Level
-from lifeboat_core.agents.agent import Agent, everyone
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
+from lifeboat_core.agents.agent import Agent, list_agents
 from lifeboat_core.home.context import Context
 
 TITLE = "Secrets in clear around the agents"
 
 
-def check(context: Context) -> Iterator[Finding]:
-    for agent in everyone(context):
+def check(context: Context) -> Iterator[DoctorFinding]:
+    for agent in list_agents(context):
         if agent.workspace.is_dir():
             found = list(_findings(context, agent))
-            yield from found or [Finding(Level.OK, agent.name, "no file with secrets in clear was left behind")]
+            yield from found or [
+                DoctorFinding(DoctorLevel.OK, agent.name, "no file with secrets in clear was left behind")
+            ]
 
 
-def _findings(context: Context, agent: Agent) -> Iterator[Finding]:
+def _findings(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
     try:
         installation = context.installation(agent)
     except AdapterError:
@@ -35,7 +37,7 @@ def _findings(context: Context, agent: Agent) -> Iterator[Finding]:
         yield _finding(agent, leftover, mode)
 
 
-def _finding(agent: Agent, leftover: Leftover, mode: int) -> Finding:
+def _finding(agent: Agent, leftover: LeftoverSecretFile, mode: int) -> DoctorFinding:
     """One that the runtime needs, or writes again, is only wrong when others can read it."""
     is_open = bool(mode & (stat.S_IRWXG | stat.S_IRWXO))
     result = f"{leftover.path} (mode {mode:04o}) may hold secrets in clear: {leftover.what}"
@@ -43,7 +45,7 @@ def _finding(agent: Agent, leftover: Leftover, mode: int) -> Finding:
         result = f"{result}; {leftover.advice}"
     path = shlex.quote(str(leftover.path))
     if not leftover.made_again:
-        return Finding(Level.WARNING, agent.name, result, f"rm {path}")
+        return DoctorFinding(DoctorLevel.WARNING, agent.name, result, f"rm {path}")
     if is_open:
-        return Finding(Level.WARNING, agent.name, f"{result}; others can read it", f"chmod 600 {path}")
-    return Finding(Level.OK, agent.name, f"{result}; for its owner alone")
+        return DoctorFinding(DoctorLevel.WARNING, agent.name, f"{result}; others can read it", f"chmod 600 {path}")
+    return DoctorFinding(DoctorLevel.OK, agent.name, f"{result}; for its owner alone")

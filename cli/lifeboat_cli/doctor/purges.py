@@ -5,68 +5,70 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
-from lifeboat_alf import times
+from lifeboat_alf.common import times
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_cli.doctor import Finding, Level
-from lifeboat_core.agents.agent import Agent, everyone
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
+from lifeboat_core.agents.agent import Agent, list_agents
 from lifeboat_core.home.context import Context
-from lifeboat_core.purge import erased, keep_out, orders, receipts, standing
+from lifeboat_core.purge import keep_out, outstanding_purges, purge_orders, purged_agent_files, receipt_signing
 from lifeboat_core.purge.keep_out import KeepOut
-from lifeboat_core.purge.standing import Outstanding
-from lifeboat_core.texts.words import argument, count_text, listed, path_text, time_text, when_text
+from lifeboat_core.purge.outstanding_purges import OutstandingPurge
+from lifeboat_core.texts.human_text import count_text, join_names, path_text, quote_argument, time_text, when_text
 
 TITLE = "Purges"
 _PENDING_FOR = timedelta(days=1)
 _MOST_PATHS = 3
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check(context: Context) -> Iterator[DoctorFinding]:
     yield from _receipts(context)
-    for one in standing.outstanding(context):
+    for one in outstanding_purges.list_outstanding_purges(context):
         yield _outstanding(context, one)
-    for agent in everyone(context):
+    for agent in list_agents(context):
         yield from _kept_out(context, agent)
 
 
-def _receipts(context: Context) -> Iterator[Finding]:
-    for error in (*orders.damaged(context), *erased.damaged(context)):
-        yield Finding(Level.ERROR, "an order", error.message, error.fix)
-    for receipt_id, why in receipts.damaged(context):
-        yield Finding(Level.ERROR, f"receipt {receipt_id}", why, "lifeboat receipts list")
-    found = receipts.everyone(context)
+def _receipts(context: Context) -> Iterator[DoctorFinding]:
+    for error in (*purge_orders.list_damaged_orders(context), *purged_agent_files.list_damaged_purged_agents(context)):
+        yield DoctorFinding(DoctorLevel.ERROR, "an order", error.message, error.fix)
+    for receipt_id, why in receipt_signing.list_damaged_receipts(context):
+        yield DoctorFinding(DoctorLevel.ERROR, f"receipt {receipt_id}", why, "lifeboat receipts list")
+    found = receipt_signing.load_receipts(context)
     broken = 0
     for receipt in found:
         fix = f"lifeboat receipts show {receipt.id} --audit"
-        for each in receipts.verify(context, receipt.to_json()):
-            if each.level is receipts.Level.WRONG:
+        for each in receipt_signing.verify_receipt(context, receipt.to_json()):
+            if each.level is receipt_signing.ReceiptLevel.WRONG:
                 broken += 1
-                yield Finding(Level.ERROR, f"receipt {receipt.id}", f"{each.subject}: {each.message}", fix)
+                yield DoctorFinding(DoctorLevel.ERROR, f"receipt {receipt.id}", f"{each.subject}: {each.message}", fix)
     if found and not broken:
-        yield Finding(Level.OK, "receipts", f"{count_text(len(found), 'receipt')} of purges held")
+        yield DoctorFinding(DoctorLevel.OK, "receipts", f"{count_text(len(found), 'receipt')} of purges held")
 
 
-def _outstanding(context: Context, one: Outstanding) -> Finding:
+def _outstanding(context: Context, one: OutstandingPurge) -> DoctorFinding:
     subject, fix = f"{one.vault}, purge {one.id}", f"lifeboat receipts show {one.id}"
-    if one.applies_at is not None and times.parse(one.applies_at) > context.clock.now():
-        confirm = f"lifeboat receipts confirm {one.id} --remote {argument(one.vault)}"
+    if one.applies_at is not None and times.parse_time(one.applies_at) > context.clock.now():
+        confirm = f"lifeboat receipts confirm {one.id} --remote {quote_argument(one.vault)}"
         result = f"waits until {time_text(one.applies_at)}{_why(one)}; with the second token: {confirm}"
-        return Finding(Level.OK, subject, result)
-    if context.clock.now() - times.parse(one.applies_at or one.since) <= _PENDING_FOR:
-        return Finding(Level.OK, subject, f"{standing.how(one)}{_why(one)}")
-    return Finding(Level.WARNING, subject, f"is not done{_why(one)}; {standing.how(one)}", fix)
+        return DoctorFinding(DoctorLevel.OK, subject, result)
+    if context.clock.now() - times.parse_time(one.applies_at or one.since) <= _PENDING_FOR:
+        return DoctorFinding(DoctorLevel.OK, subject, f"{outstanding_purges.describe_progress(one)}{_why(one)}")
+    return DoctorFinding(
+        DoctorLevel.WARNING, subject, f"is not done{_why(one)}; {outstanding_purges.describe_progress(one)}", fix
+    )
 
 
-def _why(one: Outstanding) -> str:
+def _why(one: OutstandingPurge) -> str:
     return f": {one.message}" if one.message else ""
 
 
-def _kept_out(context: Context, agent: Agent) -> Iterator[Finding]:
+def _kept_out(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
     """What was purged and lies in the workspace still: captures cut it, and whoever reads the workspace has it."""
     try:
         with context.vault(agent.id) as vault:
             kept = KeepOut.of(context, vault)
-            where = keep_out.found_in(vault.get(keep_out.FOUND))
-            again = keep_out.met_in(vault.get(keep_out.FOUND))
+            where = keep_out.read_kept_out_lines(vault.get(keep_out.FOUND))
+            again = keep_out.read_met_values(vault.get(keep_out.FOUND))
     except LifeboatError:
         return  # the checks of vaults and of the key tell
     if not kept:
@@ -74,14 +76,16 @@ def _kept_out(context: Context, agent: Agent) -> Iterator[Finding]:
     until = when_text(kept.until or "the workspace is clean")
     if again:
         result = f"what was purged came back in {_named(again)}, and captures take it (purge.again)"
-        yield Finding(Level.WARNING, agent.name, result, f"lifeboat purge {argument(agent.name)}")
+        yield DoctorFinding(DoctorLevel.WARNING, agent.name, result, f"lifeboat purge {quote_argument(agent.name)}")
     if not where:
-        yield Finding(Level.OK, agent.name, f"what was purged is kept out of captures until {until}")
+        yield DoctorFinding(DoctorLevel.OK, agent.name, f"what was purged is kept out of captures until {until}")
         return
     result = f"what was purged still lies in {_named(where)}: captures cut it, until {until}"
-    yield Finding(Level.WARNING, agent.name, result, f"lifeboat purge {argument(agent.name)} --kept-out")
+    yield DoctorFinding(
+        DoctorLevel.WARNING, agent.name, result, f"lifeboat purge {quote_argument(agent.name)} --kept-out"
+    )
 
 
 def _named(where: Iterable[str]) -> str:
     paths = [path_text(path) for path in sorted(where)]
-    return listed([*paths[:_MOST_PATHS], *([f"{len(paths) - _MOST_PATHS} more"] if paths[_MOST_PATHS:] else [])])
+    return join_names([*paths[:_MOST_PATHS], *([f"{len(paths) - _MOST_PATHS} more"] if paths[_MOST_PATHS:] else [])])

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_cli.doctor import Finding, Level
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
 from lifeboat_core.home.context import Context
-from lifeboat_core.texts.words import time_text
+from lifeboat_core.texts.human_text import time_text
 
 TITLE = "The words of the key"
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check(context: Context) -> Iterator[DoctorFinding]:
     keys = context.keys()
     if keys.key_id is None:
         return
     subject = f"words of key {keys.key_id}"
     if keys.proven_at is None:
         result = "never written down and proven: if this machine is lost, nothing opens the credentials"
-        yield Finding(Level.WARNING, subject, result, "lifeboat keys init")
+        yield DoctorFinding(DoctorLevel.WARNING, subject, result, "lifeboat keys init")
     else:
-        yield Finding(Level.OK, subject, f"proven on {time_text(keys.proven_at)}")
+        yield DoctorFinding(DoctorLevel.OK, subject, f"proven on {time_text(keys.proven_at)}")

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_cli.doctor import Finding, Level
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.folder_names import paths_in
 
 TITLE = "Interrupted restores"
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check(context: Context) -> Iterator[DoctorFinding]:
     """Every command tries to finish them first; what is left here could not be finished."""
     left = paths_in(context.files, context.home.restore_folder, ".json")
     for path in left:
-        yield Finding(Level.ERROR, path.name, "a restore is not finished", f"look into {path}, then lifeboat doctor")
+        yield DoctorFinding(
+            DoctorLevel.ERROR, path.name, "a restore is not finished", f"look into {path}, then lifeboat doctor"
+        )
     if not left:
-        yield Finding(Level.OK, "restores", "none is unfinished")
+        yield DoctorFinding(DoctorLevel.OK, "restores", "none is unfinished")

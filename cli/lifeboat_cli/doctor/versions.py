@@ -8,10 +8,10 @@ import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 
-from lifeboat_cli.doctor import Finding, Level
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
 from lifeboat_core.home.context import Context
-from lifeboat_core.processes.release import release
-from lifeboat_daemon.service import lifecycle
+from lifeboat_core.processes.installed_release import read_release
+from lifeboat_daemon.service import daemon_lifecycle
 
 TITLE = "Versions"
 _DISTRIBUTION = "agent-lifeboat"
@@ -21,45 +21,47 @@ _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)\s*(?:\[[^\]]*\])?\s*([^;]*)(?:;(.*
 _CLAUSE = re.compile(r"\s*(>=|<=|==|!=|~=|>|<)\s*([0-9][0-9A-Za-z.]*)\s*")
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check(context: Context) -> Iterator[DoctorFinding]:
     yield _daemon(context)
     yield _python()
     wrong = [*_libraries()]
     yield from wrong
     if not wrong:
-        yield Finding(Level.OK, "libraries", "in the ranges that this release is made for")
+        yield DoctorFinding(DoctorLevel.OK, "libraries", "in the ranges that this release is made for")
 
 
-def _daemon(context: Context) -> Finding:
+def _daemon(context: Context) -> DoctorFinding:
     """The daemon takes a new release by itself when its next worker begins; until then the old one is at work."""
-    own = release()
-    standing = lifecycle.look(context)
+    own = read_release()
+    standing = daemon_lifecycle.inspect_daemon(context)
     if standing.release in (None, own):
-        return Finding(Level.OK, "Lifeboat", f"release {own}{', as the daemon' if standing.release else ''}")
+        return DoctorFinding(
+            DoctorLevel.OK, "Lifeboat", f"release {own}{', as the daemon' if standing.release else ''}"
+        )
     result = f"this is release {own}, the daemon is {standing.release}"
-    return Finding(Level.WARNING, "Lifeboat", result, "lifeboat daemon restart")
+    return DoctorFinding(DoctorLevel.WARNING, "Lifeboat", result, "lifeboat daemon restart")
 
 
-def _python() -> Finding:
+def _python() -> DoctorFinding:
     found = platform.python_version()
     if sys.version_info >= _OLDEST_PYTHON:
-        return Finding(Level.OK, "Python", found)
-    return Finding(Level.ERROR, "Python", f"{found}, and at least 3.11 is needed", _INSTALL_AGAIN)
+        return DoctorFinding(DoctorLevel.OK, "Python", found)
+    return DoctorFinding(DoctorLevel.ERROR, "Python", f"{found}, and at least 3.11 is needed", _INSTALL_AGAIN)
 
 
-def _libraries() -> Iterator[Finding]:
-    for name, wanted in required():
+def _libraries() -> Iterator[DoctorFinding]:
+    for name, wanted in read_required_libraries():
         try:
             found = version(name)
         except PackageNotFoundError:
-            yield Finding(Level.ERROR, name, "is missing", _INSTALL_AGAIN)
+            yield DoctorFinding(DoctorLevel.ERROR, name, "is missing", _INSTALL_AGAIN)
             continue
-        if not fits(found, wanted):
+        if not is_version_in_range(found, wanted):
             result = f"{found} is there, and {wanted} is what this release is made for"
-            yield Finding(Level.WARNING, name, result, _INSTALL_AGAIN)
+            yield DoctorFinding(DoctorLevel.WARNING, name, result, _INSTALL_AGAIN)
 
 
-def required() -> Iterator[tuple[str, str]]:
+def read_required_libraries() -> Iterator[tuple[str, str]]:
     """The libraries that are always needed here, with their ranges (`>=7.1,<8`)."""
     for line in requires(_DISTRIBUTION) or ():
         found = _REQUIREMENT.match(line)
@@ -75,7 +77,7 @@ def _applies(marker: str) -> bool:
     return not bound or tuple(sys.version_info[:2]) < _numbers(bound[1])
 
 
-def fits(found: str, wanted: str) -> bool:
+def is_version_in_range(found: str, wanted: str) -> bool:
     """Whether a version lies in a range. What cannot be read is taken to fit: this is advice, not a gate."""
     for operator, bound in _CLAUSE.findall(wanted):
         one, other = _padded(_numbers(found), _numbers(bound))

@@ -6,47 +6,47 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from lifeboat_cli.doctor import Finding, Level
-from lifeboat_core.agents.agent import everyone
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
+from lifeboat_core.agents.agent import list_agents
 from lifeboat_core.home.context import Context
-from lifeboat_daemon.watch import limits, planning
-from lifeboat_daemon.watch.limits import INSTANCES, WATCHES
-from lifeboat_daemon.watch.matching import Interest
-from lifeboat_daemon.watch.mounts import Mounts
-from lifeboat_daemon.watch.plan import Watched
+from lifeboat_daemon.watch import inotify_limits, make_watch_plan
+from lifeboat_daemon.watch.event_filter import EventFilter
+from lifeboat_daemon.watch.inotify_limits import INSTANCES, WATCHES
+from lifeboat_daemon.watch.silent_mounts import MountTable
+from lifeboat_daemon.watch.watch_plan import PlannedFolder
 
 TITLE = "Watching for changes"
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check(context: Context) -> Iterator[DoctorFinding]:
     folders: set[str] = set()
-    mounts = Mounts()
-    for agent in everyone(context):
+    mounts = MountTable()
+    for agent in list_agents(context):
         if agent.watched:
-            plan = planning.plan(context, agent)
+            plan = make_watch_plan.plan_watching(context, agent)
             yield from _mounts(agent.name, plan.folders, mounts)
             for watched in plan.folders:
                 folders |= _folders(watched, mounts)
-    if limits.limit(WATCHES) is None:
-        yield Finding(Level.OK, "folders", f"{len(folders)} to watch; the system sets no limit")
+    if inotify_limits.read_inotify_limit(WATCHES) is None:
+        yield DoctorFinding(DoctorLevel.OK, "folders", f"{len(folders)} to watch; the system sets no limit")
         return
     yield _watches(len(folders))
     yield _instances()
 
 
-def _mounts(agent: str, folders: tuple[Watched, ...], mounts: Mounts) -> Iterator[Finding]:
+def _mounts(agent: str, folders: tuple[PlannedFolder, ...], mounts: MountTable) -> Iterator[DoctorFinding]:
     """What has to be looked through is no fault, but explains why it takes longer."""
     for kind in sorted({kind for watched in folders if (kind := mounts.silent(watched.folder)) is not None}):
         result = f"a part lies on {kind}, which does not tell of changes: it is looked through every minute"
-        yield Finding(Level.OK, agent, result)
+        yield DoctorFinding(DoctorLevel.OK, agent, result)
 
 
-def _folders(watched: Watched, mounts: Mounts) -> set[str]:
+def _folders(watched: PlannedFolder, mounts: MountTable) -> set[str]:
     """The folders that get a watch: this one, those below it, and that above it, where it comes and goes."""
     if mounts.silent(watched.folder) is not None:
         return set()
     found = {watched.folder, os.path.dirname(watched.folder)}
-    interest = Interest(watched)
+    interest = EventFilter(watched)
     left = [watched.folder] if watched.recursive else []
     while left:  # `os.walk` of Python 3.11 calls itself for each folder, and an agent may have made them without end
         with contextlib.suppress(OSError), os.scandir(left.pop()) as entries:
@@ -57,26 +57,33 @@ def _folders(watched: Watched, mounts: Mounts) -> set[str]:
     return found
 
 
-def _watches(wanted: int) -> Finding:
+def _watches(wanted: int) -> DoctorFinding:
     """The service's own watches are among those that are taken: they are not wanted twice."""
-    most = limits.limit(WATCHES) or 0
+    most = inotify_limits.read_inotify_limit(WATCHES) or 0
     said = f"{wanted} to watch; the system lets you watch {most}"
     if wanted > most:
-        return Finding(Level.ERROR, "folders", f"{said}: the rest is looked through every minute", limits.fix(WATCHES))
-    taken = limits.taken().watches
+        return DoctorFinding(
+            DoctorLevel.ERROR,
+            "folders",
+            f"{said}: the rest is looked through every minute",
+            inotify_limits.write_limit_command(WATCHES),
+        )
+    taken = inotify_limits.count_user_use().watches
     if taken >= most * _NEARLY:
         result = f"{said}, and your programs have taken {taken} of them"
-        return Finding(Level.WARNING, "folders", result, limits.fix(WATCHES))
-    return Finding(Level.OK, "folders", f"{said}, of which {taken} are taken")
+        return DoctorFinding(DoctorLevel.WARNING, "folders", result, inotify_limits.write_limit_command(WATCHES))
+    return DoctorFinding(DoctorLevel.OK, "folders", f"{said}, of which {taken} are taken")
 
 
-def _instances() -> Finding:
-    most, taken = limits.limit(INSTANCES) or 0, limits.taken().instances
+def _instances() -> DoctorFinding:
+    most, taken = inotify_limits.read_inotify_limit(INSTANCES) or 0, inotify_limits.count_user_use().instances
     result = f"{taken} of {most} watching programs (inotify instances) are running"
     if taken >= most:
         result += ": no other can begin to watch"
-        return Finding(Level.WARNING, "watching programs", result, limits.fix(INSTANCES))
-    return Finding(Level.OK, "watching programs", result)
+        return DoctorFinding(
+            DoctorLevel.WARNING, "watching programs", result, inotify_limits.write_limit_command(INSTANCES)
+        )
+    return DoctorFinding(DoctorLevel.OK, "watching programs", result)
 
 
 _NEARLY = 0.95

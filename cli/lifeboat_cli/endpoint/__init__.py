@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from lifeboat_cli.terminal.lazy import LazyGroup
+from lifeboat_cli.terminal.lazy_group import LazyGroup
 
 COMMANDS = {
     "prepare": "lifeboat_cli.endpoint.endpoint_prepare:prepare",
@@ -12,10 +12,10 @@ COMMANDS = {
     "serve": "lifeboat_cli.endpoint.endpoint_serve:serve",
     "tenant": "lifeboat_cli.endpoint.endpoint_tenants:tenant",
     "token": "lifeboat_cli.endpoint.endpoint_tokens:token",
-    "compact": "lifeboat_cli.endpoint.endpoint_care:compact",
-    "verify": "lifeboat_cli.endpoint.endpoint_care:verify",
+    "compact": "lifeboat_cli.endpoint.endpoint_maintenance:compact",
+    "verify": "lifeboat_cli.endpoint.endpoint_maintenance:verify",
     "doctor": "lifeboat_cli.endpoint.endpoint_doctor:doctor",
-    "accept": "lifeboat_cli.endpoint.endpoint_care:accept",
+    "accept": "lifeboat_cli.endpoint.endpoint_maintenance:accept",
     "purges": "lifeboat_cli.endpoint.endpoint_purges:purges",
     "work": "lifeboat_cli.endpoint.endpoint_work:work",
     "jobs": "lifeboat_cli.endpoint.endpoint_work:jobs",

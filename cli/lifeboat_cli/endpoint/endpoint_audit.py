@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
-from lifeboat_cli.terminal.examples import examples
-from lifeboat_cli.terminal.naming import COUNT
-from lifeboat_cli.terminal.output import Output
-from lifeboat_cli.terminal.session import json_wanted
+from lifeboat_cli.terminal.command_session import is_json_wanted
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.option_types import COUNT
+from lifeboat_cli.terminal.output import CommandOutput
+from lifeboat_core.texts.human_text import count_text, time_text
 from lifeboat_core.texts.safe_text import json_text
-from lifeboat_core.texts.words import count_text, time_text
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.endpoint import Endpoint
-    from lifeboat_endpoint.tenancy.audit_export import Checked, End
-    from lifeboat_vault.vault.rows import AuditRow
+    from lifeboat_endpoint.tenancy.audit_export import AuditExportEnd, AuditExportReport
+    from lifeboat_vault.rows.sequence_rows import AuditRow
 
 _PIPE = "-"
 _JSON = "lifeboat.json"
 
 
-class Since(click.ParamType[int | datetime]):
+class AuditStart(click.ParamType[int | datetime]):
     """The number of a row, or a time (RFC 3339, or a day, which begins in UTC)."""
 
     name = "number or time"
@@ -49,10 +49,10 @@ def _check_file(context: click.Context, _: click.Parameter, path: Path | None) -
     """At once: no endpoint is needed for it."""
     if path is None or context.resilient_parsing:
         return
-    context.exit(_file_checked(Output(as_json=json_wanted() or context.meta[_JSON]), path))
+    context.exit(_file_checked(CommandOutput(as_json=is_json_wanted() or context.meta[_JSON]), path))
 
 
-class _Command(click.Command):
+class _AuditCommand(click.Command):
     """One that knows before its options are read whether JSON is wanted."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -61,9 +61,9 @@ class _Command(click.Command):
 
 
 @click.command(
-    cls=_Command,
+    cls=_AuditCommand,
     short_help="What was done, by which token.",
-    epilog=examples(
+    epilog=format_examples(
         "lifeboat endpoint audit --limit 50 --data /srv/lifeboat",
         "lifeboat endpoint audit --check --data /srv/lifeboat",
         "lifeboat endpoint audit --export /var/log/lifeboat-audit.jsonl --data /srv/lifeboat",
@@ -75,7 +75,9 @@ class _Command(click.Command):
 @click.option("--limit", type=COUNT, default=100, show_default=True, help="The newest so many.")
 @click.option("--check", is_flag=True, help="Only whether the chain is whole; exit status 1 when it is not.")
 @click.option("--export", metavar="FILE", help="Write all rows to a file, or what is new in it; - for the output.")
-@click.option("--since", type=Since(), metavar="N|TIME", help="With --export: only rows after this one, or this young.")
+@click.option(
+    "--since", type=AuditStart(), metavar="N|TIME", help="With --export: only rows after this one, or this young."
+)
 @click.option("--format", "form", type=click.Choice(("jsonl",)), default="jsonl", help="Of --export: JSON Lines.")
 @click.option(
     "--check-file",
@@ -132,13 +134,14 @@ def _checked(session: EndpointSession) -> int:
 
 
 def _listed(session: EndpointSession, tenant: str | None, limit: int) -> int:
-    from lifeboat_endpoint.tenancy.audit_export import concerns
+    from lifeboat_endpoint.tenancy.audit_export import is_row_of_tenant
 
     with session.open() as endpoint:
         tenant_id = None if tenant is None else endpoint.control.tenant(tenant).id
         names = {one.id: one.name for one in endpoint.control.tenants()}
         rows = deque(
-            (row for row in endpoint.control.audit_rows() if tenant_id is None or concerns(row, tenant_id)), limit
+            (row for row in endpoint.control.audit_rows() if tenant_id is None or is_row_of_tenant(row, tenant_id)),
+            limit,
         )
     documents = [_document(row) for row in rows]
 
@@ -182,7 +185,7 @@ def _exported(session: EndpointSession, target: str, since: int | datetime | Non
         tenant_id = None if tenant is None else endpoint.control.tenant(tenant).id
         endpoint.control.flush()
         if target == _PIPE:
-            audit_export.export(endpoint.control, _written_out, after=_after(endpoint, since), tenant=tenant_id)
+            audit_export.export_audit(endpoint.control, _written_out, after=_after(endpoint, since), tenant=tenant_id)
             return 0
         end = _to_file(session, endpoint, Path(target), since, tenant_id)
     document = {"file": target, "rows": end.rows, "end": end.number, "hash": end.hash, "tenant": end.tenant}
@@ -193,10 +196,10 @@ def _exported(session: EndpointSession, target: str, since: int | datetime | Non
 
 def _to_file(
     session: EndpointSession, endpoint: Endpoint, path: Path, since: int | datetime | None, tenant_id: str | None
-) -> End:
+) -> AuditExportEnd:
     from lifeboat_endpoint.tenancy import audit_export, audit_file
 
-    with audit_file.appending(path, tenant_id) as place:
+    with audit_file.open_audit_file(path, tenant_id) as place:
         after = _after(endpoint, since) if place.last is None else place.last.number
         if place.last is not None:
             if since is not None:
@@ -205,7 +208,7 @@ def _to_file(
             if gone:
                 rows = f"{after + 1} to {after + gone}"
                 session.output.warn(f"rows {rows} were let go, or removed, before they were written to {path}")
-        return audit_export.export(endpoint.control, place.file.write, after=after, tenant=tenant_id)
+        return audit_export.export_audit(endpoint.control, place.file.write, after=after, tenant=tenant_id)
 
 
 def _after(endpoint: Endpoint, since: int | datetime | None) -> int:
@@ -226,15 +229,15 @@ def _written_out(data: bytes) -> None:
     write(data.decode() if buffer is None else data)
 
 
-def _file_checked(output: Output, path: Path) -> int:
-    from lifeboat_endpoint.tenancy.audit_file import checked
+def _file_checked(output: CommandOutput, path: Path) -> int:
+    from lifeboat_endpoint.tenancy.audit_file import check_audit_file
 
-    found = checked(path)
+    found = check_audit_file(path)
     output.document({"file": str(path), **found.to_json()}, lambda: _say_checked(output, path, found))
     return 0 if found.is_whole else 1
 
 
-def _say_checked(output: Output, path: Path, found: Checked) -> None:
+def _say_checked(output: CommandOutput, path: Path, found: AuditExportReport) -> None:
     if not found.is_whole or found.end is None:
         what = "1 thing does" if found.wrong == 1 else f"{found.wrong} things do"
         output.line(f"{path} is not whole: {what} not hold.")

@@ -6,24 +6,29 @@ from dataclasses import replace
 
 import click
 
-from lifeboat_cli.commands.findings import tell
-from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command, for_operators, with_folder
-from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.commands.findings_text import print_findings
+from lifeboat_cli.endpoint.endpoint_session import (
+    EndpointSession,
+    adapt_error_for_operators,
+    endpoint_command,
+    insert_data_folder,
+)
+from lifeboat_cli.terminal.help_examples import format_examples
 
 
 @click.command(
     short_help="Examine what the endpoint stands on.",
-    epilog=examples("lifeboat endpoint doctor --data /srv/lifeboat"),
+    epilog=format_examples("lifeboat endpoint doctor --data /srv/lifeboat"),
 )
 @endpoint_command
 def doctor(session: EndpointSession) -> int:
     """Examine what the endpoint stands on: its database and object store or its disk, its keys, its clock, its
     certificate, its workers. Exit 1 when something is broken. What is kept is read by `lifeboat endpoint verify`.
     """
-    from lifeboat_endpoint.doctor import examine
+    from lifeboat_endpoint.doctor import examine_endpoint
 
     with session.open() as endpoint, session.output.progress("examining"):
-        found = list(examine(endpoint, for_operators))
-    fixes = [with_folder(one.finding.fix, session.data) for one in found]
+        found = list(examine_endpoint(endpoint, adapt_error_for_operators))
+    fixes = [insert_data_folder(one.finding.fix, session.data) for one in found]
     found = [replace(one, finding=replace(one.finding, fix=fix)) for one, fix in zip(found, fixes, strict=True)]
-    return tell(session.output, found)
+    return print_findings(session.output, found)

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
-from lifeboat_cli.endpoint.endpoint_tenants import KEY_SOURCE, keeping
-from lifeboat_cli.terminal.examples import examples
-from lifeboat_core.texts.words import argument, count_text
+from lifeboat_cli.endpoint.endpoint_tenants import KEY_SOURCE, describe_key_backup
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_core.texts.human_text import count_text, quote_argument
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.endpoint import Endpoint
-    from lifeboat_endpoint.maintenance.rotation import Rotated
+    from lifeboat_endpoint.maintenance.data_key_rotation import RotatedKeys
 
 
 @click.command(
     name="rotate-key",
     short_help="New data keys; another key source with --key-source.",
-    epilog=examples(
+    epilog=format_examples(
         "lifeboat endpoint rotate-key --data /srv/lifeboat",
         "lifeboat endpoint rotate-key office --key-source keyring:office --data /srv/lifeboat",
     ),
@@ -38,12 +38,12 @@ def rotate_key(session: EndpointSession, tenant: str | None, key_source: str | N
         rotated, problems = _rotated(endpoint, tenant, key_source)
         has_workers = endpoint.engine.shared
     documents = [_document(one) for one in rotated]
-    following = session.command(f"compact {argument(tenant)}" if tenant else "compact")
+    following = session.command(f"compact {quote_argument(tenant)}" if tenant else "compact")
 
     def text() -> None:
         session.output.line(f"{count_text(len(rotated), 'tenant has a new data key', 'tenants have new data keys')}.")
         if key_source is not None:
-            session.output.line(f"They are protected by {key_source}: {keeping(key_source)}.")
+            session.output.line(f"They are protected by {key_source}: {describe_key_backup(key_source)}.")
         if has_workers:
             session.output.line("Workers encrypt anew what is kept, and destroy the old keys.")
         else:
@@ -55,26 +55,26 @@ def rotate_key(session: EndpointSession, tenant: str | None, key_source: str | N
     return 1 if problems else 0
 
 
-def _rotated(endpoint: Endpoint, named: str | None, source: str | None) -> tuple[list[Rotated], list[str]]:
+def _rotated(endpoint: Endpoint, named: str | None, source: str | None) -> tuple[list[RotatedKeys], list[str]]:
     """Where one tenant cannot be moved, the endpoint's own source stays the one it was: the next try moves the rest."""
-    from lifeboat_endpoint.maintenance import rotation
+    from lifeboat_endpoint.maintenance import data_key_rotation
 
     if named is not None:
         tenant = endpoint.control.tenant(named)
-        rotated = rotation.rotate(endpoint, tenant, source)
+        rotated = data_key_rotation.rotate_keys(endpoint, tenant, source)
         if source is not None:
             endpoint.control.set_key_source(tenant.id, source)
         return [rotated], []
     tenants = [one for one in endpoint.control.tenants() if one.state == "active"]
     if source is None:
-        return rotation.rotate_all(endpoint, tenants)
-    done, problems = rotation.rotate_all(endpoint, [one for one in tenants if one.key_source is None], source)
+        return data_key_rotation.rotate_all(endpoint, tenants)
+    done, problems = data_key_rotation.rotate_all(endpoint, [one for one in tenants if one.key_source is None], source)
     if not problems:
-        rotation.move_endpoint(endpoint, source)
+        data_key_rotation.move_endpoint_keys(endpoint, source)
     return done, problems
 
 
-def _document(one: Rotated) -> dict[str, Any]:
+def _document(one: RotatedKeys) -> dict[str, Any]:
     return {
         "tenant": one.tenant.name,
         "id": one.tenant.id,

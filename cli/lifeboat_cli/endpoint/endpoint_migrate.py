@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
-from lifeboat_cli.terminal.examples import examples
-from lifeboat_core.texts.words import argument, count_text, size_text
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_core.texts.human_text import count_text, quote_argument, size_text
 
 if TYPE_CHECKING:
-    from lifeboat_endpoint.migration.moving import Moved
+    from lifeboat_endpoint.migration.endpoint_migration import MigrationResult
 
 _OLD, _NEW = "/srv/lifeboat", "/etc/lifeboat-endpoint"
 
 
 @click.command(
     short_help="Move from a folder to PostgreSQL and objects.",
-    epilog=examples(
+    epilog=format_examples(
         f"lifeboat endpoint migrate --data {_OLD} --to {_NEW}",
         f"lifeboat endpoint migrate --data {_OLD} --to {_NEW} --verify",
         f"lifeboat endpoint migrate --data {_OLD} --abort",
@@ -41,10 +41,10 @@ def migrate(session: EndpointSession, target: Path | None, verify: bool, abort: 
         return _abort(session, target)
     if target is None:
         raise click.UsageError("Missing option '--to': the folder that lifeboat endpoint prepare made.")
-    from lifeboat_endpoint.migration.moving import move
+    from lifeboat_endpoint.migration.endpoint_migration import migrate_endpoint
 
     with session.output.progress("moving") as tell:
-        done = move(session.data, target, tell=tell)
+        done = migrate_endpoint(session.data, target, tell=tell)
     findings = _findings(target) if verify and not done.problems else []
     document = _document(done, findings if verify else None)
     session.output.document(document, lambda: _say(session, done, target, findings, verify))
@@ -52,9 +52,9 @@ def migrate(session: EndpointSession, target: Path | None, verify: bool, abort: 
 
 
 def _abort(session: EndpointSession, target: Path | None) -> int:
-    from lifeboat_endpoint.migration.moving import give_up
+    from lifeboat_endpoint.migration.endpoint_migration import abort_migration
 
-    was_moving = give_up(session.data, target)
+    was_moving = abort_migration(session.data, target)
     said = "The endpoint takes pushes again." if was_moving else "The endpoint was not being moved."
     session.output.document({"was_moving": was_moving}, lambda: session.output.line(said))
     return 0
@@ -62,14 +62,14 @@ def _abort(session: EndpointSession, target: Path | None) -> int:
 
 def _findings(folder: Path) -> list[str]:
     from lifeboat_endpoint.endpoint import Endpoint
-    from lifeboat_endpoint.maintenance.proving import prove
+    from lifeboat_endpoint.maintenance.endpoint_verification import verify_endpoint
 
     with Endpoint.open(folder) as endpoint:
-        found = prove(endpoint, endpoint.control.tenants()).findings
+        found = verify_endpoint(endpoint, endpoint.control.tenants()).findings
     return [" ".join(part for part in (one.tenant, one.agent, one.subject, one.message) if part) for one in found]
 
 
-def _document(done: Moved, findings: list[str] | None) -> dict[str, Any]:
+def _document(done: MigrationResult, findings: list[str] | None) -> dict[str, Any]:
     return {
         "finished": not done.problems,
         "was_done": done.was_done,
@@ -83,7 +83,7 @@ def _document(done: Moved, findings: list[str] | None) -> dict[str, Any]:
     }
 
 
-def _say(session: EndpointSession, done: Moved, target: Path, findings: list[str], verify: bool) -> None:
+def _say(session: EndpointSession, done: MigrationResult, target: Path, findings: list[str], verify: bool) -> None:
     output = session.output
     if done.problems:
         counted = count_text(len(done.problems), "thing", "things")
@@ -103,5 +103,5 @@ def _say(session: EndpointSession, done: Moved, target: Path, findings: list[str
         output.warn(finding)
     if verify and not findings:
         output.line("All of it was read back there, and is whole.")
-    output.verbatim(f"Next: lifeboat endpoint serve --data {argument(str(target))}")
+    output.verbatim(f"Next: lifeboat endpoint serve --data {quote_argument(str(target))}")
     output.line("Lead its name there, and delete the old folder when all agents push to the new one.")

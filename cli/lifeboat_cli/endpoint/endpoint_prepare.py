@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
-from lifeboat_cli.endpoint.endpoint_tenants import keeping
-from lifeboat_cli.terminal.examples import examples
-from lifeboat_core.texts.words import count_text
+from lifeboat_cli.endpoint.endpoint_tenants import describe_key_backup
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_core.texts.human_text import count_text
 
 if TYPE_CHECKING:
-    from lifeboat_endpoint.settings import SharedStore
+    from lifeboat_endpoint.endpoint_config import SharedStore
 
 _DATABASE = "postgresql:///lifeboat?host=/run/postgresql"
 
 
 @click.command(
     short_help="Begin or upgrade an endpoint on PostgreSQL and objects.",
-    epilog=examples(
+    epilog=format_examples(
         f"lifeboat endpoint prepare --database '{_DATABASE}' --print-roles --data /etc/lifeboat-endpoint",
         f"lifeboat endpoint prepare --database '{_DATABASE}' --objects s3://bucket.example.com/lifeboat "
         "--key-source env:LIFEBOAT_ENDPOINT_KEY --data /etc/lifeboat-endpoint",
@@ -55,7 +55,7 @@ def prepare(
     if print_roles:
         _print_roles(session, store)
         return
-    from lifeboat_endpoint.engines.preparing import prepare as begin
+    from lifeboat_endpoint.engines.endpoint_preparation import prepare_endpoint as begin
 
     done = begin(session.data, store, key_source=source, key_scope=scope)
     document = {"id": done.id, "migrations": done.migrations, "made": done.made, "joined": done.joined}
@@ -65,7 +65,7 @@ def prepare(
             session.output.line("There is an endpoint in the database now.")
         if done.joined:
             session.output.line(f"{session.data} belongs to the endpoint {done.id}.")
-            session.output.line(f"Its data is protected by {source}: {keeping(source)}.")
+            session.output.line(f"Its data is protected by {source}: {describe_key_backup(source)}.")
         ran = count_text(len(done.migrations), "step")
         session.output.line(f"The tables were brought up to this program: {ran}." if done.migrations else _UP_TO_DATE)
         session.output.verbatim(f"Next: {session.command('tenant add NAME')}")
@@ -77,10 +77,10 @@ _UP_TO_DATE = "The tables are those of this program."
 
 
 def _print_roles(session: EndpointSession, store: SharedStore) -> None:
-    from lifeboat_endpoint.engines.postgres.connecting import name_of
-    from lifeboat_endpoint.engines.postgres.migrating import roles_sql
+    from lifeboat_endpoint.engines.postgres.connection_pools import find_database_name
+    from lifeboat_endpoint.engines.postgres.postgres_schema import roles_sql
 
-    name = name_of(store.database) or "lifeboat"
+    name = find_database_name(store.database) or "lifeboat"
     sql = roles_sql(store.owner_role, store.api_role, store.worker_role, name)
     session.output.document({"sql": sql}, lambda: session.output.block(sql))
 
@@ -103,7 +103,7 @@ def _wanted(
                 f"{session.data} says this already: leave out {', '.join(said) or '--object-option'}"
             )
         return found
-    from lifeboat_endpoint.settings import SharedStore
+    from lifeboat_endpoint.endpoint_config import SharedStore
 
     if database is None or objects is None or key_source is None:
         raise click.UsageError("--database, --objects and --key-source are needed where DIR has no endpoint.json")
@@ -111,13 +111,13 @@ def _wanted(
 
 
 def _known(session: EndpointSession) -> tuple[SharedStore, str, str] | None:
-    from lifeboat_endpoint import settings
+    from lifeboat_endpoint import endpoint_config
     from lifeboat_vault.errors import EndpointSettings
 
-    file = session.data / settings.FILE
+    file = session.data / endpoint_config.FILE
     if not file.exists():
         return None
-    found = settings.decoded(file.read_bytes())
+    found = endpoint_config.decode_config(file.read_bytes())
     if found.store is None:
         raise EndpointSettings(
             f"{session.data} holds an endpoint of files",

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lifeboat_cli.endpoint.endpoint_session import EndpointSession, chosen, confirm_name, endpoint_command
-from lifeboat_cli.terminal.examples import examples
-from lifeboat_core.texts.words import count_text, time_text
+from lifeboat_cli.endpoint.endpoint_session import EndpointSession, confirm_name, endpoint_command, select_tenants
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_core.texts.human_text import count_text, time_text
 
 if TYPE_CHECKING:
-    from lifeboat_endpoint.maintenance.purges import Waiting
+    from lifeboat_endpoint.maintenance.tenant_purges import WaitingPurge
 
 _ID = click.argument("redaction_id", metavar="ID")
 _TENANT = click.option("--tenant", help="Only of this tenant.")
@@ -26,16 +26,16 @@ def purges() -> None:
 @purges.command(
     name="list",
     short_help="Purges that wait, and until when.",
-    epilog=examples("lifeboat endpoint purges list --data /srv/lifeboat"),
+    epilog=format_examples("lifeboat endpoint purges list --data /srv/lifeboat"),
 )
 @_TENANT
 @endpoint_command
 def list_command(session: EndpointSession, tenant: str | None) -> None:
     """Purges that wait, and until when: ids and counts, never content."""
-    from lifeboat_endpoint.maintenance.purges import waiting
+    from lifeboat_endpoint.maintenance.tenant_purges import list_waiting_purges
 
     with session.open() as endpoint:
-        documents = [_document(found) for found in waiting(endpoint, chosen(endpoint, tenant))]
+        documents = [_document(found) for found in list_waiting_purges(endpoint, select_tenants(endpoint, tenant))]
 
     def text() -> None:
         if not documents:
@@ -48,7 +48,9 @@ def list_command(session: EndpointSession, tenant: str | None) -> None:
 
 @purges.command(
     short_help="Apply a purge now.",
-    epilog=examples("lifeboat endpoint purges confirm 0198c0de-0000-7000-8000-000000000001 --data /srv/lifeboat"),
+    epilog=format_examples(
+        "lifeboat endpoint purges confirm 0198c0de-0000-7000-8000-000000000001 --data /srv/lifeboat"
+    ),
 )
 @_ID
 @_TENANT
@@ -56,16 +58,16 @@ def list_command(session: EndpointSession, tenant: str | None) -> None:
 @endpoint_command
 def confirm(session: EndpointSession, redaction_id: str, tenant: str | None, yes: bool) -> None:
     """Apply a purge now instead of when its time comes. What it destroys cannot be brought back."""
-    from lifeboat_endpoint.maintenance import purges as work
+    from lifeboat_endpoint.maintenance import tenant_purges as work
 
     with session.open() as endpoint:
-        tenants = chosen(endpoint, tenant)
-        whole = [found for found in work.waiting(endpoint, tenants) if _is_whole(found, redaction_id)]
+        tenants = select_tenants(endpoint, tenant)
+        whole = [found for found in work.list_waiting_purges(endpoint, tenants) if _is_whole(found, redaction_id)]
         if whole and not yes:
             name = whole[0].purge.agent_name
             question = f"All that is kept of {name} here is destroyed, its keys too."
             confirm_name(session, name, question, otherwise=f"nobody said that all of {name} may go")
-        state = work.confirm(endpoint, tenants, redaction_id)
+        state = work.confirm_purge(endpoint, tenants, redaction_id)
     receipt = state.receipt
     document = {"id": redaction_id, "applied": receipt is not None, "receipt": receipt}
 
@@ -81,7 +83,7 @@ def confirm(session: EndpointSession, redaction_id: str, tenant: str | None, yes
 
 @purges.command(
     short_help="A purge is never applied.",
-    epilog=examples("lifeboat endpoint purges refuse 0198c0de-0000-7000-8000-000000000001 --data /srv/lifeboat"),
+    epilog=format_examples("lifeboat endpoint purges refuse 0198c0de-0000-7000-8000-000000000001 --data /srv/lifeboat"),
 )
 @_ID
 @_TENANT
@@ -89,19 +91,19 @@ def confirm(session: EndpointSession, redaction_id: str, tenant: str | None, yes
 def refuse(session: EndpointSession, redaction_id: str, tenant: str | None) -> None:
     """A purge is never applied here, also when a machine sends it again; only a token with the scope purge can still
     have it applied."""
-    from lifeboat_endpoint.maintenance import purges as work
+    from lifeboat_endpoint.maintenance import tenant_purges as work
 
     with session.open() as endpoint:
-        found = work.refuse(endpoint, chosen(endpoint, tenant), redaction_id)
+        found = work.refuse_purge(endpoint, select_tenants(endpoint, tenant), redaction_id)
     said = f"The purge {redaction_id} of {found.purge.agent_name} is refused, and everything it names stays here."
     session.output.document({"id": redaction_id, "refused": True}, lambda: session.output.line(said))
 
 
-def _is_whole(found: Waiting, redaction_id: str) -> bool:
+def _is_whole(found: WaitingPurge, redaction_id: str) -> bool:
     return found.purge.redaction.id == redaction_id and found.purge.redaction.scope == WHOLE
 
 
-def _document(found: Waiting) -> dict[str, Any]:
+def _document(found: WaitingPurge) -> dict[str, Any]:
     redaction = found.purge.redaction
     return {
         "id": redaction.id,

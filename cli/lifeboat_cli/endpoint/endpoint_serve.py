@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lifeboat_cli.endpoint.endpoint_joining import note_address
+from lifeboat_cli.endpoint.endpoint_join_line import save_server_address
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
-from lifeboat_cli.terminal.examples import examples
-from lifeboat_daemon.units import notify
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_daemon.units import systemd_notify
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.endpoint import Endpoint
-    from lifeboat_endpoint.server.serve import Served
+    from lifeboat_endpoint.server.serving import ServedEndpoint
 
 FIRST_TENANT, FIRST_TOKEN = "home", "first"
 _LISTEN = "0.0.0.0:8443"
@@ -31,7 +31,7 @@ FILE = click.Path(path_type=Path)
 
 
 @dataclass(frozen=True, slots=True)
-class _New:
+class _NewToken:
     """A token that was made for this start, and whether the endpoint was made with it."""
 
     tenant: str
@@ -41,7 +41,7 @@ class _New:
 
 @click.command(
     short_help="Serve the endpoint in DIR until Ctrl-C.",
-    epilog=examples(
+    epilog=format_examples(
         "lifeboat endpoint serve --data /srv/lifeboat",
         "lifeboat endpoint serve --join home --data /srv/lifeboat",
         "lifeboat endpoint serve --public-url https://lifeboat.example.com --data /srv/lifeboat",
@@ -136,10 +136,10 @@ def serve(
     )
     server.check(wanted)
     new = _token(session, join)
-    server.serve(wanted, lambda served: _say(session, served, new), _Watchdog().feed)
+    server.serve(wanted, lambda served: _say(session, served, new), _ServerWatchdog().feed)
 
 
-class _Watchdog:
+class _ServerWatchdog:
     """Tells systemd that the server is well, as often as its watchdog needs it."""
 
     def __init__(self) -> None:
@@ -149,7 +149,7 @@ class _Watchdog:
         now = time.monotonic()
         if now - self._fed_at >= _FED_EVERY:
             self._fed_at = now
-            notify.alive()
+            systemd_notify.notify_watchdog()
 
 
 def _server_module() -> Any:
@@ -157,14 +157,14 @@ def _server_module() -> Any:
     from lifeboat_vault.errors import ServerMissing
 
     try:
-        return import_module("lifeboat_endpoint.server.serve")
+        return import_module("lifeboat_endpoint.server.serving")
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in _EXTRA:
             raise ServerMissing(f"{error.name} is not installed") from None
         raise
 
 
-def _token(session: EndpointSession, join: str | None) -> _New | None:
+def _token(session: EndpointSession, join: str | None) -> _NewToken | None:
     from lifeboat_endpoint.endpoint import Endpoint
     from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
     from lifeboat_vault.errors import NoEndpoint, VaultBusy
@@ -184,7 +184,7 @@ def _token(session: EndpointSession, join: str | None) -> _New | None:
             return None
         token_name = FIRST_TOKEN if not endpoint.control.tokens() else "joined"
         _, secret = endpoint.control.add_token(endpoint.control.tenant(named).id, token_name, DEVICE_SCOPES)
-        return _New(named, secret, is_new)
+        return _NewToken(named, secret, is_new)
 
 
 def _tenant(endpoint: Endpoint, join: str | None) -> str | None:
@@ -196,24 +196,24 @@ def _tenant(endpoint: Endpoint, join: str | None) -> str | None:
     return endpoint.add_tenant(FIRST_TENANT).name
 
 
-def _say(session: EndpointSession, served: Served, new: _New | None) -> None:
+def _say(session: EndpointSession, served: ServedEndpoint, new: _NewToken | None) -> None:
     """In a thread of its own, once it answers. A database that is away right now learns of the address next time."""
     from lifeboat_endpoint.endpoint import Endpoint
     from lifeboat_vault.errors import VaultBusy
 
     with contextlib.suppress(VaultBusy), Endpoint.open(session.data, role="api") as endpoint:
-        note_address(endpoint, served.url, served.pin)
-    notify.ready(f"answers at {served.url}")
-    told = document(served, new)
+        save_server_address(endpoint, served.url, served.pin)
+    systemd_notify.notify_ready(f"answers at {served.url}")
+    told = describe_server(served, new)
     if session.output.as_json:
         session.output.json_line(told)
     else:
         _print(session, served, new, told["join"])
 
 
-def document(served: Served, new: _New | None) -> dict[str, Any]:
+def describe_server(served: ServedEndpoint, new: _NewToken | None) -> dict[str, Any]:
     """What scripts are told once it answers."""
-    from lifeboat_vault.remote.join import Join, line
+    from lifeboat_vault.remote.join_lines import JoinLine, format_join_line
 
     return {
         "url": served.url,
@@ -221,12 +221,12 @@ def document(served: Served, new: _New | None) -> dict[str, Any]:
         "listen": f"{served.host}:{served.port}",
         "tenant": None if new is None else new.tenant,
         "token": None if new is None else new.secret,
-        "join": None if new is None else line(Join(served.url, new.secret, served.pin)),
+        "join": None if new is None else format_join_line(JoinLine(served.url, new.secret, served.pin)),
         "made_endpoint": new is not None and new.made_endpoint,
     }
 
 
-def _print(session: EndpointSession, served: Served, new: _New | None, joined: str | None) -> None:
+def _print(session: EndpointSession, served: ServedEndpoint, new: _NewToken | None, joined: str | None) -> None:
     output = session.output
     if new is not None and new.made_endpoint:
         output.line(f"There is an endpoint in {session.data} now, with the tenant {new.tenant}.")

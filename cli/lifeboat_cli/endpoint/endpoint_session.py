@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 import click
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_cli.terminal.output import Output
-from lifeboat_cli.terminal.session import json_wanted
+from lifeboat_cli.terminal.command_session import is_json_wanted
+from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.errors import ConsentNeeded
 from lifeboat_core.home.path_variables import refuse_relative_paths
+from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_core.texts.safe_text import name_text
-from lifeboat_core.texts.words import argument
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.endpoint import Endpoint
-    from lifeboat_endpoint.tenancy.rows import Tenant
+    from lifeboat_endpoint.tenancy.tenant_rows import Tenant
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -45,7 +45,7 @@ DATA = click.option(
 class EndpointSession:
     """One command on the endpoint in `data`."""
 
-    output: Output
+    output: CommandOutput
     data: Path
 
     def open(self) -> Endpoint:
@@ -56,7 +56,7 @@ class EndpointSession:
 
     def command(self, words: str) -> str:
         """`lifeboat endpoint WORDS` for this very endpoint, as it has to be typed."""
-        return f"lifeboat endpoint {words} --data {argument(str(self.data))}"
+        return f"lifeboat endpoint {words} --data {quote_argument(str(self.data))}"
 
 
 def endpoint_command(
@@ -68,13 +68,13 @@ def endpoint_command(
     @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
     @functools.wraps(function)
     def run(*arguments: Any, data: Path, as_json: bool = False, **options: Any) -> Result:
-        session = EndpointSession(Output(as_json=as_json or json_wanted()), data)
+        session = EndpointSession(CommandOutput(as_json=as_json or is_json_wanted()), data)
         refuse_relative_paths(os.environ)
         try:
             return function(session, *arguments, **options)
         except LifeboatError as error:
-            for_operators(error)
-            error.fix = with_folder(error.fix, data)
+            adapt_error_for_operators(error)
+            error.fix = insert_data_folder(error.fix, data)
             raise
         except OSError as error:
             found = _of_place(error)
@@ -97,7 +97,7 @@ def _of_place(error: OSError) -> LifeboatError | None:
         return None
     place = os.fsdecode(error.filename)
     shown = place if os.path.lexists(place) else os.path.dirname(place) or "."
-    return EndpointError(f"{place}: {error.strerror}", fix=f"ls -ld {argument(shown)}")
+    return EndpointError(f"{place}: {error.strerror}", fix=f"ls -ld {quote_argument(shown)}")
 
 
 _DATA_TITLES = {
@@ -115,7 +115,7 @@ _DATA_FIXES = {
 }
 
 
-def for_operators(error: LifeboatError) -> None:
+def adapt_error_for_operators(error: LifeboatError) -> None:
     """A vault's errors speak to whoever has one agent on this machine. What its place said of itself stays: a
     database or an object store knows better what helps."""
     error.title = _DATA_TITLES.get(error.code, error.title)
@@ -123,12 +123,12 @@ def for_operators(error: LifeboatError) -> None:
         error.fix = _DATA_FIXES.get(error.code, error.fix)
 
 
-def with_folder(fix: str | None, data: Path) -> str | None:
+def insert_data_folder(fix: str | None, data: Path) -> str | None:
     """What helps, for the endpoint in this folder."""
-    return None if fix is None else re.sub(r"\bDIR\b", lambda _: argument(str(data)), fix)
+    return None if fix is None else re.sub(r"\bDIR\b", lambda _: quote_argument(str(data)), fix)
 
 
-def chosen(endpoint: Endpoint, named: str | None) -> list[Tenant]:
+def select_tenants(endpoint: Endpoint, named: str | None) -> list[Tenant]:
     """The tenant that was named, or all. Raises UnknownTenant."""
     return endpoint.control.tenants() if named is None else [endpoint.control.tenant(named)]
 

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lifeboat_cli.endpoint.endpoint_joining import join_line, say_join_line
+from lifeboat_cli.endpoint.endpoint_join_line import make_join_line, print_join_line
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, confirm_name, endpoint_command
-from lifeboat_cli.terminal.examples import examples
-from lifeboat_cli.terminal.naming import SIZE
-from lifeboat_core.texts.words import argument, size_text, time_text
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.option_types import SIZE
+from lifeboat_core.texts.human_text import quote_argument, size_text, time_text
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.endpoint import Endpoint
-    from lifeboat_endpoint.tenancy.rows import Tenant
+    from lifeboat_endpoint.tenancy.tenant_rows import Tenant
 
 FIRST_TOKEN = "first"
 KEY_SOURCE = click.option(
@@ -29,7 +29,7 @@ _AT_HAND = ("file:", "keyring:", "env:")
 """Sources whose key can be copied."""
 
 
-def keeping(source: str) -> str:
+def describe_key_backup(source: str) -> str:
     """What to do so that the key of a source is not lost."""
     if source.startswith(_AT_HAND):
         return "keep a copy of that key elsewhere"
@@ -43,7 +43,7 @@ def tenant() -> None:
 
 @tenant.command(
     short_help="A new tenant, and a first token.",
-    epilog=examples(
+    epilog=format_examples(
         "lifeboat endpoint tenant add home --data /srv/lifeboat",
         "lifeboat endpoint tenant add office --quota 20GB --key-source keyring:office --data /srv/lifeboat",
     ),
@@ -63,12 +63,12 @@ def add(session: EndpointSession, name: str, key_source: str | None, key_scope: 
     """
     from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES, SCOPES
 
-    with _opened(session, key_source, key_scope) as (endpoint, is_new):
+    with _OpenedEndpoint(session, key_source, key_scope) as (endpoint, is_new):
         own_source = None if is_new else key_source
         made = endpoint.add_tenant(name, key_source=own_source, quota=quota)
         token, secret = endpoint.control.add_token(made.id, FIRST_TOKEN, DEVICE_SCOPES)
         source = own_source or endpoint.key_source
-        joined = join_line(endpoint, secret)
+        joined = make_join_line(endpoint, secret)
     document = {
         "tenant": made.name,
         "id": made.id,
@@ -85,17 +85,17 @@ def add(session: EndpointSession, name: str, key_source: str | None, key_scope: 
         if is_new:
             session.output.line(f"There is an endpoint in {session.data} now.")
         if is_new or own_source:
-            session.output.line(f"Its data is protected by {source}: {keeping(source)}.")
+            session.output.line(f"Its data is protected by {source}: {describe_key_backup(source)}.")
         session.output.line(f"The token of {made.name}, which is not shown again:")
         session.output.verbatim(f"  {secret}")
         if joined is None:
             session.output.verbatim(f"Start the server: {session.command('serve')}")
-        say_join_line(session, joined)
+        print_join_line(session, joined)
 
     session.output.document(document, text)
 
 
-class _opened:
+class _OpenedEndpoint:
     """The endpoint of the session, made where there is none, and whether it was."""
 
     def __init__(self, session: EndpointSession, key_source: str | None, key_scope: str | None) -> None:
@@ -120,7 +120,7 @@ class _opened:
         self._endpoint.close()
 
 
-@tenant.command(name="list", epilog=examples("lifeboat endpoint tenant list --data /srv/lifeboat"))
+@tenant.command(name="list", epilog=format_examples("lifeboat endpoint tenant list --data /srv/lifeboat"))
 @endpoint_command
 def list_command(session: EndpointSession) -> None:
     """Who is kept here, with how many agents and bytes."""
@@ -137,9 +137,9 @@ def list_command(session: EndpointSession) -> None:
 
 
 def _document(endpoint: Endpoint, one: Tenant) -> dict[str, Any]:
-    from lifeboat_endpoint.maintenance.figures import figures
+    from lifeboat_endpoint.maintenance.tenant_usage import measure_tenant
 
-    taken = figures(endpoint, one)
+    taken = measure_tenant(endpoint, one)
     return {
         "tenant": one.name,
         "id": one.id,
@@ -161,7 +161,7 @@ def _row(document: dict[str, Any]) -> tuple[object, ...]:
     return name, document["agents"], size, quota, document["tokens"], document["key_source"], since
 
 
-class _Quota(click.ParamType[int | None]):
+class _QuotaOption(click.ParamType[int | None]):
     """A size, or `none`."""
 
     name = "SIZE"
@@ -172,13 +172,13 @@ class _Quota(click.ParamType[int | None]):
 
 @tenant.command(
     short_help="How much a tenant may keep from now on.",
-    epilog=examples(
+    epilog=format_examples(
         "lifeboat endpoint tenant quota office 50GB --data /srv/lifeboat",
         "lifeboat endpoint tenant quota office none --data /srv/lifeboat",
     ),
 )
 @click.argument("name")
-@click.argument("size", type=_Quota())
+@click.argument("size", type=_QuotaOption())
 @endpoint_command
 def quota(session: EndpointSession, name: str, size: int | None) -> None:
     """How much a tenant may keep from now on: SIZE is 50MB, 20GB, 2TB (1 GB is 1024 MB) or none. Servers that run know
@@ -197,7 +197,7 @@ def quota(session: EndpointSession, name: str, size: int | None) -> None:
 
 @tenant.command(
     short_help="Remove a tenant and all that is kept of it.",
-    epilog=examples("lifeboat endpoint tenant remove office --data /srv/lifeboat"),
+    epilog=format_examples("lifeboat endpoint tenant remove office --data /srv/lifeboat"),
 )
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask for the name.")
@@ -207,7 +207,7 @@ def remove(session: EndpointSession, name: str, yes: bool) -> None:
 
     What was interrupted goes on when the command is given again. Rows of the audit stay.
     """
-    from lifeboat_endpoint.maintenance.removal import remove_tenant
+    from lifeboat_endpoint.maintenance.tenant_removal import remove_tenant
 
     with session.open() as endpoint:
         found = endpoint.control.tenant(name)
@@ -215,6 +215,6 @@ def remove(session: EndpointSession, name: str, yes: bool) -> None:
             question = f"All that this endpoint keeps of {found.name} would be gone for ever, for every machine."
             confirm_name(session, found.name, question, otherwise=f"all that is kept of {found.name} would be gone")
         freed = remove_tenant(endpoint, found.id)
-    said = f"{argument(found.name)} is removed: {size_text(freed)} are free, and no key of it is left."
+    said = f"{quote_argument(found.name)} is removed: {size_text(freed)} are free, and no key of it is left."
     document = {"tenant": found.name, "id": found.id, "bytes_freed": freed}
     session.output.document(document, lambda: session.output.line(said))

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lifeboat_cli.endpoint.endpoint_joining import join_line, say_join_line
-from lifeboat_cli.endpoint.endpoint_session import EndpointSession, chosen, endpoint_command
-from lifeboat_cli.terminal.examples import examples
-from lifeboat_cli.terminal.naming import DURATION
-from lifeboat_core.texts.words import time_text
+from lifeboat_cli.endpoint.endpoint_join_line import make_join_line, print_join_line
+from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command, select_tenants
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.option_types import DURATION
+from lifeboat_core.texts.human_text import time_text
 
 if TYPE_CHECKING:
-    from lifeboat_endpoint.tenancy.rows import Token
+    from lifeboat_endpoint.tenancy.tenant_rows import TokenRow
 
 SCOPES = ("push", "pull", "purge", "admin")
 
@@ -26,7 +26,7 @@ def token() -> None:
 
 @token.command(
     short_help="A new token for a tenant, shown once.",
-    epilog=examples(
+    epilog=format_examples(
         "lifeboat endpoint token add home --name laptop --data /srv/lifeboat",
         "lifeboat endpoint token add home --name reader --scope pull --expires 90d --data /srv/lifeboat",
     ),
@@ -50,13 +50,13 @@ def add(session: EndpointSession, tenant: str, name: str, scopes: tuple[str, ...
         found = endpoint.control.tenant(tenant)
         ends = None if seconds is None else endpoint.clock.now() + timedelta(seconds=seconds)
         made, secret = endpoint.control.add_token(found.id, name, scopes or DEVICE_SCOPES, ends)
-        joined = join_line(endpoint, secret) if made.scopes & {"push", "pull"} else None
+        joined = make_join_line(endpoint, secret) if made.scopes & {"push", "pull"} else None
     document = {**_document(made, found.name, "active"), "token": secret, "join": joined}
 
     def text() -> None:
         session.output.line(f"The token {made.name} of {found.name}, which is not shown again:")
         session.output.verbatim(f"  {secret}")
-        say_join_line(session, joined)
+        print_join_line(session, joined)
         if joined is None and "purge" in made.scopes:
             session.output.line("It belongs on no machine of an agent. What it is typed for, there:")
             session.output.verbatim("  lifeboat receipts confirm ID --remote NAME")
@@ -64,7 +64,7 @@ def add(session: EndpointSession, tenant: str, name: str, scopes: tuple[str, ...
     session.output.document(document, text)
 
 
-def _document(made: Token, tenant: str, state: str) -> dict[str, Any]:
+def _document(made: TokenRow, tenant: str, state: str) -> dict[str, Any]:
     return {
         "id": made.id,
         "name": made.name,
@@ -81,19 +81,19 @@ def _document(made: Token, tenant: str, state: str) -> dict[str, Any]:
 @token.command(
     name="list",
     short_help="The tokens of a tenant, or of all, by their ids.",
-    epilog=examples("lifeboat endpoint token list home --data /srv/lifeboat"),
+    epilog=format_examples("lifeboat endpoint token list home --data /srv/lifeboat"),
 )
 @click.argument("tenant", required=False)
 @endpoint_command
 def list_command(session: EndpointSession, tenant: str | None) -> None:
     """The tokens of a tenant, or of all; of each its id, never the token itself."""
-    from lifeboat_alf import times
+    from lifeboat_alf.common import times
 
     with session.open() as endpoint:
         now = times.to_text(endpoint.clock.now())
         documents = [
             _document(one, found.name, _state(one, now))
-            for found in chosen(endpoint, tenant)
+            for found in select_tenants(endpoint, tenant)
             for one in endpoint.control.tokens(found.id)
         ]
 
@@ -106,7 +106,7 @@ def list_command(session: EndpointSession, tenant: str | None) -> None:
     session.output.document({"tokens": documents}, text)
 
 
-def _state(one: Token, now: str) -> str:
+def _state(one: TokenRow, now: str) -> str:
     if one.revoked_at is not None:
         return "revoked"
     return "active" if one.counts_at(now) else "expired"
@@ -122,7 +122,7 @@ def _row(document: dict[str, Any]) -> tuple[object, ...]:
 
 @token.command(
     short_help="A token counts no more, at once.",
-    epilog=examples("lifeboat endpoint token revoke k7m2p9qa --data /srv/lifeboat"),
+    epilog=format_examples("lifeboat endpoint token revoke k7m2p9qa --data /srv/lifeboat"),
 )
 @click.argument("token_id", metavar="ID")
 @endpoint_command

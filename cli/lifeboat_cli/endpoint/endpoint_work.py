@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
-from lifeboat_cli.terminal.examples import examples
-from lifeboat_core.texts.words import time_text
-from lifeboat_daemon.units import notify
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_core.texts.human_text import time_text
+from lifeboat_daemon.units import systemd_notify
 
 if TYPE_CHECKING:
-    from lifeboat_endpoint.work.queue import JobRow, Queue
-    from lifeboat_endpoint.work.worker import Counting
+    from lifeboat_endpoint.work.endpoint_queue import EndpointQueue, JobRow
+    from lifeboat_endpoint.work.endpoint_worker import JobCounter
 
 _WELL = ("done", "released")
 _ID = click.argument("job_id", metavar="ID", type=click.IntRange(min=1))
 
 
-class _Tally:
+class _JobTally:
     """Counts what became of jobs, and has it counted elsewhere too."""
 
-    def __init__(self, other: Counting | None) -> None:
+    def __init__(self, other: JobCounter | None) -> None:
         self._other = other
         self.results: Counter[str] = Counter()
 
@@ -41,7 +41,7 @@ class _Tally:
 
 @click.command(
     short_help="Work for a shared endpoint until Ctrl-C.",
-    epilog=examples(
+    epilog=format_examples(
         "lifeboat endpoint work --data /srv/lifeboat",
         "lifeboat endpoint work --metrics 127.0.0.1:9464 --data /srv/lifeboat",
         "lifeboat endpoint work --once --data /srv/lifeboat",
@@ -57,28 +57,28 @@ def work(session: EndpointSession, once: bool, metrics: str | None) -> int:
 
     On SIGTERM it ends its job after the step that it is at, and another worker goes on with it.
     """
-    from lifeboat_endpoint.server import logs
-    from lifeboat_endpoint.work.opening import queue_of
-    from lifeboat_endpoint.work.worker import Worker
+    from lifeboat_endpoint.server import server_log
+    from lifeboat_endpoint.work.endpoint_worker import EndpointWorker
+    from lifeboat_endpoint.work.shared_queue import open_queue
 
-    logs.to_standard_error()
+    server_log.to_standard_error()
     with session.open() as endpoint, ExitStack() as stack:
-        queue = queue_of(endpoint)
+        queue = open_queue(endpoint)
         endpoint.check_key()
-        tally = _Tally(None if metrics is None else _served(queue, metrics, stack.callback))
+        tally = _JobTally(None if metrics is None else _served(queue, metrics, stack.callback))
         stopped = stack.enter_context(_stopped_by_signals())
         name = f"{socket.gethostname()} {os.getpid()}"
-        worker = Worker(endpoint, queue, stopped, name, counting=tally, alive=notify.alive)
+        worker = EndpointWorker(endpoint, queue, stopped, name, counting=tally, alive=systemd_notify.notify_watchdog)
         return _work(session, worker, once, tally)
 
 
-def _served(queue: Queue, listen: str, at_end: Callable[..., Any]) -> Counting:
+def _served(queue: EndpointQueue, listen: str, at_end: Callable[..., Any]) -> JobCounter:
     """Figures that answer at an address until the end. Raises ServerMissing, PortTaken, CannotServe."""
-    from lifeboat_endpoint.server.names import parsed_listen
-    from lifeboat_endpoint.work.figures import Figures
+    from lifeboat_endpoint.server.server_names import parse_listen
+    from lifeboat_endpoint.work.worker_metrics import WorkerMetrics
 
-    figures = Figures(queue)
-    at_end(figures.serve(*parsed_listen(listen)))
+    figures = WorkerMetrics(queue)
+    at_end(figures.serve(*parse_listen(listen)))
     return figures
 
 
@@ -88,7 +88,7 @@ def _stopped_by_signals() -> Iterator[threading.Event]:
     stopped = threading.Event()
 
     def stop(*_: object) -> None:
-        notify.stopping()
+        systemd_notify.notify_stopping()
         stopped.set()
 
     former = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
@@ -99,9 +99,9 @@ def _stopped_by_signals() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _work(session: EndpointSession, worker: Any, once: bool, tally: _Tally) -> int:
+def _work(session: EndpointSession, worker: Any, once: bool, tally: _JobTally) -> int:
     if not once:
-        notify.ready("works")
+        systemd_notify.notify_ready("works")
         session.output.note(f"The worker {worker.name} works at what is due.")
         return 0 if worker.run() or worker.stopped.is_set() else 1
     whole = worker.run_once()
@@ -122,17 +122,17 @@ def jobs() -> None:
 @jobs.command(
     name="list",
     short_help="What waits, what runs, and what was given up and why.",
-    epilog=examples("lifeboat endpoint jobs list --data /srv/lifeboat"),
+    epilog=format_examples("lifeboat endpoint jobs list --data /srv/lifeboat"),
 )
 @click.option("--dead", "only_dead", is_flag=True, help="Only what was given up.")
 @endpoint_command
 def list_command(session: EndpointSession, only_dead: bool) -> None:
     """What waits, what runs, and what was given up and why, in the order in which it is done: a thousand jobs at
     most."""
-    from lifeboat_endpoint.work.opening import queue_of
+    from lifeboat_endpoint.work.shared_queue import open_queue
 
     with session.open() as endpoint:
-        queue = queue_of(endpoint)
+        queue = open_queue(endpoint)
         rows = queue.dead() if only_dead else queue.jobs()
         names = {tenant.id: tenant.name for tenant in endpoint.control.tenants()} if rows else {}
     documents = [_document(row, names) for row in rows]
@@ -164,31 +164,31 @@ def list_command(session: EndpointSession, only_dead: bool) -> None:
 
 @jobs.command(
     short_help="Have a job done now.",
-    epilog=examples("lifeboat endpoint jobs retry 42 --data /srv/lifeboat"),
+    epilog=format_examples("lifeboat endpoint jobs retry 42 --data /srv/lifeboat"),
 )
 @_ID
 @endpoint_command
 def retry(session: EndpointSession, job_id: int) -> None:
     """Have a job done now that was given up, or that waits."""
-    from lifeboat_endpoint.work.opening import queue_of
+    from lifeboat_endpoint.work.shared_queue import open_queue
 
     with session.open() as endpoint:
-        row = queue_of(endpoint).retry(job_id)
+        row = open_queue(endpoint).retry(job_id)
     _said(session, row, "retried", f"The job {job_id} ({row.kind}) is done by the next worker that is free.")
 
 
 @jobs.command(
     short_help="Forget a job.",
-    epilog=examples("lifeboat endpoint jobs drop 42 --data /srv/lifeboat"),
+    epilog=format_examples("lifeboat endpoint jobs drop 42 --data /srv/lifeboat"),
 )
 @_ID
 @endpoint_command
 def drop(session: EndpointSession, job_id: int) -> None:
     """Forget a job that was given up, or that waits. What is done again and again is due again next time."""
-    from lifeboat_endpoint.work.opening import queue_of
+    from lifeboat_endpoint.work.shared_queue import open_queue
 
     with session.open() as endpoint:
-        row = queue_of(endpoint).drop(job_id)
+        row = open_queue(endpoint).drop(job_id)
     _said(session, row, "dropped", f"The job {job_id} ({row.kind}) is forgotten.")
 
 
@@ -198,7 +198,7 @@ def _said(session: EndpointSession, row: JobRow, word: str, sentence: str) -> No
 
 
 def _document(row: JobRow, names: dict[str, str]) -> dict[str, Any]:
-    from lifeboat_alf import times
+    from lifeboat_alf.common import times
 
     return {
         "id": row.id,

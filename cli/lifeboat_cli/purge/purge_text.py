@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lifeboat_alf.decoding.unread import NOT_READ
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_cli.terminal.output import Output
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.decoding.unread_forms import NOT_READ
+from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.texts.words import argument, count_text, listed, path_text, time_text
+from lifeboat_core.texts.human_text import count_text, join_names, path_text, quote_argument, time_text
 
 if TYPE_CHECKING:
-    from lifeboat_core.purge.finding import Found
-    from lifeboat_core.purge.workspace import WorkspaceCut
+    from lifeboat_core.purge.purge_search import PurgeMatches
+    from lifeboat_core.purge.workspace_purge import WorkspaceRemoval
 
 _WIDEST = 300
 """Characters of one text that goes."""
@@ -30,7 +30,7 @@ _GUESSABLE = (
 )
 
 
-def what(document: JsonObject) -> str:
+def describe_extent(document: JsonObject) -> str:
     """`3 memories and places in 2 files (41 versions in 38 states)`: memories go whole, elsewhere the places alone."""
     whole = count_text(document["records"], "memory", "memories") if document["records"] else ""
     cut = len({hit["where"] for hit in document["hits"] if hit["kind"] == "record"} - set(document["record_ids"]))
@@ -38,18 +38,20 @@ def what(document: JsonObject) -> str:
         count_text(cut, "memory", "memories") if cut else "",
         count_text(len(document["files"]), "file") if document["files"] else "",
     ]
-    places = listed([part for part in parts if part])
-    named = listed([part for part in (whole, f"places in {places}" if places else "") if part]) or "nothing"
+    places = join_names([part for part in parts if part])
+    named = join_names([part for part in (whole, f"places in {places}" if places else "") if part]) or "nothing"
     versions, states = document["versions"], document["sequences_rewritten"]
     return f"{named} ({count_text(versions, 'version')} in {count_text(states, 'state')})" if versions else named
 
 
-def show_plan(output: Output, agent: Agent, found: Found, document: JsonObject, *, workspace: bool) -> None:
+def print_purge_plan(
+    output: CommandOutput, agent: Agent, found: PurgeMatches, document: JsonObject, *, workspace: bool
+) -> None:
     """What would go, and what stays. `workspace`: the live files are to be cut too, so the differences are shown."""
     if not document["versions"]:
         output.line(f"Nothing that is kept of {agent.name} holds it.")
     else:
-        output.line(f"{agent.name}: {what(document)} would be destroyed.", style="bold")
+        output.line(f"{agent.name}: {describe_extent(document)} would be destroyed.", style="bold")
     _some(output, [f"  {_hit(hit)}" for hit in document["hits"]])
     _some(output, [f"  {_beside(sight)}" for sight in document["beside"]])
     _say_also(output, found)
@@ -70,16 +72,16 @@ def show_plan(output: Output, agent: Agent, found: Found, document: JsonObject, 
         output.note(_NEVER)
 
 
-def _say_opaque(output: Output, found: Found) -> None:
+def _say_opaque(output: CommandOutput, found: PurgeMatches) -> None:
     """Where the text may stand in a form that is not searched."""
     if found.opaque:
         names = [f"{name} ({form})" for name, form in sorted(found.opaque.items())]
         more = [f"{len(names) - _MOST} more"] if names[_MOST:] else []
-        output.warn(f"not looked into: {listed([*names[:_MOST], *more])}")
+        output.warn(f"not looked into: {join_names([*names[:_MOST], *more])}")
     output.note(f"Not looked into at all: {NOT_READ}.")
 
 
-def _say_also(output: Output, found: Found) -> None:
+def _say_also(output: CommandOutput, found: PurgeMatches) -> None:
     """What goes beside the matches: its text on this terminal and nowhere else."""
     if not found.also:
         return
@@ -99,7 +101,7 @@ def _first(text: str) -> str:
     return line if len(line) <= _WIDEST else f"{line[:_WIDEST]}…"
 
 
-def _say_live(output: Output, found: Found, *, workspace: bool) -> None:
+def _say_live(output: CommandOutput, found: PurgeMatches, *, workspace: bool) -> None:
     """What lies in the live workspace: with its text where it is to be cut, on this terminal and nowhere else."""
     files = [cut for cut in found.live if cut.command is None]
     if files and not workspace:
@@ -108,12 +110,12 @@ def _say_live(output: Output, found: Found, *, workspace: bool) -> None:
     binary = [path_text(cut.path) for cut in files if not cut.diff]
     if binary and not workspace:
         output.warn(
-            f"captures may have to leave these files out once they change, unless they are cut: {listed(binary)}"
+            f"captures may have to leave these files out once they change, unless they are cut: {join_names(binary)}"
         )
     _say_cuts(output, [cut for cut in found.live if workspace or cut.command is not None])
 
 
-def _say_cuts(output: Output, cuts: list[WorkspaceCut]) -> None:
+def _say_cuts(output: CommandOutput, cuts: list[WorkspaceRemoval]) -> None:
     for cut in cuts:
         if cut.command is not None:
             output.warn(f"{path_text(cut.path)} holds it and is not cut here; what removes it: {cut.command}")
@@ -142,9 +144,9 @@ def _remarks(agent: Agent, document: JsonObject) -> Iterator[str]:
         yield f"{path_text(path)}: it could not be read without the text, so its content goes whole"
     if document["spared"]:
         count = count_text(len(document["spared"]), "memory", "memories")
-        yield f"{count} derived from it and from others as well stay: {listed(document['spared'][:3])}"
+        yield f"{count} derived from it and from others as well stay: {join_names(document['spared'][:3])}"
     for name, count in document["elsewhere"].items():
-        yield f"{name} holds it too, in {count_text(count, 'place')}: lifeboat purge {argument(name)}"
+        yield f"{name} holds it too, in {count_text(count, 'place')}: lifeboat purge {quote_argument(name)}"
     for each in document["unreachable"]:
         yield f"not reached: {each['name']}: {each['why']} ({each['what']})"
 
@@ -157,31 +159,31 @@ def _planned_at(remote: JsonObject) -> str:
     return f"{remote['name']}: {when}{more}"
 
 
-def show_kept_out(output: Output, agent: Agent, cuts: list[WorkspaceCut]) -> None:
+def print_kept_out_files(output: CommandOutput, agent: Agent, cuts: list[WorkspaceRemoval]) -> None:
     """What was purged and lies in live files."""
     if not cuts:
         output.line(f"Nothing that was purged lies in the workspace of {agent.name}.")
     _say_cuts(output, cuts)
 
 
-def say_cut(output: Output, document: JsonObject) -> None:
+def print_cut_files(output: CommandOutput, document: JsonObject) -> None:
     """Which live files were cut."""
     if document["workspace"]:
-        output.line(f"Cut in the workspace: {listed([path_text(path) for path in document['workspace']])}.")
+        output.line(f"Cut in the workspace: {join_names([path_text(path) for path in document['workspace']])}.")
 
 
-def say_let_in(output: Output, agent: Agent, document: JsonObject) -> None:
+def print_readmitted_files(output: CommandOutput, agent: Agent, document: JsonObject) -> None:
     """Which files captures take again."""
     if not document["let_in"]:
         output.line(f"No file of {agent.name} is left out because of a purge.")
         return
-    named = listed([path_text(path) for path in document["let_in"]])
+    named = join_names([path_text(path) for path in document["let_in"]])
     output.line(
         f"{'Would be captured' if document['dry_run'] else 'Captured'} again from the next capture on: {named}."
     )
 
 
-def show_whole(output: Output, agent: Agent, document: JsonObject) -> None:
+def print_whole_agent(output: CommandOutput, agent: Agent, document: JsonObject) -> None:
     """A whole agent that would go."""
     states = count_text(document["sequences_rewritten"], "state")
     output.line(f"All of {agent.name} would be destroyed: {states}, its keys, every undo folder.", style="bold")
@@ -193,13 +195,13 @@ def show_whole(output: Output, agent: Agent, document: JsonObject) -> None:
     output.note(_NEVER)
 
 
-def show_done(output: Output, agent: Agent, document: JsonObject) -> None:
+def print_purge_result(output: CommandOutput, agent: Agent, document: JsonObject) -> None:
     """What went, where it is not done yet, and where the proof is. What could not be looked through was in the plan."""
     if document["scope"] == "full_agent":
         output.line(f"{agent.name} is gone from this machine.", style="bold")
     else:
-        output.line(f"Destroyed: {what(document)}.", style="bold")
-    say_cut(output, document)
+        output.line(f"Destroyed: {describe_extent(document)}.", style="bold")
+    print_cut_files(output, document)
     if document["undo_folders"]:
         folders = count_text(document["undo_folders"], "undo folder")
         output.line(f"Emptied: {folders}; `lifeboat undo` has nothing to take back.")
@@ -212,7 +214,7 @@ def show_done(output: Output, agent: Agent, document: JsonObject) -> None:
     output.verbatim(f"  lifeboat receipts show {document['receipt']}")
 
 
-def _say_search(output: Output, document: JsonObject) -> None:
+def _say_search(output: CommandOutput, document: JsonObject) -> None:
     searched = document["searched"]
     if not searched:
         return
@@ -225,19 +227,19 @@ def _say_search(output: Output, document: JsonObject) -> None:
         output.note(f"The live workspace still holds it in {live}; captures leave it out.")
 
 
-def _say_remote(output: Output, remote: JsonObject, receipt: str) -> None:
+def _say_remote(output: CommandOutput, remote: JsonObject, receipt: str) -> None:
     if remote["state"] == "done":
         output.line(f"  {remote['name']}: done")
     elif remote["state"] == "waiting":
         if remote["message"]:
             output.warn(f"{remote['name']}: {remote['message']}")
         output.line(f"  {remote['name']}: waits until {time_text(remote['applies_at'])}, unless its owner confirms:")
-        output.verbatim(f"    lifeboat receipts confirm {receipt} --remote {argument(remote['name'])}")
+        output.verbatim(f"    lifeboat receipts confirm {receipt} --remote {quote_argument(remote['name'])}")
     else:
         output.warn(f"{remote['name']}: not yet ({remote['message']}); it is told at the next contact")
 
 
-def _some(output: Output, lines: list[str]) -> None:
+def _some(output: CommandOutput, lines: list[str]) -> None:
     for line in lines[:_MOST]:
         output.line(line)
     if len(lines) > _MOST:

@@ -7,55 +7,55 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lifeboat_cli.terminal.command_again import command_again
-from lifeboat_cli.terminal.output import Output
-from lifeboat_cli.terminal.session import Session, may_ask
+from lifeboat_cli.terminal.command_again import write_command_again
+from lifeboat_cli.terminal.command_session import CommandSession, can_ask
+from lifeboat_cli.terminal.output import CommandOutput
+from lifeboat_core.texts.human_text import count_text
 from lifeboat_core.texts.safe_text import name_text
-from lifeboat_core.texts.words import count_text
 
 if TYPE_CHECKING:
     from lifeboat_core.restore.hazards import Hazard
-    from lifeboat_core.restore.plan import Plan
+    from lifeboat_core.restore.restore_plan import RestorePlan
 
 _MOST_BYTES, _MOST_LINES = 2048, 12
 
 
-def ask_consent(session: Session, plan: Plan, seen: str | None) -> None:
+def ask_consent(session: CommandSession, plan: RestorePlan, seen: str | None) -> None:
     """Show a state that nobody signed, and have the user agree to it: with an answer on a terminal, elsewhere with the
     code of the state that was shown (`seen`). A dry run only shows it.
 
     Raises UnsignedState.
     """
-    from lifeboat_core.restore.run import unsigned_refusal
-    from lifeboat_core.restore.seen_code import seen_code
+    from lifeboat_core.restore.restore_run import make_unsigned_error
+    from lifeboat_core.restore.seen_code import make_seen_code
 
-    options, code = plan.options, seen_code(plan)
+    options, code = plan.options, make_seen_code(plan)
     if options.accept_unsigned and seen == code:
         return
-    show(session.output, plan)
+    print_quarantine(session.output, plan)
     if options.accept_unsigned and options.dry_run:
         if not session.output.as_json:
             session.output.line(f"Its code for --seen: {code}")
         return
-    refused = unsigned_refusal(plan)
+    refused = make_unsigned_error(plan)
     if seen is not None:
         refused.message = f"--seen {seen} names another state; {refused.message}"
-    elif options.accept_unsigned and may_ask(session):
+    elif options.accept_unsigned and can_ask(session):
         click.confirm("Nobody signed this state. Write it?", abort=True, err=True)
         return
     is_shown = not session.output.as_json and not options.dry_run
-    refused.fix = command_again("--accept-unsigned", *(("--seen", code) if is_shown else ("--dry-run",)))
+    refused.fix = write_command_again("--accept-unsigned", *(("--seen", code) if is_shown else ("--dry-run",)))
     raise refused
 
 
-def show(output: Output, plan: Plan) -> None:
+def print_quarantine(output: CommandOutput, plan: RestorePlan) -> None:
     """Print the view; nothing with --json, where `--dry-run` names the same files."""
-    from lifeboat_core.restore import plan_lines
+    from lifeboat_core.restore import describe_plan
 
     if output.as_json:
         return
     output.line("In quarantine: nothing of this state is written yet.", style="bold")
-    for line in plan_lines(plan):
+    for line in describe_plan(plan):
         output.line(line)
     if not plan.hazards:
         output.line("Nothing in it is run or obeyed by a tool that is known here.")
@@ -64,9 +64,9 @@ def show(output: Output, plan: Plan) -> None:
         _show_beginning(output, plan, hazard)
 
 
-def _show_beginning(output: Output, plan: Plan, hazard: Hazard) -> None:
-    from lifeboat_core.restore.contents import LINK
-    from lifeboat_core.restore.hazards import beginning
+def _show_beginning(output: CommandOutput, plan: RestorePlan, hazard: Hazard) -> None:
+    from lifeboat_core.restore.hazards import read_beginning
+    from lifeboat_core.restore.wanted_contents import LINK
 
     wanted = hazard.wanted
     if wanted is None:
@@ -74,7 +74,7 @@ def _show_beginning(output: Output, plan: Plan, hazard: Hazard) -> None:
     if wanted.kind == LINK:
         output.line(f"  a link to {name_text(wanted.target)}")
         return
-    data = beginning(plan.state, wanted, _MOST_BYTES)
+    data = read_beginning(plan.state, wanted, _MOST_BYTES)
     if b"\0" in data:
         output.line(f"  {count_text(wanted.size, 'byte')}, no text")
         return

@@ -5,28 +5,28 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lifeboat_cli.commands.sync import print_capture
-from lifeboat_cli.terminal.session import Session
-from lifeboat_core.texts.words import count_text, listed, path_text
-from lifeboat_daemon.control.poke import poke
+from lifeboat_cli.commands.sync_command import print_capture
+from lifeboat_cli.terminal.command_session import CommandSession
+from lifeboat_core.texts.human_text import count_text, join_names, path_text
+from lifeboat_daemon.control.poke_daemon import wake_daemon
 
 if TYPE_CHECKING:
     from lifeboat_core.exchange.alf_taking_over import TakenAgent
 
 
-def take_over_from_alf(session: Session, *, hosted: bool, workspaces: tuple[Path, ...], dry_run: bool) -> int:
+def take_over_from_alf(session: CommandSession, *, hosted: bool, workspaces: tuple[Path, ...], dry_run: bool) -> int:
     """Take over every agent that the client knows; return the exit status. Raises NoAlfClient, HostedHistoryError."""
     from lifeboat_core.exchange import alf_client, alf_taking_over
     from lifeboat_core.exchange.alf_service import HostedService
     from lifeboat_daemon.work.operations import discover
 
     context = session.context
-    folder = alf_client.client_folder(context.environment, context.user_home)
+    folder = alf_client.find_client_folder(context.environment, context.user_home)
     settings = alf_client.read_settings(folder, context.environment)
-    tracked, problems = alf_client.tracked_agents(folder)
+    tracked, problems = alf_client.list_tracked_agents(folder)
     service = HostedService(settings) if hosted else None
-    seen = discover.look_around(context)
-    likely = alf_taking_over.likely_workspaces(
+    seen = discover.look_for_agents(context)
+    likely = alf_taking_over.find_likely_workspaces(
         context, workspaces, settings.workspace, [one["workspace"] for one in seen["found"]]
     )
     places = alf_client.find_workspaces(tracked, likely)
@@ -35,11 +35,11 @@ def take_over_from_alf(session: Session, *, hosted: bool, workspaces: tuple[Path
         for one in tracked:
             place = places.get(one.id)
             if dry_run:
-                taken.append(alf_taking_over.look_at(context, one, place))
+                taken.append(alf_taking_over.preview_take_over(context, one, place))
             else:
                 taken.append(alf_taking_over.take_over(context, one, place, service, tell))
     if not dry_run:
-        poke(context)
+        wake_daemon(context)
     problems += seen["problems"]
     document = {
         "folder": str(folder),
@@ -52,7 +52,7 @@ def take_over_from_alf(session: Session, *, hosted: bool, workspaces: tuple[Path
     return 1 if problems or not all(one.is_whole for one in taken) else 0
 
 
-def _print(session: Session, folder: Path, taken: list[TakenAgent], problems: list[str]) -> None:
+def _print(session: CommandSession, folder: Path, taken: list[TakenAgent], problems: list[str]) -> None:
     output = session.output
     if not taken:
         output.line(f"{path_text(str(folder))} knows no agent.")
@@ -79,7 +79,7 @@ def _sentence(one: TakenAgent) -> str:
     name = one.name or one.id
     place = "in no folder that was found" if one.workspace is None else path_text(str(one.workspace))
     states = count_text(len(one.sequences), "earlier state", "earlier states")
-    numbers = f" ({listed([str(each) for each in one.sequences[:3]])}{', ...' if one.sequences[3:] else ''})"
+    numbers = f" ({join_names([str(each) for each in one.sequences[:3]])}{', ...' if one.sequences[3:] else ''})"
     kept = f"{states}{numbers if one.sequences else ''}"
     return {
         "found": f"{name}, {place}: {kept} would be taken over.",

@@ -4,56 +4,56 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lifeboat_cli.setup import setup_asking as asking
+from lifeboat_cli.setup import setup_questions as asking
 from lifeboat_cli.setup import setup_steps as steps
-from lifeboat_cli.setup.setup_remote import add_second_copy
-from lifeboat_cli.setup.setup_steps import DONE, MISSING, Step
-from lifeboat_cli.terminal.session import Session
-from lifeboat_core.texts.words import path_text
-from lifeboat_keys.stores.kinds import StoreKind
-from lifeboat_keys.stores.surroundings import PASSPHRASE, PASSPHRASE_FILE
+from lifeboat_cli.setup.setup_remote import ask_remote
+from lifeboat_cli.setup.setup_steps import DONE, MISSING, SetupStep
+from lifeboat_cli.terminal.command_session import CommandSession
+from lifeboat_core.texts.human_text import path_text
+from lifeboat_keys.stores.key_environment import PASSPHRASE, PASSPHRASE_FILE
+from lifeboat_keys.stores.store_kinds import StoreKind
 
 _STORE = ("--store", str(StoreKind.PASSPHRASE))
 
 
-def protect_agents(session: Session) -> None:
+def protect_agents(session: CommandSession) -> None:
     """All steps in their order; each may be skipped."""
     for number, (title, run) in enumerate(
         (
-            ("Agents on this machine", agents),
-            ("Your key and its 24 words", key_and_words),
-            ("A second copy", second_copy),
-            ("By itself", service),
+            ("Agents on this machine", set_up_agents),
+            ("Your key and its 24 words", set_up_key),
+            ("A second copy", set_up_remote),
+            ("By itself", set_up_service),
         ),
         start=1,
     ):
-        asking.heading(session, f"{number} of 4. {title}")
+        asking.print_heading(session, f"{number} of 4. {title}")
         run(session)
 
 
-def agents(session: Session) -> None:
+def set_up_agents(session: CommandSession) -> None:
     """Each that was found and is not protected is offered; where none was found, its folder is asked for."""
-    found = steps.look_around(session.context)
+    found = steps.discover_agents(session.context)
     for problem in found.problems:
         session.output.warn(problem)
-    session.output.line(steps.find(found).text)
+    session.output.line(steps.check_agents_found(found).text)
     for offer in found.open:
-        if asking.yes(f"Protect {offer.name} ({offer.runtime}, {path_text(offer.workspace)})?"):
-            asking.attempt(session, "agents", "add", offer.workspace)
+        if asking.ask_yes_no(f"Protect {offer.name} ({offer.runtime}, {path_text(offer.workspace)})?"):
+            asking.attempt_command(session, "agents", "add", offer.workspace)
         else:
             session.output.line(f"{offer.name} is left alone. Never offer it again:")
             session.output.verbatim(f"  lifeboat agents discover --dismiss {offer.workspace}")
     if not found.open and found.protected:
-        session.output.line(steps.protect(found).text)
-    while not steps.look_around(session.context).protected and not found.open:
-        folder = asking.text("The folder of an agent (Enter skips)")
-        if not folder or asking.attempt(session, "agents", "add", str(Path(folder).expanduser())) is None:
+        session.output.line(steps.check_agents_protected(found).text)
+    while not steps.discover_agents(session.context).protected and not found.open:
+        folder = asking.ask_text("The folder of an agent (Enter skips)")
+        if not folder or asking.attempt_command(session, "agents", "add", str(Path(folder).expanduser())) is None:
             break
 
 
-def key_and_words(session: Session) -> None:
+def set_up_key(session: CommandSession) -> None:
     """The key made where there is none, put behind a passphrase where it would lie open, its words shown and proven."""
-    key, words = steps.key(session.context), steps.words(session.context)
+    key, words = steps.check_key_ready(session.context), steps.check_words_proven(session.context)
     session.output.line(key.text)
     if key.state == MISSING and session.context.keys().key_id is not None:
         session.output.verbatim(f"  {key.command}")
@@ -64,14 +64,14 @@ def key_and_words(session: Session) -> None:
     if key.state == DONE:
         session.output.line(words.text)
     session.output.line("They are the only way back to the credentials when this machine is lost.")
-    if asking.yes("Show them now? Have paper and a pen ready."):
+    if asking.ask_yes_no("Show them now? Have paper and a pen ready."):
         wrap = _STORE if _would_lie_open(session) and _wants_passphrase(session) else ()
-        asking.ask_again_until_done(lambda: asking.attempt(session, "keys", "init", *wrap))
+        asking.retry_until_done(lambda: asking.attempt_command(session, "keys", "init", *wrap))
     else:
         session.output.line("Later: lifeboat keys init")
 
 
-def _would_lie_open(session: Session) -> bool:
+def _would_lie_open(session: CommandSession) -> bool:
     """Whether only the mode of a file protects the key, or would protect a new one."""
     keys, around = session.context.keys(), session.context.environment
     if keys.key_id is not None:
@@ -82,32 +82,32 @@ def _would_lie_open(session: Session) -> bool:
     )
 
 
-def _wants_passphrase(session: Session) -> bool:
+def _wants_passphrase(session: CommandSession) -> bool:
     session.output.line("There is no keyring here: whoever can read your files could read the key.")
-    return asking.yes("Wrap it with a passphrase? It is asked for only when credentials are put back.")
+    return asking.ask_yes_no("Wrap it with a passphrase? It is asked for only when credentials are put back.")
 
 
-def second_copy(session: Session) -> None:
+def set_up_remote(session: CommandSession) -> None:
     """Asked for where there is none; then everything is brought there."""
-    step = steps.second_copy(session.context)
+    step = steps.check_remote_ready(session.context)
     session.output.line(step.text)
-    if step.state != DONE and add_second_copy(session, optional=True) is not None:
-        asking.attempt(session, "sync")
+    if step.state != DONE and ask_remote(session, optional=True) is not None:
+        asking.attempt_command(session, "sync")
 
 
-def service(session: Session) -> None:
+def set_up_service(session: CommandSession) -> None:
     """The service at every login, or the daemon until this computer ends where nothing starts services."""
-    step = steps.service(session.context)
+    step = steps.check_service_ready(session.context)
     session.output.line(step.text)
     if step.state != MISSING or step.command is None:
         return
-    if asking.yes(_question(step)):
-        asking.attempt(session, *steps.words_of(step.command))
+    if asking.ask_yes_no(_question(step)):
+        asking.attempt_command(session, *steps.split_command_words(step.command))
     else:
         session.output.line(f"Later: {step.command}")
 
 
-def _question(step: Step) -> str:
+def _question(step: SetupStep) -> str:
     if step.action == steps.START_DAEMON:
         return "Start the daemon now? It runs until this computer ends."
     return "Have every change captured by itself, from every login on?"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_cli.setup import setup_asking as asking
-from lifeboat_cli.terminal.session import Session
+from lifeboat_cli.setup import setup_questions as asking
+from lifeboat_cli.terminal.command_session import CommandSession
 from lifeboat_core.errors import BadSetting
-from lifeboat_core.machine.folder_addresses import existing_folder, whole_path
-from lifeboat_core.remotes import registry
+from lifeboat_core.machine.typed_folders import parse_existing_folder, parse_whole_path
+from lifeboat_core.remotes import remote_registry
 
 _KINDS = (
     "another machine, with the join line that it says",
@@ -18,7 +18,7 @@ _KINDS = (
 )
 
 
-def add_second_copy(session: Session, *, optional: bool) -> str | None:
+def ask_remote(session: CommandSession, *, optional: bool) -> str | None:
     """Return the name of the second copy that was made known, None where the user wants none.
 
     With `optional` an empty answer skips it, and a folder may be a new one. Otherwise an agent comes from it, so its
@@ -26,41 +26,41 @@ def add_second_copy(session: Session, *, optional: bool) -> str | None:
     """
     by_folder = partial(_by_folder, must_exist=not optional)
     while True:
-        kind = asking.choose(session, "Where is it?", _KINDS, default="" if optional else "1")
+        kind = asking.ask_choice(session, "Where is it?", _KINDS, default="" if optional else "1")
         if kind is None:
             session.output.line("Later: lifeboat remote add NAME URL")
             return None
-        name = asking.text("What to call it", _free_name(session, "stick" if kind == 2 else "home"))
+        name = asking.ask_text("What to call it", _free_name(session, "stick" if kind == 2 else "home"))
         if (_by_join_line, _by_token, by_folder)[kind](session, name) is None:
             return name
-        if not asking.yes("Try again?", default=False):
+        if not asking.ask_yes_no("Try again?", default=False):
             return None
 
 
-def _free_name(session: Session, wanted: str) -> str:
-    taken = {name.casefold() for name in registry.all_names(session.context)}
+def _free_name(session: CommandSession, wanted: str) -> str:
+    taken = {name.casefold() for name in remote_registry.list_remote_names(session.context)}
     return next(name for name in (wanted, *(f"{wanted}-{n}" for n in range(2, 1000))) if name not in taken)
 
 
-def _by_join_line(session: Session, name: str) -> LifeboatError | None:
-    line = asking.secret("The join line (it is not shown)")
-    return asking.attempt(session, "remote", "add", name, "--join-stdin", secret=line)
+def _by_join_line(session: CommandSession, name: str) -> LifeboatError | None:
+    line = asking.ask_secret("The join line (it is not shown)")
+    return asking.attempt_command(session, "remote", "add", name, "--join-stdin", secret=line)
 
 
-def _by_token(session: Session, name: str) -> LifeboatError | None:
-    url = asking.text("Its address, such as https://boat.example.com")
-    token = asking.secret("The token (it is not shown)")
-    return asking.attempt(session, "remote", "add", name, url, "--token-stdin", secret=token)
+def _by_token(session: CommandSession, name: str) -> LifeboatError | None:
+    url = asking.ask_text("Its address, such as https://boat.example.com")
+    token = asking.ask_secret("The token (it is not shown)")
+    return asking.attempt_command(session, "remote", "add", name, url, "--token-stdin", secret=token)
 
 
-def _by_folder(session: Session, name: str, *, must_exist: bool) -> LifeboatError | None:
-    folder = asking.text("Its folder, such as /media/stick/lifeboat")
+def _by_folder(session: CommandSession, name: str, *, must_exist: bool) -> LifeboatError | None:
+    folder = asking.ask_text("Its folder, such as /media/stick/lifeboat")
     if not folder:
         return LifeboatError("no folder was named")
     try:
-        url = (existing_folder(folder) if must_exist else whole_path(folder)).as_uri()
+        url = (parse_existing_folder(folder) if must_exist else parse_whole_path(folder)).as_uri()
     except BadSetting as error:
         session.output.error(error)
         return error
-    is_away = asking.yes("Is it away at times, like a stick?", default=False)
-    return asking.attempt(session, "remote", "add", name, url, *(["--optional"] if is_away else []))
+    is_away = asking.ask_yes_no("Is it away at times, like a stick?", default=False)
+    return asking.attempt_command(session, "remote", "add", name, url, *(["--optional"] if is_away else []))

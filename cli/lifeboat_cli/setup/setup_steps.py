@@ -6,19 +6,19 @@ import shlex
 
 import msgspec
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_cli.keys.key_texts import PLACES
+from lifeboat_cli.keys.key_status_text import PLACES
 from lifeboat_core.agents import agent as agents
-from lifeboat_core.agents.offers import Offer
+from lifeboat_core.agents.offers import AgentOffer
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import registry as remotes
-from lifeboat_core.texts.words import argument, count_text, listed, time_text
+from lifeboat_core.remotes import remote_registry as remotes
+from lifeboat_core.texts.human_text import count_text, join_names, quote_argument, time_text
 from lifeboat_daemon import units
-from lifeboat_daemon.service import lifecycle
-from lifeboat_daemon.units.unit import WITHOUT_MANAGER
+from lifeboat_daemon.service import daemon_lifecycle
+from lifeboat_daemon.units.service_unit import WITHOUT_MANAGER
 from lifeboat_keys.errors import KeyLocked, KeyringLocked, KeysError, NoKey
-from lifeboat_keys.home_keys import KeyState
+from lifeboat_keys.home.home_keys import KeyState
 
 DONE, MISSING, SKIPPED = "done", "missing", "skipped"
 FIND, PROTECT, KEY, WORDS, SECOND_COPY, SERVICE = "find", "protect", "key", "words", "second_copy", "service"
@@ -27,7 +27,7 @@ START_DAEMON, INSTALL_SERVICE = "start_daemon", "install_service"
 _ADD = "lifeboat agents add FOLDER"
 
 
-class Step(msgspec.Struct, frozen=True):
+class SetupStep(msgspec.Struct, frozen=True):
     """One step. `state` is done, missing, or skipped: it cannot be done here, or is not wanted. `command` does it; None
     where nothing is to be done. `action` says what the command of the service does, "" for other steps."""
 
@@ -41,22 +41,29 @@ class Step(msgspec.Struct, frozen=True):
         return msgspec.structs.asdict(self)
 
 
-class Found(msgspec.Struct, frozen=True):
+class SetupDiscovery(msgspec.Struct, frozen=True):
     """What a look around this machine found. `open` are agents that are neither protected nor dismissed."""
 
-    all: tuple[Offer, ...]
-    open: tuple[Offer, ...]
+    all: tuple[AgentOffer, ...]
+    open: tuple[AgentOffer, ...]
     protected: tuple[str, ...]
     problems: tuple[str, ...] = ()
 
 
-def look(context: Context) -> list[Step]:
+def list_setup_steps(context: Context) -> list[SetupStep]:
     """Every step in its order. Reads only, but for the note of which agents were found."""
-    found = look_around(context)
-    return [find(found), protect(found), key(context), words(context), second_copy(context), service(context)]
+    found = discover_agents(context)
+    return [
+        check_agents_found(found),
+        check_agents_protected(found),
+        check_key_ready(context),
+        check_words_proven(context),
+        check_remote_ready(context),
+        check_service_ready(context),
+    ]
 
 
-def next_command(steps: list[Step]) -> str | None:
+def find_next_command(steps: list[SetupStep]) -> str | None:
     """The command of the first step that is missing."""
     return next((step.command for step in steps if step.state == MISSING and step.command), None)
 
@@ -64,99 +71,101 @@ def next_command(steps: list[Step]) -> str | None:
 # Agents -----------------------------------------------------------------------------------------------------------
 
 
-def look_around(context: Context) -> Found:
+def discover_agents(context: Context) -> SetupDiscovery:
     """Raises ConfigError."""
     from lifeboat_daemon.work.operations import discover
 
-    looked = discover.look_around(context)
-    found, standing = ([Offer(**one) for one in looked[name]] for name in ("found", "offers"))
-    protected = tuple(one.name for one in agents.everyone(context) if one.watched)
-    return Found(tuple(found), tuple(standing), protected, tuple(looked["problems"]))
+    looked = discover.look_for_agents(context)
+    found, standing = ([AgentOffer(**one) for one in looked[name]] for name in ("found", "offers"))
+    protected = tuple(one.name for one in agents.list_agents(context) if one.watched)
+    return SetupDiscovery(tuple(found), tuple(standing), protected, tuple(looked["problems"]))
 
 
-def find(found: Found) -> Step:
+def check_agents_found(found: SetupDiscovery) -> SetupStep:
     """Whether there is any agent to protect."""
     if found.all:
-        names = listed([one.name for one in found.all])
+        names = join_names([one.name for one in found.all])
         was = count_text(len(found.all), "agent was", "agents were")
-        return Step(FIND, DONE, f"{was} found on this machine: {names}.")
+        return SetupStep(FIND, DONE, f"{was} found on this machine: {names}.")
     if found.protected:
-        return Step(FIND, DONE, "No other agent was found on this machine.")
-    return Step(FIND, MISSING, "No agent was found on this machine. Name the folder of one.", _ADD)
+        return SetupStep(FIND, DONE, "No other agent was found on this machine.")
+    return SetupStep(FIND, MISSING, "No agent was found on this machine. Name the folder of one.", _ADD)
 
 
-def protect(found: Found) -> Step:
+def check_agents_protected(found: SetupDiscovery) -> SetupStep:
     """Whether every agent that was found and not dismissed is protected."""
     if found.open:
-        names = listed([one.name for one in found.open])
+        names = join_names([one.name for one in found.open])
         text = f"{names} {'is' if len(found.open) == 1 else 'are'} not protected."
-        return Step(PROTECT, MISSING, text, f"lifeboat agents add {argument(found.open[0].workspace)}")
+        return SetupStep(PROTECT, MISSING, text, f"lifeboat agents add {quote_argument(found.open[0].workspace)}")
     if found.protected:
-        text = f"{listed(found.protected)} {'is' if len(found.protected) == 1 else 'are'} protected."
-        return Step(PROTECT, DONE, text)
+        text = f"{join_names(found.protected)} {'is' if len(found.protected) == 1 else 'are'} protected."
+        return SetupStep(PROTECT, DONE, text)
     if found.all:
-        return Step(PROTECT, SKIPPED, "No agent is protected: those that were found were dismissed.", _ADD)
-    return Step(PROTECT, MISSING, "No agent is protected yet.", _ADD)
+        return SetupStep(PROTECT, SKIPPED, "No agent is protected: those that were found were dismissed.", _ADD)
+    return SetupStep(PROTECT, MISSING, "No agent is protected yet.", _ADD)
 
 
 # The key ----------------------------------------------------------------------------------------------------------
 
 
-def key(context: Context) -> Step:
+def check_key_ready(context: Context) -> SetupStep:
     """Whether there is a key, and it can be used; one that is locked is there."""
     status = context.keys().status()
     if status.key_id is None and status.state != KeyState.ERROR:
-        return Step(KEY, MISSING, "There is no key yet.", "lifeboat keys init")
+        return SetupStep(KEY, MISSING, "There is no key yet.", "lifeboat keys init")
     text = f"Your key {status.key_id} lies in {PLACES[status.store]}."
     try:
         context.keys().user_key()
     except (KeyLocked, KeyringLocked):
-        return Step(KEY, DONE, f"{text} It is locked now.")
+        return SetupStep(KEY, DONE, f"{text} It is locked now.")
     except NoKey as error:
-        return Step(KEY, MISSING, f"{error.title}: {error.message}.", error.fix or "lifeboat keys recover")
+        return SetupStep(KEY, MISSING, f"{error.title}: {error.message}.", error.fix or "lifeboat keys recover")
     except KeysError as error:
-        return Step(KEY, MISSING, f"{error.title}: {error.message}.", error.fix or "lifeboat doctor")
-    return Step(KEY, DONE, text)
+        return SetupStep(KEY, MISSING, f"{error.title}: {error.message}.", error.fix or "lifeboat doctor")
+    return SetupStep(KEY, DONE, text)
 
 
-def words(context: Context) -> Step:
+def check_words_proven(context: Context) -> SetupStep:
     """Whether somebody wrote the words down and proved it."""
     status = context.keys().status()
     if status.proven_at is not None:
-        return Step(WORDS, DONE, f"Its 24 words were proven on {time_text(status.proven_at)}.")
+        return SetupStep(WORDS, DONE, f"Its 24 words were proven on {time_text(status.proven_at)}.")
     said = "The 24 words of your key were never written down and proven."
-    return Step(WORDS, MISSING, said if status.key_id else "Its 24 words come with it.", "lifeboat keys init")
+    return SetupStep(WORDS, MISSING, said if status.key_id else "Its 24 words come with it.", "lifeboat keys init")
 
 
 # Where copies go, and who makes them --------------------------------------------------------------------------------
 
 
-def second_copy(context: Context) -> Step:
+def check_remote_ready(context: Context) -> SetupStep:
     """Whether there is a copy off this disk."""
-    names = [one.name for one in remotes.usable(context)]
+    names = [one.name for one in remotes.list_usable_remotes(context)]
     if names:
-        return Step(SECOND_COPY, DONE, f"What is captured goes to {listed(names)} too.")
-    return Step(SECOND_COPY, MISSING, "The copy is on this disk only.", "lifeboat remote add NAME URL")
+        return SetupStep(SECOND_COPY, DONE, f"What is captured goes to {join_names(names)} too.")
+    return SetupStep(SECOND_COPY, MISSING, "The copy is on this disk only.", "lifeboat remote add NAME URL")
 
 
-def service(context: Context) -> Step:
+def check_service_ready(context: Context) -> SetupStep:
     """Whether changes are captured unasked, from every login on."""
-    state, runs = units.unit_state(context), lifecycle.look(context).running
+    state, runs = units.inspect_unit(context), daemon_lifecycle.inspect_daemon(context).running
     if state.installed and state.ours and state.program_found:
-        return Step(SERVICE, DONE, "The service starts at every login and captures every change.")
+        return SetupStep(SERVICE, DONE, "The service starts at every login and captures every change.")
     if state.problem is None:
-        return Step(SERVICE, MISSING, "Nothing is captured by itself yet.", "lifeboat service install", INSTALL_SERVICE)
+        return SetupStep(
+            SERVICE, MISSING, "Nothing is captured by itself yet.", "lifeboat service install", INSTALL_SERVICE
+        )
     if runs:
         text = "The daemon runs until this computer ends: no service manager starts it at login here."
-        return Step(SERVICE, SKIPPED, text)
+        return SetupStep(SERVICE, SKIPPED, text)
     text = "Nothing is captured by itself: no service manager answers here."
-    return Step(SERVICE, MISSING, text, WITHOUT_MANAGER, START_DAEMON)
+    return SetupStep(SERVICE, MISSING, text, WITHOUT_MANAGER, START_DAEMON)
 
 
-def words_of(command: str) -> list[str]:
+def split_command_words(command: str) -> list[str]:
     """The words behind `lifeboat` of a command that is to be run."""
     return shlex.split(command)[1:]
 
 
-def problem_of(error: LifeboatError) -> JsonObject:
+def describe_step_problem(error: LifeboatError) -> JsonObject:
     return {"code": error.code, "title": error.title, "message": error.message, "fix": error.fix}

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from lifeboat_alf import times
-from lifeboat_cli.keys.key_texts import NEVER_PROVEN
-from lifeboat_cli.status.status_look import Seen
-from lifeboat_cli.terminal.session import Session
+from lifeboat_alf.common import times
+from lifeboat_cli.keys.key_status_text import NEVER_PROVEN
+from lifeboat_cli.status.status_view import StatusView
+from lifeboat_cli.terminal.command_session import CommandSession
 from lifeboat_core.agents import offers
-from lifeboat_core.health.standing import FOR_PEOPLE, OK, AgentStatus
-from lifeboat_core.purge.standing import sentence
-from lifeboat_core.texts.words import NO_BREAK, age_text, argument, time_text
+from lifeboat_core.health.agent_status import FOR_PEOPLE, OK, AgentStatus
+from lifeboat_core.purge.outstanding_purges import describe_outstanding_purges
+from lifeboat_core.texts.human_text import NO_BREAK, age_text, quote_argument, time_text
 
 _MOST_OFFERS = 3
 
 
-def show(session: Session, seen: Seen) -> None:
+def print_status_view(session: CommandSession, seen: StatusView) -> None:
     """The verdict, the agents, what is to be known of each, the key and the service. What is wrong beside the agents
     goes to standard error."""
-    for problem in problems(seen):
+    for problem in list_problems(seen):
         session.output.warn(problem)
-    show_agents(session, seen)
+    print_agent_statuses(session, seen)
 
 
-def problems(seen: Seen) -> list[str]:
+def list_problems(seen: StatusView) -> list[str]:
     """What is wrong beside the agents."""
     return [*seen.status.problems, *([] if seen.silent is None else [seen.silent])]
 
 
-def show_agents(session: Session, seen: Seen) -> None:
-    """`show` without what is wrong beside the agents."""
+def print_agent_statuses(session: CommandSession, seen: StatusView) -> None:
+    """`print_status_view` without what is wrong beside the agents."""
     output, found = session.output, seen.status
     output.line(found.verdict, style="bold")
     if found.agents:
@@ -36,24 +36,24 @@ def show_agents(session: Session, seen: Seen) -> None:
     else:
         output.line("Find agents: lifeboat agents discover")
     for offer in seen.offers[:_MOST_OFFERS]:
-        output.line(offers.sentence(offer))
+        output.line(offers.describe_offer(offer))
     if len(seen.offers) > _MOST_OFFERS:
         output.line(f"And {len(seen.offers) - _MOST_OFFERS} more: lifeboat agents discover")
     if seen.purges:
-        output.line(sentence(seen.purges))
+        output.line(describe_outstanding_purges(seen.purges))
     if found.agents:
         _show_key(session, seen)
         _show_service(session, seen)
 
 
-def _show_table(session: Session, shown: list[AgentStatus]) -> None:
+def _show_table(session: CommandSession, shown: list[AgentStatus]) -> None:
     output = session.output
     rows = [
         (
             one.name,
             FOR_PEOPLE.get(one.state, one.state),
-            age(session, one.last_verified_at),
-            age(session, one.last_captured_at),
+            describe_age(session, one.last_verified_at),
+            describe_age(session, one.last_captured_at),
             one.sequence,
         )
         for one in shown
@@ -67,10 +67,10 @@ def _show_table(session: Session, shown: list[AgentStatus]) -> None:
     _show_remotes(session, shown)
     never = next((one for one in shown if one.last_verified_at is None), None)
     if never is not None and not any(one.fix for one in shown):
-        output.verbatim(f"Try the copy out: lifeboat verify {argument(never.name)}")
+        output.verbatim(f"Try the copy out: lifeboat verify {quote_argument(never.name)}")
 
 
-def _show_remotes(session: Session, shown: list[AgentStatus]) -> None:
+def _show_remotes(session: CommandSession, shown: list[AgentStatus]) -> None:
     """Each agent at each second copy, where there is one."""
     rows = [
         (
@@ -78,7 +78,7 @@ def _show_remotes(session: Session, shown: list[AgentStatus]) -> None:
             f"{remote.name} (optional)" if remote.optional else remote.name,
             FOR_PEOPLE.get(remote.state, remote.state),
             "" if remote.sequence is None else str(remote.sequence),
-            age(session, remote.verified_at),
+            describe_age(session, remote.verified_at),
         )
         for one in shown
         for remote in one.remotes
@@ -87,7 +87,7 @@ def _show_remotes(session: Session, shown: list[AgentStatus]) -> None:
         session.output.table(("agent", "second copy", "state", "sequence", "last verified"), rows)
 
 
-def _show_key(session: Session, seen: Seen) -> None:
+def _show_key(session: CommandSession, seen: StatusView) -> None:
     key = seen.status.key
     if key.state == OK or not seen.status.agents:  # else it is a reason of every agent
         session.output.line(key.note or f"key: {key.state}")
@@ -95,7 +95,7 @@ def _show_key(session: Session, seen: Seen) -> None:
         session.output.line(NEVER_PROVEN)
 
 
-def _show_service(session: Session, seen: Seen) -> None:
+def _show_service(session: CommandSession, seen: StatusView) -> None:
     """That it runs is told by what it does; that it does not run has to be said."""
     if seen.daemon.get("running"):
         since = seen.daemon.get("started_at")
@@ -104,8 +104,10 @@ def _show_service(session: Session, seen: Seen) -> None:
         session.output.line("service: does not run, so nothing is captured unasked; lifeboat daemon start")
 
 
-def age(session: Session, moment: str | None) -> str:
+def describe_age(session: CommandSession, moment: str | None) -> str:
     """`3 minutes ago`, in one piece, or `never`."""
     if moment is None:
         return "never"
-    return f"{age_text((session.context.clock.now() - times.parse(moment)).total_seconds())} ago".replace(" ", NO_BREAK)
+    return f"{age_text((session.context.clock.now() - times.parse_time(moment)).total_seconds())} ago".replace(
+        " ", NO_BREAK
+    )

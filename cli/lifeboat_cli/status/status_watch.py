@@ -18,12 +18,12 @@ from rich.screen import Screen
 from rich.text import Text
 
 from lifeboat_cli.status import status_text
-from lifeboat_cli.status.status_look import Seen, look
-from lifeboat_cli.terminal.session import Session
+from lifeboat_cli.status.status_view import StatusView, view_status
+from lifeboat_cli.terminal.command_session import CommandSession
 from lifeboat_core.errors import ServiceError
-from lifeboat_core.health.standing import FOR_PEOPLE, AgentStatus
-from lifeboat_core.texts.words import time_text
-from lifeboat_daemon.control.client import Client, running
+from lifeboat_core.health.agent_status import FOR_PEOPLE, AgentStatus
+from lifeboat_core.texts.human_text import time_text
+from lifeboat_daemon.control.daemon_client import DaemonClient, connect_if_running
 
 WITHOUT_DAEMON = 5.0
 """Seconds between two looks."""
@@ -33,15 +33,19 @@ GATHER = 0.2
 """Seconds in which events gather before there is another look."""
 
 
-def watch(
-    session: Session, name: str | None, *, pause: float = WITHOUT_DAEMON, is_over: Callable[[], bool] = lambda: False
+def watch_status(
+    session: CommandSession,
+    name: str | None,
+    *,
+    pause: float = WITHOUT_DAEMON,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> int:
     """Show, until Ctrl+C (which is how it ends, and no failure) or until `is_over` says so after a look. `pause` is in
     seconds. Raises UnknownAgent, AmbiguousAgent."""
-    news = _News(session, pause)
+    news = _StatusEvents(session, pause)
     with contextlib.suppress(KeyboardInterrupt), contextlib.closing(news), _page(session) as page:
         while True:
-            page.show(look(session, name))
+            page.show(view_status(session, name))
             if is_over():
                 break
             page.say(news.wait())
@@ -51,13 +55,13 @@ def watch(
 # When to look again ---------------------------------------------------------------------------------------------
 
 
-class _News:
+class _StatusEvents:
     """Waits for something to happen: for events of the daemon, or, without one, for time to pass."""
 
-    def __init__(self, session: Session, pause: float) -> None:
+    def __init__(self, session: CommandSession, pause: float) -> None:
         self._session = session
         self._pause = pause
-        self._client: Client | None = None
+        self._client: DaemonClient | None = None
         self._events: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._has_said = False
 
@@ -84,7 +88,7 @@ class _News:
 
     def _connect(self) -> bool:
         try:
-            self._client = running(self._session.context.home, self._session.context.files)
+            self._client = connect_if_running(self._session.context.home, self._session.context.files)
             if self._client is not None:
                 self._client.subscribe()
         except ServiceError:
@@ -102,7 +106,7 @@ class _News:
             self._client = None
 
 
-def _listen(client: Client, events: queue.SimpleQueue[bool]) -> None:
+def _listen(client: DaemonClient, events: queue.SimpleQueue[bool]) -> None:
     """Put True for every event, and False at the end."""
     with contextlib.suppress(ServiceError, OSError):
         for _ in client.events():
@@ -113,33 +117,33 @@ def _listen(client: Client, events: queue.SimpleQueue[bool]) -> None:
 # How it is shown ------------------------------------------------------------------------------------------------
 
 
-class _Page(Protocol):
-    def show(self, seen: Seen) -> None: ...
+class _StatusPage(Protocol):
+    def show(self, seen: StatusView) -> None: ...
 
     def say(self, remark: str | None) -> None: ...
 
 
 @contextlib.contextmanager
-def _page(session: Session) -> Iterator[_Page]:
+def _page(session: CommandSession) -> Iterator[_StatusPage]:
     if session.output.console.is_terminal:
         with session.output.console.screen():
-            yield _Screen(session)
+            yield _StatusScreen(session)
     else:
-        yield _Lines(session)
+        yield _StatusLines(session)
 
 
-class _Screen:
+class _StatusScreen:
     """A terminal, drawn anew. (Rich's `Live` would put its own picture into everything that is captured here.)"""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: CommandSession) -> None:
         self._session = session
         self._remark: str | None = None
 
-    def show(self, seen: Seen) -> None:
+    def show(self, seen: StatusView) -> None:
         output = self._session.output
         with output.console.capture() as captured:
-            status_text.show_agents(self._session, seen)
-            for problem in status_text.problems(seen):
+            status_text.print_agent_statuses(self._session, seen)
+            for problem in status_text.list_problems(seen):
                 output.line(f"warning: {problem}", style="yellow")
             if self._remark:
                 output.line(self._remark, style="dim")
@@ -152,23 +156,23 @@ class _Screen:
         self._remark = self._remark if remark is None else remark
 
 
-class _Lines:
+class _StatusLines:
     """A file or a pipe: one line for every agent that is another than before."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: CommandSession) -> None:
         self._session = session
         self._before: dict[str, AgentStatus] = {}
         self._problems: list[str] = []
 
-    def show(self, seen: Seen) -> None:
+    def show(self, seen: StatusView) -> None:
         for one in seen.status.agents:
             if self._before.get(one.id) != one:
                 self._print(self._line(one))
-        for problem in status_text.problems(seen):
+        for problem in status_text.list_problems(seen):
             if problem not in self._problems:
                 self._session.output.warn(problem)
         self._before = {one.id: one for one in seen.status.agents}
-        self._problems = status_text.problems(seen)
+        self._problems = status_text.list_problems(seen)
 
     def say(self, remark: str | None) -> None:
         if remark:
@@ -181,7 +185,7 @@ class _Lines:
     def _line(self, one: AgentStatus) -> str:
         verified = "never verified"
         if one.last_verified_at is not None:
-            verified = f"last verified {status_text.age(self._session, one.last_verified_at)}"
+            verified = f"last verified {status_text.describe_age(self._session, one.last_verified_at)}"
         sequence = "nothing captured" if one.sequence is None else f"sequence {one.sequence}"
         reason = f": {one.reasons[0]}" if one.reasons else ""
         return f"{one.name}: {FOR_PEOPLE.get(one.state, one.state)}, {verified}, {sequence}{reason}"

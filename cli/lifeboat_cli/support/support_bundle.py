@@ -22,23 +22,23 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 from lifeboat_adapters.errors import AdapterError
-from lifeboat_alf import codec
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.json_types import JsonObject
 from lifeboat_cli import doctor
-from lifeboat_cli.support import support_details
-from lifeboat_core.agents.agent import Agent, everyone
-from lifeboat_core.exchange.new_file import new_file
-from lifeboat_core.health.status import AgentStatus, status
+from lifeboat_cli.support import support_remotes
+from lifeboat_core.agents.agent import Agent, list_agents
+from lifeboat_core.exchange.new_file import create_file
+from lifeboat_core.health.status_gathering import AgentStatus, gather_status
 from lifeboat_core.home.context import Context
-from lifeboat_core.home.home import FOLDERS, file_system_of
-from lifeboat_core.processes.release import release
-from lifeboat_core.settings.config import DEFAULT, Value
-from lifeboat_core.state.state_documents import credentials_of
+from lifeboat_core.home.lifeboat_home import FOLDERS, find_file_system
+from lifeboat_core.processes.installed_release import read_release
+from lifeboat_core.settings.config_file import DEFAULT, SettingValue
+from lifeboat_core.state.state_documents import load_credentials
 from lifeboat_daemon import units
-from lifeboat_daemon.control import methods
-from lifeboat_daemon.service import lifecycle, log_reading
-from lifeboat_daemon.service.logs import kind_of, told
+from lifeboat_daemon.control import control_methods
+from lifeboat_daemon.service import daemon_lifecycle, event_log_reader
+from lifeboat_daemon.service.event_log import safe_field, safe_kind
 from lifeboat_vault.vault import Vault
 
 _DISTRIBUTION = "agent-lifeboat"
@@ -50,7 +50,7 @@ _VARIABLES = ("LIFEBOAT_HOME", "LIFEBOAT_DEBUG", "LIFEBOAT_KEY_FILE", "LIFEBOAT_
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BundlePart:
     """One file of the bundle; `what` says for people what is in it."""
 
     name: str
@@ -58,7 +58,7 @@ class Part:
     document: JsonObject
 
 
-def parts(context: Context) -> list[Part]:
+def gather_bundle_parts(context: Context) -> list[BundlePart]:
     """Everything that goes into a bundle. One that cannot be gathered says so instead; nothing is left out silently."""
     gathered: tuple[tuple[str, str, Callable[[Context], JsonObject]], ...] = (
         ("versions.json", "versions of Lifeboat, Python and libraries, and the system", _versions),
@@ -70,16 +70,16 @@ def parts(context: Context) -> list[Part]:
         ("remotes.json", "second copies by number: what kind, how each agent stands there", _remotes),
         ("service.json", "the service: whether it runs, what it counted, how many events of which kind", _service),
     )
-    return [Part(name, what, _or_error(gather, context)) for name, what, gather in gathered]
+    return [BundlePart(name, what, _or_error(gather, context)) for name, what, gather in gathered]
 
 
-def write(context: Context, target: Path) -> list[Part]:
+def write_support_bundle(context: Context, target: Path) -> list[BundlePart]:
     """Write a bundle that only its owner can read; what it holds. Raises FileExists, ExchangeError."""
-    with new_file(context.files, target) as stream:
-        found = parts(context)
+    with create_file(context.files, target) as stream:
+        found = gather_bundle_parts(context)
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
             for part in found:
-                archive.writestr(part.name, codec.encode_pretty(part.document) + b"\n")
+                archive.writestr(part.name, json_codec.encode_pretty(part.document) + b"\n")
     return found
 
 
@@ -100,7 +100,7 @@ def _error_word(error: Exception) -> str:
 
 def _versions(context: Context) -> JsonObject:
     return {
-        "lifeboat": release(),
+        "lifeboat": read_release(),
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
         "sqlite": sqlite3.sqlite_version,
@@ -127,7 +127,7 @@ def _settings(context: Context) -> JsonObject:
     config = context.config()
     own = {
         _number(at): [_setting(value) for value in config.all(agent.settings) if value.name in agent.settings]
-        for at, agent in enumerate(everyone(context), start=1)
+        for at, agent in enumerate(list_agents(context), start=1)
     }
     return {
         "file_understood": config.problem is None,
@@ -136,7 +136,7 @@ def _settings(context: Context) -> JsonObject:
     }
 
 
-def _setting(value: Value) -> JsonObject:
+def _setting(value: SettingValue) -> JsonObject:
     """A figure or a switch is told; a text that somebody wrote may be a path or a command."""
     told = value.source == DEFAULT or isinstance(value.value, bool | int | float)
     return {"name": value.name, "source": value.source, "value": value.value if told else _NOT_TOLD}
@@ -146,11 +146,11 @@ def _setting(value: Value) -> JsonObject:
 
 
 def _findings(context: Context) -> JsonObject:
-    numbers = {agent.name: _number(at) for at, agent in enumerate(everyone(context), start=1)}
-    return {"findings": [_finding(one, numbers) for one in doctor.examine(context)]}
+    numbers = {agent.name: _number(at) for at, agent in enumerate(list_agents(context), start=1)}
+    return {"findings": [_finding(one, numbers) for one in doctor.run_doctor_checks(context)]}
 
 
-def _finding(one: doctor.Checked, numbers: dict[str, str]) -> JsonObject:
+def _finding(one: doctor.DoctorCheckResult, numbers: dict[str, str]) -> JsonObject:
     found: JsonObject = {"check": one.check, "title": one.title, "level": str(one.finding.level)}
     found["agent"] = numbers.get(one.finding.subject)
     # A check that could not be made has its title as its subject, and says what the system said.
@@ -159,7 +159,7 @@ def _finding(one: doctor.Checked, numbers: dict[str, str]) -> JsonObject:
 
 
 def _status(context: Context) -> JsonObject:
-    found = status(context)
+    found = gather_status(context)
     return {
         "state": found.state,
         "problems": len(found.problems),
@@ -188,8 +188,8 @@ def _agent_status(context: Context, one: AgentStatus) -> JsonObject:
 
 
 def _remotes(context: Context) -> JsonObject:
-    numbers = {agent.id: _number(at) for at, agent in enumerate(everyone(context), start=1)}
-    return support_details.told(context, numbers)
+    numbers = {agent.id: _number(at) for at, agent in enumerate(list_agents(context), start=1)}
+    return support_remotes.describe_remotes(context, numbers)
 
 
 def _runtime(context: Context, name: str) -> str:
@@ -201,31 +201,31 @@ def _runtime(context: Context, name: str) -> str:
 
 
 def _service(context: Context) -> JsonObject:
-    standing = lifecycle.look(context)
+    standing = daemon_lifecycle.inspect_daemon(context)
     return {
         "running": standing.running,
-        "release": None if standing.release is None else told(standing.release),
+        "release": None if standing.release is None else safe_field(standing.release),
         "uptime": standing.uptime,
         "rss": standing.rss,
         "problem": None if standing.problem is None else _error_word(standing.problem),
         **_daemon(context, standing.told),
         "unit": _unit(context),
         "events": {
-            str(told(level, "level")): {kind_of(kind): count for kind, count in kinds.items()}
-            for level, kinds in log_reading.counts(context.home).items()
+            str(safe_field(level, "level")): {safe_kind(kind): count for kind, count in kinds.items()}
+            for level, kinds in event_log_reader.count_events(context.home).items()
         },
     }
 
 
-def _daemon(context: Context, found: methods.DaemonStatus | None) -> JsonObject:
+def _daemon(context: Context, found: control_methods.DaemonStatus | None) -> JsonObject:
     """What the daemon counted; agents by the numbers that they have everywhere here."""
     if found is None:
         return {"ticks": None, "watched": {}, "jobs": {}}
-    numbers = {agent.id: _number(at) for at, agent in enumerate(everyone(context), start=1)}
+    numbers = {agent.id: _number(at) for at, agent in enumerate(list_agents(context), start=1)}
     watched = {
         numbers.get(one.id, _OTHER): {
-            "cadence": told(one.cadence, "cadence"),
-            "mode": told(one.mode, "mode"),
+            "cadence": safe_field(one.cadence, "cadence"),
+            "mode": safe_field(one.mode, "mode"),
             "folders": one.folders,
             "watches": one.watches,
             "captures": one.captures,
@@ -233,13 +233,13 @@ def _daemon(context: Context, found: methods.DaemonStatus | None) -> JsonObject:
         }
         for one in found.agents
     }
-    jobs = Counter(str(told(job.operation, "operation")) for job in found.jobs)
+    jobs = Counter(str(safe_field(job.operation, "operation")) for job in found.jobs)
     return {"ticks": found.ticks, "watched": watched, "jobs": dict(sorted(jobs.items()))}
 
 
 def _unit(context: Context) -> JsonObject:
     """The unit without its paths."""
-    found = units.unit_state(context).to_json()
+    found = units.inspect_unit(context).to_json()
     switches = ("installed", "ours", "current", "program_found", "enabled", "running", "lingering")
     named = {name: found[name] for name in ("manager", *switches)}
     return named | {"answers": found["problem"] is None}
@@ -251,7 +251,7 @@ def _unit(context: Context) -> JsonObject:
 def _sizes(context: Context) -> JsonObject:
     return {
         "free_on_disk": context.files.free_space(context.home.folder),
-        "agents": {_number(at): _sizes_of(context, agent) for at, agent in enumerate(everyone(context), start=1)},
+        "agents": {_number(at): _sizes_of(context, agent) for at, agent in enumerate(list_agents(context), start=1)},
     }
 
 
@@ -294,7 +294,7 @@ def _counts(vault: Vault) -> JsonObject:
         "entries": dict(sorted(kinds.items())),
         "entry_bytes": size,
         "records": sum(1 for _ in state.records()),
-        "credentials": len(credentials_of(state)),
+        "credentials": len(load_credentials(state)),
     }
 
 
@@ -307,7 +307,7 @@ def _home(context: Context) -> JsonObject:
             continue
         counted[place, stat.filemode(found.st_mode), _owner(found)] += 1
     return {
-        "file_system": file_system_of(context.home.folder),
+        "file_system": find_file_system(context.home.folder),
         "chosen_by_variable": bool(context.environment.get("LIFEBOAT_HOME")),
         "files": [
             {"folder": place, "rights": rights, "owner": owner, "count": count}

@@ -6,22 +6,22 @@ from collections.abc import Sequence
 
 import click
 
-from lifeboat_core.texts.words import argument
+from lifeboat_core.texts.human_text import quote_argument
 
 _WORDS = "lifeboat.words"
 
 
-def remember(context: click.Context, words: Sequence[str]) -> None:
-    """Keep the words of the command line for `command_again`."""
+def remember_command(context: click.Context, words: Sequence[str]) -> None:
+    """Keep the words of the command line for `write_command_again`."""
     context.meta[_WORDS] = tuple(words)
 
 
-def command_again(*options: str) -> str:
+def write_command_again(*options: str) -> str:
     """Return the running command with these options, each an option or its value, in place of those it had."""
     had = list[str](click.get_current_context().meta.get(_WORDS, ()))
     end = had.index("--") if "--" in had else len(had)
     kept, after = _without(had[:end], options), had[end:]
-    return " ".join(map(argument, ("lifeboat", *kept, *options, *after)))
+    return " ".join(map(quote_argument, ("lifeboat", *kept, *options, *after)))
 
 
 def _without(words: Sequence[str], options: Sequence[str]) -> list[str]:

@@ -9,35 +9,35 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.text import Text
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_cli.terminal.progress_bar import bar
-from lifeboat_cli.terminal.table import sentence_lines, table_lines
+from lifeboat_cli.terminal.progress_bar import show_progress_bar
+from lifeboat_cli.terminal.text_table import format_table, wrap_sentence
 from lifeboat_core.errors import ReaderGone
-from lifeboat_core.processes.progress import Figures, Seldom, Steps, Tell
+from lifeboat_core.processes.progress import ProgressSteps, StepProgress, Tell, ThrottledProgress
 from lifeboat_core.texts import readable_json
 from lifeboat_core.texts.safe_text import block_text, cell_text, json_text, line_text
 
-listener: Callable[[Figures], None] | None = None
+listener: Callable[[StepProgress], None] | None = None
 """Who hears in place of a terminal how far this process's command is: a command server."""
 _BETWEEN_FIGURES = 0.2
 """Seconds."""
 
 
-class _Console(Console):
+class _PatientConsole(Console):
     """Rich ends the process with 1 when the reader has gone; that is no failure here."""
 
     def on_broken_pipe(self) -> None:
         raise ReaderGone
 
 
-class Output:
+class CommandOutput:
     """One command's voice. `as_json`: one document on standard output, no people's text."""
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
-        self.console = _Console(file=sys.stdout, highlight=False, markup=False, soft_wrap=True, emoji=False)
-        self.notes = _Console(file=sys.stderr, highlight=False, markup=False, soft_wrap=True, emoji=False)
+        self.console = _PatientConsole(file=sys.stdout, highlight=False, markup=False, soft_wrap=True, emoji=False)
+        self.notes = _PatientConsole(file=sys.stderr, highlight=False, markup=False, soft_wrap=True, emoji=False)
 
     @property
     def is_terminal(self) -> bool:
@@ -47,13 +47,13 @@ class Output:
     def document(self, value: JsonObject, text: Callable[[], None]) -> None:
         """The result: `value` as JSON, or whatever `text` prints."""
         if self.as_json:
-            _write(readable_json.encode_pretty(value))
+            _write(readable_json.encode_pretty_json(value))
         else:
             text()
 
     def json_line(self, value: JsonObject) -> None:
         """One of several documents, each on a line of its own, at once: what is told while it happens."""
-        _write(readable_json.encode(value), at_once=True)
+        _write(readable_json.encode_json(value), at_once=True)
 
     def line(self, text: object = "", *, style: str = "") -> None:
         """Print a sentence; on a terminal it is broken between words. A line break in it is written as an escape."""
@@ -71,7 +71,7 @@ class Output:
     def table(self, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
         """Columns without borders, as wide as the terminal; one line a row where there is no terminal."""
         cells = [[cell_text(cell) for cell in row] for row in rows]
-        header, *lines = table_lines(columns, cells, _width(self.console))
+        header, *lines = format_table(columns, cells, _width(self.console))
         self.console.print(Text(header, style="bold"))
         for line in lines:
             self.console.print(Text(line))
@@ -88,13 +88,13 @@ class Output:
         """How far long work is, while it runs: a bar on standard error, or figures for whoever listens. `description`
         stands where the yielded function is told no words."""
         if listener is not None:
-            seldom = Seldom(listener, _BETWEEN_FIGURES)
-            steps = Steps(description, seldom)
+            seldom = ThrottledProgress(listener, _BETWEEN_FIGURES)
+            steps = ProgressSteps(description, seldom)
             steps("", 0, None)
             yield steps
             seldom.finish()
             return
-        with bar(self.notes, description) as tell:
+        with show_progress_bar(self.notes, description) as tell:
             yield tell
 
     def error(self, error: LifeboatError) -> None:
@@ -107,7 +107,7 @@ class Output:
                 "fix": error.fix,
                 "retryable": error.retryable,
             }
-            _write(readable_json.encode_pretty({"error": document}))
+            _write(readable_json.encode_pretty_json({"error": document}))
             return
         _say(self.notes, f"{line_text(error.title)}.", "bold red")
         _say(self.notes, line_text(error.message))
@@ -130,5 +130,5 @@ def _width(console: Console) -> int | None:
 
 
 def _say(console: Console, text: str, style: str = "") -> None:
-    for line in sentence_lines(text, _width(console)):
+    for line in wrap_sentence(text, _width(console)):
         console.print(Text(line, style=style))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from lifeboat_core.processes.progress import Figures, Steps, Tell, quietly
+from lifeboat_core.processes.progress import ProgressSteps, StepProgress, Tell, tell_nobody
 from lifeboat_core.texts.safe_text import line_text
 
 if TYPE_CHECKING:
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def bar(console: Console, description: str) -> Iterator[Tell]:
+def show_progress_bar(console: Console, description: str) -> Iterator[Tell]:
     """A bar while work runs; gone when it is through. Nothing where there is no terminal."""
     if not console.is_terminal:
-        yield quietly
+        yield tell_nobody
         return
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -27,28 +27,30 @@ def bar(console: Console, description: str) -> Iterator[Tell]:
     with Progress(*columns, console=console, transient=True) as rows:
         task = rows.add_task(line_text(description), total=None, pace="")
 
-        def show(told: Figures) -> None:
+        def show(told: StepProgress) -> None:
             rows.update(
-                task, description=line_text(told.text), completed=told.done, total=told.total, pace=pace_text(told)
+                task, description=line_text(told.text), completed=told.done, total=told.total, pace=describe_pace(told)
             )
 
-        yield Steps(description, show)
+        yield ProgressSteps(description, show)
 
 
-def pace_text(told: Figures) -> str:
+def describe_pace(told: StepProgress) -> str:
     """`120 of 4.1k, 35/s, 2 min left`: as much of it as is known."""
     parts = []
     if told.done:
-        parts.append(short(told.done) + (f" of {short(told.total)}" if told.total is not None else ""))
+        parts.append(
+            abbreviate_number(told.done) + (f" of {abbreviate_number(told.total)}" if told.total is not None else "")
+        )
     if told.rate:
-        parts.append(f"{short(told.rate)}/s")
+        parts.append(f"{abbreviate_number(told.rate)}/s")
     if told.seconds_left:
         left = told.seconds_left
         parts.append(f"{left} s left" if left < 120 else f"{left // 60} min left")
     return ", ".join(parts)
 
 
-def short(number: float) -> str:
+def abbreviate_number(number: float) -> str:
     """A number of files or of bytes, in few letters."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= size:

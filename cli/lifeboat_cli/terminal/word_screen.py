@@ -11,22 +11,22 @@ from contextlib import contextmanager
 
 import click
 
-from lifeboat_cli.terminal.output import Output
-from lifeboat_keys import proving, words
+from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_keys.errors import BadWords
-from lifeboat_keys.user_key import UserKey
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.recovery import bip39_words, word_challenge
 
 TRIES = 3
 _WIDTH, _HEIGHT = 72, 14
 """What a screen needs to hold all words at once; on a smaller one they would scroll out of sight for good."""
 
 
-def has_terminal(output: Output) -> bool:
+def has_terminal(output: CommandOutput) -> bool:
     """Whether there is a person at a terminal who may see words and answer."""
     return not output.as_json and all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
-def show(output: Output, key_words: Sequence[str], key_id: str) -> None:
+def show_key_words(output: CommandOutput, key_words: Sequence[str], key_id: str) -> None:
     """All words, until they are written down."""
     with _private_screen(output):
         output.note(f"These 24 words are your key {key_id}. Write them on paper, with their numbers.")
@@ -35,14 +35,14 @@ def show(output: Output, key_words: Sequence[str], key_id: str) -> None:
         _pause("Press Enter when they are on paper")
 
 
-def prove(output: Output, key_words: Sequence[str]) -> bool:
+def ask_three_words(output: CommandOutput, key_words: Sequence[str]) -> bool:
     """Ask for three of them; whether all were right. Each may be answered three times."""
     with _private_screen(output):
         output.note("Now three of them, from the paper.")
-        return all(_answered(output, key_words, place) for place in proving.places())
+        return all(_answered(output, key_words, place) for place in word_challenge.choose_places())
 
 
-def type_words(output: Output) -> UserKey:
+def type_words(output: CommandOutput) -> UserKey:
     """The key of the words that somebody types: one a line, or several. Only Ctrl-C ends it without a key."""
     with _private_screen(output):
         output.note("Type the 24 words in their order, one at a time or all at once. Ctrl-C stops.")
@@ -56,39 +56,39 @@ def type_words(output: Output) -> UserKey:
                 found = _corrected(output, found)
 
 
-def _answered(output: Output, key_words: Sequence[str], place: int) -> bool:
+def _answered(output: CommandOutput, key_words: Sequence[str], place: int) -> bool:
     for left in reversed(range(TRIES)):
-        if proving.is_right(key_words, place, _ask(f"Word {place}")):
+        if word_challenge.is_right(key_words, place, _ask(f"Word {place}")):
             return True
         output.warn(f"that is not word {place}." + (" Once more." if left else ""))
     return False
 
 
-def _typed(output: Output) -> list[str]:
+def _typed(output: CommandOutput) -> list[str]:
     found: list[str] = []
-    while len(found) < words.WORDS:
-        for word in words.split(_ask(f"Word {len(found) + 1}"))[: words.WORDS - len(found)]:
-            if not words.is_known(word):
+    while len(found) < bip39_words.WORDS:
+        for word in bip39_words.split_words(_ask(f"Word {len(found) + 1}"))[: bip39_words.WORDS - len(found)]:
+            if not bip39_words.is_known(word):
                 output.warn(_unknown(len(found) + 1, word))
                 break
             found.append(word)
     return found
 
 
-def _corrected(output: Output, found: list[str]) -> list[str]:
+def _corrected(output: CommandOutput, found: list[str]) -> list[str]:
     """The same words but for one."""
     number, _, word = _ask("Which one is wrong? Its number and the right word, like 7 abandon").partition(" ")
-    place, right = number.strip(".):"), words.split(word)
+    place, right = number.strip(".):"), bip39_words.split_words(word)
     if not (place.isdigit() and 1 <= int(place) <= len(found) and len(right) == 1):
         return found
-    if not words.is_known(right[0]):
+    if not bip39_words.is_known(right[0]):
         output.warn(_unknown(int(place), right[0]))
         return found
     return [right[0] if at == int(place) else old for at, old in enumerate(found, 1)]
 
 
 def _unknown(place: int, word: str) -> str:
-    near = words.nearest(word)
+    near = bip39_words.nearest_words(word)
     offered = f" Did you mean {', '.join(near)}?" if near else ""
     return f"word {place} is not in the list of words.{offered}"
 
@@ -101,18 +101,18 @@ def _pause(question: str) -> None:
     click.prompt(question, default="", show_default=False, err=True)
 
 
-def _sheet(output: Output, key_words: Sequence[str]) -> list[str]:
+def _sheet(output: CommandOutput, key_words: Sequence[str]) -> list[str]:
     """No word and its number are on two lines, however narrow the terminal is."""
-    return words.sheet(key_words, columns=max(1, min(4, output.notes.width // words.CELL)))
+    return bip39_words.format_word_sheet(key_words, columns=max(1, min(4, output.notes.width // bip39_words.CELL)))
 
 
-def _lines(output: Output, *lines: str) -> None:
+def _lines(output: CommandOutput, *lines: str) -> None:
     for line in lines:
         output.notes.print(line)
 
 
 @contextmanager
-def _private_screen(output: Output) -> Iterator[None]:
+def _private_screen(output: CommandOutput) -> Iterator[None]:
     """The terminal's alternate screen, which keeps nothing. A terminal that has none, or too small a one, is named."""
     console = output.notes
     fits = console.width >= _WIDTH and console.height >= _HEIGHT

@@ -9,13 +9,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from lifeboat_alf import ids, times
-from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
-from lifeboat_alf.system_texts import refusal_reason
+from lifeboat_alf.common import ids, times
+from lifeboat_alf.common.refusal_texts import refusal_reason
+from lifeboat_alf.seams.file_operations import FileOperations, read_all, write_atomic
 from lifeboat_core.errors import AmbiguousAgent, ConfigError, UnknownAgent
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.folder_names import names_in
-from lifeboat_core.settings import config
+from lifeboat_core.settings import config_file
 
 SETTINGS = "settings"
 AGENT_FILE = "agent.toml"
@@ -57,7 +57,9 @@ class Agent:
         return now < self.paused_until and not self._is_long_before_pause(now)
 
     def _is_long_before_pause(self, now: str) -> bool:
-        return self.paused_at is not None and times.parse(now) < times.parse(self.paused_at) - timedelta(days=1)
+        return self.paused_at is not None and times.parse_time(now) < times.parse_time(self.paused_at) - timedelta(
+            days=1
+        )
 
 
 def _from_document(document: Mapping[str, Any], agent_id: str) -> Agent:
@@ -73,7 +75,9 @@ def _from_document(document: Mapping[str, Any], agent_id: str) -> Agent:
             paused=bool(document.get("paused", False)),
             paused_until=_optional_time(document.get("paused_until")),
             paused_at=_optional_time(document.get("paused_at")),
-            settings=config.check(dict(config.flatten(document.get(SETTINGS, {}))), per_agent=True),
+            settings=config_file.check_settings(
+                dict(config_file.flatten_settings(document.get(SETTINGS, {}))), per_agent=True
+            ),
         )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ConfigError(f"agents/{agent_id}.toml: {error!r}") from None
@@ -91,7 +95,7 @@ def _optional_time(value: Any) -> str | None:
     """A moment that one can reckon with. Raises ValueError, OverflowError."""
     if not value:
         return None
-    moment = times.parse(str(value))
+    moment = times.parse_time(str(value))
     if not _EARLIEST_YEAR <= moment.year <= _LATEST_YEAR:
         raise ValueError("a moment is of no year in which anybody used this")
     return times.to_text(moment)
@@ -113,45 +117,45 @@ def _to_document(agent: Agent) -> dict[str, Any]:
     return wanted
 
 
-def read(context: Context, agent_id: str) -> Agent:
+def load_agent(context: Context, agent_id: str) -> Agent:
     """Return one agent by id; write its file again from the copy in `state/` when it is lost.
 
     Raises UnknownAgent, ConfigError.
     """
     path, good = context.home.agent_file(agent_id), _good_file(context, agent_id)
     try:
-        data = config.recall(context.files, path, good, is_lost=_has_vault(context, agent_id))
+        data = config_file.recall_file(context.files, path, good, is_lost=_has_vault(context, agent_id))
     except FileNotFoundError:
         raise UnknownAgent(f"no agent has the id {agent_id}") from None
     except OSError as error:
         problem = ConfigError(f"{path}: {refusal_reason(error)}")
         return _last_good(context.files, good, agent_id, problem)
     try:
-        agent = parse(data, agent_id)
+        agent = parse_agent(data, agent_id)
     except ConfigError as error:
         return _last_good(context.files, good, agent_id, error)
-    config.remember(context.files, good, data)
+    config_file.remember_file(context.files, good, data)
     return agent
 
 
-def parse(data: bytes, agent_id: str) -> Agent:
+def parse_agent(data: bytes, agent_id: str) -> Agent:
     """An agent from the bytes of its file. Raises ConfigError."""
     try:
-        return _from_document(config.read_toml(data), agent_id)
+        return _from_document(config_file.read_toml(data), agent_id)
     except ValueError as error:
         raise ConfigError(f"agents/{agent_id}.toml: {error}") from None
 
 
 def _last_good(files: FileOperations, good: Path, agent_id: str, problem: ConfigError) -> Agent:
     try:
-        return replace(parse(read_all(files, good), agent_id), problem=problem.message)
+        return replace(parse_agent(read_all(files, good), agent_id), problem=problem.message)
     except (OSError, ConfigError):
         raise problem from None
 
 
-def everyone(context: Context) -> list[Agent]:
+def list_agents(context: Context) -> list[Agent]:
     """Return all agents, by name. Raises ConfigError."""
-    agents = [read(context, agent_id) for agent_id in sorted(all_ids(context))]
+    agents = [load_agent(context, agent_id) for agent_id in sorted(all_ids(context))]
     return sorted(agents, key=lambda agent: (agent.name.casefold(), agent.id))
 
 
@@ -195,7 +199,7 @@ def _good_file(context: Context, agent_id: str) -> Path:
 
 def _is_copy_usable(context: Context, agent_id: str) -> bool:
     try:
-        parse(read_all(context.files, _good_file(context, agent_id)), agent_id)
+        parse_agent(read_all(context.files, _good_file(context, agent_id)), agent_id)
     except (OSError, ConfigError):
         return False
     return True
@@ -207,12 +211,12 @@ def _has_vault(context: Context, agent_id: str) -> bool:
     return os.path.lexists(folder / _VAULT_FILE) and not os.path.lexists(folder / AGENT_FILE)
 
 
-def find(context: Context, text: str) -> Agent:
+def find_agent(context: Context, text: str) -> Agent:
     """An agent by name, id, beginning of its id (8 characters or more), or workspace.
 
     Raises UnknownAgent, AmbiguousAgent.
     """
-    agents = everyone(context)
+    agents = list_agents(context)
     for fits in (_by_id, _by_name, _by_folder, _by_prefix):
         found = [agent for agent in agents if fits(agent, text)]
         if len(found) == 1:
@@ -238,20 +242,22 @@ def _by_prefix(agent: Agent, text: str) -> bool:
     return len(text) >= 8 and agent.id.startswith(text.lower())
 
 
-def save(context: Context, agent: Agent) -> Agent:
+def save_agent(context: Context, agent: Agent) -> Agent:
     """Write an agent's file; comments and unknown fields of an earlier one stay."""
     import tomlkit
 
     path = context.home.agent_file(agent.id)
     try:
-        data = config.recall(context.files, path, _good_file(context, agent.id), is_lost=_has_vault(context, agent.id))
+        data = config_file.recall_file(
+            context.files, path, _good_file(context, agent.id), is_lost=_has_vault(context, agent.id)
+        )
         document = tomlkit.parse(data.decode())
     except FileNotFoundError:
         document = tomlkit.document()
     for name, value in _to_document(agent).items():
-        config.put(document, name, value)
+        config_file.put_setting(document, name, value)
     write_atomic(context.files, path, tomlkit.dumps(document).encode())
-    return read(context, agent.id)
+    return load_agent(context, agent.id)
 
 
 def write_setting(context: Context, agent: Agent, name: str, value: Any | None) -> Agent:
@@ -259,15 +265,15 @@ def write_setting(context: Context, agent: Agent, name: str, value: Any | None) 
     import tomlkit
 
     if value is not None:
-        config.check({name: value}, per_agent=True)
+        config_file.check_settings({name: value}, per_agent=True)
     path = context.home.agent_file(agent.id)
     document = tomlkit.parse(read_all(context.files, path).decode())
-    config.put(document, f"{SETTINGS}.{name}", value)
+    config_file.put_setting(document, f"{SETTINGS}.{name}", value)
     write_atomic(context.files, path, tomlkit.dumps(document).encode())
-    return read(context, agent.id)
+    return load_agent(context, agent.id)
 
 
-def forget(context: Context, agent_id: str) -> None:
+def delete_agent_file(context: Context, agent_id: str) -> None:
     """Remove an agent's file (its vault is not touched)."""
     context.files.remove(context.home.agent_file(agent_id))
     _good_file(context, agent_id).unlink(missing_ok=True)

@@ -7,12 +7,12 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from lifeboat_alf.seams.files import FileOperations, read_all
+from lifeboat_alf.seams.file_operations import FileOperations, read_all
 from lifeboat_alf.seams.files_beneath import FilesBeneath
 from lifeboat_core.capture import sqlite_files
-from lifeboat_core.capture.read import OverLimit, Unstable
-from lifeboat_core.capture.tree import LARGEST
-from lifeboat_core.restore.contents import Wanted
+from lifeboat_core.capture.file_capture import LARGEST
+from lifeboat_core.capture.file_reading import OverLimit, Unstable
+from lifeboat_core.restore.wanted_contents import WantedFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class LiveFiles:
         real = Path(os.path.realpath(workspace))
         return cls(FilesBeneath(files, [real]), real, scratch)
 
-    def untouched(self, item: Wanted) -> bytes | None:
+    def untouched(self, item: WantedFile) -> bytes | None:
         """Return what a capture would read of a file that has the captured size and time; None for any other."""
         path = self.workspace / item.name
         try:
@@ -42,7 +42,7 @@ class LiveFiles:
         except OSError:
             return None
 
-    def _committed(self, path: Path, item: Wanted) -> bytes | None:
+    def _committed(self, path: Path, item: WantedFile) -> bytes | None:
         """The state of a database in use, whose own bytes are not what was captured. None where its log has a later
         one. Raises OSError."""
         try:

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from filelock import FileLock, Timeout
 
-from lifeboat_alf import codec
-from lifeboat_alf.seams.files import read_all
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.seams.file_operations import read_all
 from lifeboat_core.errors import Busy
-from lifeboat_core.system_refusals import of_system
+from lifeboat_core.system_refusals import convert_system_error
 
 if TYPE_CHECKING:
     from lifeboat_core.home.context import Context
@@ -41,7 +41,7 @@ _LOOK = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class LockPatience:
     """How a command waits for what the service does by itself: so many `seconds`, and after `said_after` of them it
     calls `tell` with a sentence."""
 
@@ -75,11 +75,11 @@ def home_lock(context: Context, purpose: str, *, timeout: float = 10.0) -> Itera
 def file_lock(context: Context, target: Path, purpose: str) -> Iterator[None]:
     """Write a file that anybody named, alone among the commands of this home. The lock lies in the home: nothing is
     left beside the file. Raises Busy."""
-    with _held(context, context.home.locks_folder / file_name(target), purpose, FILE_SECONDS):
+    with _held(context, context.home.locks_folder / make_lock_name(target), purpose, FILE_SECONDS):
         yield
 
 
-def file_name(target: Path) -> str:
+def make_lock_name(target: Path) -> str:
     """What the lock of a file is called."""
     return f"file-{hashlib.blake2b(os.fsencode(target.absolute()), digest_size=16).hexdigest()}"
 
@@ -100,14 +100,14 @@ def _held(
     except OSError as error:
         is_read_only = context.home.is_read_only
         if error.errno not in REFUSALS or not (only_reads or is_read_only):
-            raise of_system(error) from error
+            raise convert_system_error(error) from error
         # No process can change a read-only home, so there is nothing to hold.
         with contextlib.nullcontext() if is_read_only else _held_as_it_is(context, Path(lock.lock_file), note):
             yield
         return
     try:
         if lock.lock_counter == 1:
-            write_note(context, note, codec.encode({"pid": os.getpid(), "purpose": purpose}))
+            write_holder_note(context, note, json_codec.encode_json({"pid": os.getpid(), "purpose": purpose}))
         yield
     finally:
         lock.release()
@@ -135,7 +135,7 @@ def _held_as_it_is(context: Context, path: Path, note: Path) -> Iterator[None]:
         yield
 
 
-def _acquire(context: Context, lock: FileLock, note: Path, patience: Patience) -> None:
+def _acquire(context: Context, lock: FileLock, note: Path, patience: LockPatience) -> None:
     """Raises Timeout once patience is at its end, or the lock is held for what nobody waits for."""
     began, is_said = time.monotonic(), False
     while True:
@@ -151,7 +151,7 @@ def _acquire(context: Context, lock: FileLock, note: Path, patience: Patience) -
                 patience.tell(f"waiting: {_holder_text(context, note)}")
 
 
-def write_note(context: Context, note: Path, body: bytes) -> None:
+def write_holder_note(context: Context, note: Path, body: bytes) -> None:
     """Say who holds a lock; whoever waits reads it. Not synced: it means nothing after a power cut.
 
     The lock is held, so nobody else writes the temporary file; what is left of one was of a process that ended. On a
@@ -175,7 +175,7 @@ def _holder_text(context: Context, note: Path) -> str:
 def _holder(context: Context, note: Path) -> dict[str, Any]:
     """What the note says; nothing where it says nothing that can be read."""
     try:
-        holder = codec.decode(read_all(context.files, note))
+        holder = json_codec.decode_json(read_all(context.files, note))
     except (OSError, msgspec.DecodeError):
         return {}
     return holder if isinstance(holder, dict) else {}

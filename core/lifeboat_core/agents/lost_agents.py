@@ -15,11 +15,12 @@ from lifeboat_core.agents.agent import Agent
 from lifeboat_core.agents.locks import home_lock
 from lifeboat_core.errors import Busy
 from lifeboat_core.home.context import Context
-from lifeboat_core.system_refusals import system_errors
+from lifeboat_core.system_refusals import convert_system_errors
 
 
-def rebuild(context: Context) -> list[str]:
-    """Write the lost files of agents again and return a sentence for each. What cannot be rebuilt stays for `problems`.
+def rebuild_lost_agents(context: Context) -> list[str]:
+    """Write the lost files of agents again and return a sentence for each. What cannot be rebuilt stays for
+    `describe_lost_agents`.
 
     Light while nothing is lost. Another command that holds the home's lock may be making an agent: then nothing is
     done.
@@ -32,10 +33,10 @@ def rebuild(context: Context) -> list[str]:
     return []
 
 
-def problems(context: Context) -> list[str]:
+def describe_lost_agents(context: Context) -> list[str]:
     """Name the vaults that were captured here and whose agent is lost, for people."""
     try:
-        with system_errors():
+        with convert_system_errors():
             lost = sorted(agent_files.ids_without_description(context))
             captured = [agent_id for agent_id in lost if _is_from_here(context, agent_id)]
         if not captured:
@@ -57,8 +58,10 @@ def _lost_words(agent_id: str) -> str:
 def _from_copies(context: Context) -> list[str]:
     said = []
     for agent_id in sorted(agent_files.ids_with_lost_file(context)):
-        with contextlib.suppress(LifeboatError, OSError):  # it stays for `problems`, and the others are written
-            agent = agent_files.read(context, agent_id)
+        with contextlib.suppress(
+            LifeboatError, OSError
+        ):  # it stays for `describe_lost_agents`, and the others are written
+            agent = agent_files.load_agent(context, agent_id)
             if agent_id in agent_files.ids_with_file(context):
                 said.append(f"agents/{agent_id}.toml ({agent.name}) was lost and is written again from its copy")
     return said
@@ -70,7 +73,7 @@ def _from_vaults(context: Context) -> list[str]:
         with contextlib.suppress(LifeboatError, OSError):
             agent = _described(context, agent_id)
             if agent is not None:
-                agent_files.save(context, agent)
+                agent_files.save_agent(context, agent)
                 said.append(
                     f"agents/{agent_id}.toml ({agent.name}) was lost and is written again from its vault;"
                     " settings of this agent alone have their defaults again"
@@ -80,18 +83,18 @@ def _from_vaults(context: Context) -> list[str]:
 
 def _described(context: Context, agent_id: str) -> Agent | None:
     """The agent as its vault knows it; None where that does not say which folder was captured."""
-    from lifeboat_core.capture import installed
-    from lifeboat_core.restore import contents
+    from lifeboat_core.capture import known_installation
+    from lifeboat_core.restore import wanted_contents
 
     with context.vault(agent_id) as vault:
-        known, head = vault.get(installed.DECISION) or {}, vault.head()
+        known, head = vault.get(known_installation.DECISION) or {}, vault.head()
         if head is None or not known.get("workspace"):
             return None
         state = vault.state()
         return Agent(
             id=agent_id,
-            name=str(known.get("agent") or contents.agent_name(state)),
-            runtime=contents.source_runtime(state),
+            name=str(known.get("agent") or wanted_contents.read_agent_name(state)),
+            runtime=wanted_contents.find_source_runtime(state),
             workspace=Path(str(known["workspace"])),
             native_id=str(known["native_id"]),
             added_at=context.now(),
@@ -101,10 +104,10 @@ def _described(context: Context, agent_id: str) -> Agent | None:
 def _is_from_here(context: Context, agent_id: str) -> bool:
     """Whether a workspace was captured into a vault; into that of an import which was cut off, none was. One that does
     not open may have been."""
-    from lifeboat_core.capture import installed
+    from lifeboat_core.capture import known_installation
 
     try:
         with context.vault(agent_id) as vault:
-            return vault.get(installed.DECISION) is not None
+            return vault.get(known_installation.DECISION) is not None
     except LifeboatError:
         return True

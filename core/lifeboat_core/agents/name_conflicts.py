@@ -9,22 +9,22 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
-from lifeboat_alf import layout
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common.json_types import JsonObject
 
 FILE, FOLDER = "file", "folder"
 _MOST_ONE_BY_ONE = 100
 """Changed paths above which reading every name once costs less than asking about each of them."""
 
 
-class Conflict(NamedTuple):
+class NameConflict(NamedTuple):
     """`path` leaves no room for `other`. Both are archive paths."""
 
     path: str
     other: str
 
 
-class Entries(Protocol):
+class EntryLookup(Protocol):
     """Entries by archive path."""
 
     def meta(self, path: str) -> JsonObject | None: ...
@@ -34,28 +34,31 @@ class Entries(Protocol):
         ...
 
 
-def parents(name: str) -> list[str]:
+def list_parents(name: str) -> list[str]:
     """Return every folder above a name, outermost first."""
     parts = name.split("/")
     return ["/".join(parts[:count]) for count in range(1, len(parts))]
 
 
-def in_the_way(kinds: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def find_blocked_names(kinds: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield each pair of a file or a link and a name below it. `kinds` are "file", "link" or "folder" by name."""
     for name in kinds:
-        for parent in parents(name):
+        for parent in list_parents(name):
             if kinds.get(parent, FOLDER) != FOLDER:
                 yield parent, name
 
 
-def find_conflicts(entries: Entries, runtime: str, changed: Collection[str] | None = None) -> list[Conflict]:
+def find_conflicts(entries: EntryLookup, runtime: str, changed: Collection[str] | None = None) -> list[NameConflict]:
     """Return the conflicts in the workspace and the home of a runtime; of `changed` paths only, where they are given.
 
     An artifact that has the name of a raw file conflicts with it.
     """
-    found: list[Conflict] = []
-    for prefixes in ((layout.raw_prefix(runtime), layout.ARTIFACTS), (layout.home_prefix(runtime),)):
-        standing = _Standing(entries, prefixes)
+    found: list[NameConflict] = []
+    for prefixes in (
+        (archive_layout.raw_prefix(runtime), archive_layout.ARTIFACTS),
+        (archive_layout.home_prefix(runtime),),
+    ):
+        standing = _FolderNames(entries, prefixes)
         if changed is None or len(changed) > _MOST_ONE_BY_ONE:
             standing.add(pair for prefix in prefixes for pair in entries.kinds(prefix))
         else:
@@ -64,10 +67,10 @@ def find_conflicts(entries: Entries, runtime: str, changed: Collection[str] | No
     return found
 
 
-class _Standing:
+class _FolderNames:
     """Entries by their names in one folder, which archive paths under any of `prefixes` name."""
 
-    def __init__(self, entries: Entries, prefixes: tuple[str, ...]) -> None:
+    def __init__(self, entries: EntryLookup, prefixes: tuple[str, ...]) -> None:
         self._entries = entries
         self._prefixes = prefixes
         self._kinds: dict[str, dict[str, str]] = {}
@@ -83,7 +86,7 @@ class _Standing:
             name = self._name_of(path)
             if name is not None and self._entries.meta(path) is not None:
                 for prefix in self._prefixes:
-                    self.add(self._found(prefix + each for each in (*parents(name), name)))
+                    self.add(self._found(prefix + each for each in (*list_parents(name), name)))
                     self.add(self._entries.kinds(f"{prefix}{name}/"))
 
     def _found(self, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -91,15 +94,15 @@ class _Standing:
             if (meta := self._entries.meta(path)) is not None:
                 yield path, str(meta.get("type", FILE))
 
-    def conflicts(self) -> Iterator[Conflict]:
+    def conflicts(self) -> Iterator[NameConflict]:
         for paths in self._kinds.values():
             raw, *others = sorted(paths, reverse=True)  # a restore takes the raw file where an artifact has its name
-            yield from (Conflict(other, raw) for other in others)
+            yield from (NameConflict(other, raw) for other in others)
         kinds = {name: max(each.values(), key=FOLDER.__ne__) for name, each in self._kinds.items()}
-        for above, below in in_the_way(kinds):
+        for above, below in find_blocked_names(kinds):
             for path, kind in self._kinds[above].items():
                 if kind != FOLDER:
-                    yield from (Conflict(path, other) for other in self._kinds[below])
+                    yield from (NameConflict(path, other) for other in self._kinds[below])
 
     def _name_of(self, path: str) -> str | None:
         return next((path.removeprefix(each) for each in self._prefixes if path.startswith(each)), None)

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lifeboat_adapters.contract import Adapter
-from lifeboat_adapters.persona.documents import rows_of
-from lifeboat_alf import metas
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_core.agents import withheld
-from lifeboat_core.capture.installed import advice, taken_as_it_stands
-from lifeboat_core.capture.look import Look
+from lifeboat_adapters.persona.derivation_files import rows_of
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.states import entry_metas
+from lifeboat_core.agents import withheld_items
+from lifeboat_core.capture.capture_session import CaptureSession
+from lifeboat_core.capture.known_installation import advise_on_missing, is_workspace_accepted
 from lifeboat_core.capture.row_cuts import FILE as MEMORIES
-from lifeboat_core.capture.session import Session
+from lifeboat_core.capture.workspace_survey import WorkspaceSurvey
 
 
 @dataclass(slots=True)
@@ -30,11 +30,13 @@ class KeptRows:
     arrived: set[str] = field(default_factory=set)
 
 
-def find_kept_rows(session: Session, seen: Look, prefix: str, tables: Mapping[str, bytes]) -> KeptRows:
+def find_kept_rows(
+    session: CaptureSession, seen: WorkspaceSurvey, prefix: str, tables: Mapping[str, bytes]
+) -> KeptRows:
     """Compare what was read with the head. Raises RuntimeDatabaseError for a database that cannot be read now."""
-    kept, names = KeptRows(), withheld.rows(session.vault, prefix)
-    if session.state is None or taken_as_it_stands(session):
-        kept.arrived.update(withheld.row(path, name) for path, each in names.items() for name in each)
+    kept, names = KeptRows(), withheld_items.list_withheld_rows(session.vault, prefix)
+    if session.state is None or is_workspace_accepted(session):
+        kept.arrived.update(withheld_items.make_row_name(path, name) for path, each in names.items() for name in each)
         return kept
     for entry in session.state.entries(prefix):
         if entry.path.endswith(MEMORIES):
@@ -42,16 +44,22 @@ def find_kept_rows(session: Session, seen: Look, prefix: str, tables: Mapping[st
         body = session.overlay.old_body(entry.path) or b""
         reason = seen.adapter.unreadable_rows(seen.installation, entry.path, body)
         if reason:
-            kept.files[entry.path] = f"{reason}; its rows stay as they were captured; {advice(session)}"
+            kept.files[entry.path] = f"{reason}; its rows stay as they were captured; {advise_on_missing(session)}"
         elif entry.path in names:
             _wait(session, seen, kept, entry.path, body, tables.get(entry.path, b""), names[entry.path])
     held = {entry.path for entry in session.state.entries(prefix)}
-    kept.arrived.update(withheld.row(path, one) for path in names.keys() - held for one in names[path])
+    kept.arrived.update(withheld_items.make_row_name(path, one) for path in names.keys() - held for one in names[path])
     return kept
 
 
 def _wait(
-    session: Session, seen: Look, kept: KeptRows, path: str, body: bytes, now: bytes, names: frozenset[str]
+    session: CaptureSession,
+    seen: WorkspaceSurvey,
+    kept: KeptRows,
+    path: str,
+    body: bytes,
+    now: bytes,
+    names: frozenset[str],
 ) -> None:
     """Sort the withheld rows of a file into those that are there, maybe under another name, and those that wait."""
     known = {name for line in now.split(b"\n") for name in _names(seen.adapter, path, line)}
@@ -65,10 +73,12 @@ def _wait(
             spans.append((at, at + len(line)))
             still.add(found[0])
         at += len(line) + 1
-    kept.arrived.update(withheld.row(path, name) for name in names - still)
-    if _is_cut((session.overlay.meta(path) or {}).get(metas.CUTS, ()), spans):
+    kept.arrived.update(withheld_items.make_row_name(path, name) for name in names - still)
+    if _is_cut((session.overlay.meta(path) or {}).get(entry_metas.CUTS, ()), spans):
         # A line with cuts cannot be put beside new ones: which credential a cut is depends on all of the file.
-        kept.files[path] = f"{len(waiting)} rows that the last restore could not write wait in it; {advice(session)}"
+        kept.files[path] = (
+            f"{len(waiting)} rows that the last restore could not write wait in it; {advise_on_missing(session)}"
+        )
     elif waiting:
         kept.waiting[path] = waiting
 

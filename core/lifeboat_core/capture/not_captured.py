@@ -9,11 +9,11 @@ from typing import Any
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.capture.report import FIX, KINDS, LAST_CAPTURE, NAMED, NOT_READ, OVER_LIMIT, PENDING
+from lifeboat_core.capture.capture_report import FIX, KINDS, LAST_CAPTURE, NAMED, NOT_READ, OVER_LIMIT, PENDING
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.folder_names import is_there
 from lifeboat_core.state.state_db import StateDb
-from lifeboat_core.system_refusals import system_errors
+from lifeboat_core.system_refusals import convert_system_errors
 
 FILES = "not_captured_files"
 """The fact of `state.db` that has the reason of every file whose present version is not kept, by archive path."""
@@ -34,7 +34,7 @@ class NotCaptured:
     kinds: Mapping[str, int] = field(default_factory=dict)
 
 
-def read(captured: Mapping[str, Any]) -> NotCaptured:
+def parse_not_captured(captured: Mapping[str, Any]) -> NotCaptured:
     """From the fact of `state.db` that says how the last capture went; nothing before the first."""
     return NotCaptured(
         tuple(captured.get(NAMED) or ()),
@@ -46,11 +46,11 @@ def read(captured: Mapping[str, Any]) -> NotCaptured:
     )
 
 
-def files_of_agent(context: Context, agent: Agent) -> dict[str, str]:
+def list_not_captured_files(context: Context, agent: Agent) -> dict[str, str]:
     """Return why the present version of a file is not kept, by archive path, as far as that is known."""
     path = context.home.state_file(agent.id)
     try:
-        with system_errors():
+        with convert_system_errors():
             if not is_there(context.files, path):
                 return {}
             with context.vault(agent.id) as vault, StateDb.open(path, vault.id) as db:
@@ -59,17 +59,17 @@ def files_of_agent(context: Context, agent: Agent) -> dict[str, str]:
         return {}
 
 
-def of_agent(context: Context, agent: Agent) -> NotCaptured:
+def read_not_captured(context: Context, agent: Agent) -> NotCaptured:
     """What the last capture of an agent left out; nothing where no capture is known. Says so where the caches that know
     it cannot be read."""
     path = context.home.state_file(agent.id)
     unknown = NotCaptured((f"{path} cannot be read, which says what the last capture left out",))
     try:
-        with system_errors():
+        with convert_system_errors():
             if not is_there(context.files, path):
                 return NotCaptured()
             with context.vault(agent.id) as vault, StateDb.open(path, vault.id) as db:
                 captured = db.get(LAST_CAPTURE)
-                return read(captured or {}) if db.is_lasting or captured is not None else unknown
+                return parse_not_captured(captured or {}) if db.is_lasting or captured is not None else unknown
     except (LifeboatError, sqlite3.Error):
         return unknown

@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from lifeboat_alf import layout
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.redactions import NONE
-from lifeboat_alf.state import BodyAbsent, Entry, State
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.redaction.redactions import NONE
+from lifeboat_alf.states.agent_state import BodyAbsent, Entry, State
 from lifeboat_core.agents.name_conflicts import FILE
 from lifeboat_vault.errors import VaultDamaged
 from lifeboat_vault.vault import EntryPut
@@ -44,7 +44,7 @@ class Overlay:
         except (BodyAbsent, KeyError):
             return None
         except VaultDamaged:
-            if path.startswith((layout.RAW, layout.ARTIFACTS)):
+            if path.startswith((archive_layout.RAW, archive_layout.ARTIFACTS)):
                 return None
             raise
 

@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from lifeboat_adapters.secrets.finder import Known, encodable
-from lifeboat_alf import codec, metas
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_core.capture import lookalikes
-from lifeboat_core.capture.lookalikes import Place
+from lifeboat_adapters.secrets.secret_finder import KnownSecretMatch, replace_surrogates
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.states import entry_metas
+from lifeboat_core.capture import secret_lookalikes
 from lifeboat_core.capture.overlay import Overlay
-from lifeboat_core.capture.secrets import Cutter
+from lifeboat_core.capture.secret_cutter import SecretCutter
+from lifeboat_core.capture.secret_lookalikes import LookalikePlace
 
 Values = tuple[Any, ...]
 
@@ -32,7 +33,7 @@ MARK = "{{lifeboat:credential:"
 """How everything begins that stands in the place of a secret."""
 
 
-def holding(cutter: Cutter, rows: Sequence[Values]) -> list[Values]:
+def find_rows_with_secrets(cutter: SecretCutter, rows: Sequence[Values]) -> list[Values]:
     """The rows with a known value in one of their texts."""
     every = [value for row in rows for value in row if isinstance(value, str | bytes)]
     text = "\n".join(value for value in every if isinstance(value, str))
@@ -45,24 +46,26 @@ def holding(cutter: Cutter, rows: Sequence[Values]) -> list[Values]:
 
 
 def _bytes(value: str | bytes) -> bytes:
-    return value if isinstance(value, bytes) else encodable(value).encode("utf-8", "surrogateescape")
+    return value if isinstance(value, bytes) else replace_surrogates(value).encode("utf-8", "surrogateescape")
 
 
-def _holds(cutter: Cutter, data: bytes) -> bool:
+def _holds(cutter: SecretCutter, data: bytes) -> bool:
     return next(iter(cutter.known_in(data)), None) is not None
 
 
-def lookalikes_in(texts: Sequence[str | bytes], kept: Sequence[str | bytes]) -> Iterator[tuple[int, list[Place]]]:
+def find_row_lookalikes(
+    texts: Sequence[str | bytes], kept: Sequence[str | bytes]
+) -> Iterator[tuple[int, list[LookalikePlace]]]:
     """What merely looks like a secret in texts and is still there in what is kept of them, by place."""
     data = [_bytes(text) for text in texts]
-    if lookalikes.looks_in_text(b"\n".join(data)):
+    if secret_lookalikes.find_looks_in_text(b"\n".join(data)):
         for place, (one, other) in enumerate(zip(data, kept, strict=True)):
-            if found := lookalikes.places(one, _bytes(other)):
+            if found := secret_lookalikes.find_lookalike_places(one, _bytes(other)):
                 yield place, found
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class RowColumns:
     """The columns of rows; those at the places in `always` stand in every line; `id` is the place of the row's id."""
 
     names: Sequence[str]
@@ -70,7 +73,7 @@ class Columns:
     id: int
 
 
-def files(overlay: Overlay, prefix: str, column: str, waiting: Collection[Any]) -> tuple[str, list[str]]:
+def choose_cut_files(overlay: Overlay, prefix: str, column: str, waiting: Collection[Any]) -> tuple[str, list[str]]:
     """The file for the rows of this capture, and those that are given up: all others but where a row waits. `prefix`
     is that of their paths, `column` names the ids of rows, `waiting` are ids of rows that a restore left out."""
     known = [path for path in overlay.paths(prefix) if path.endswith(FILE)]
@@ -81,27 +84,27 @@ def files(overlay: Overlay, prefix: str, column: str, waiting: Collection[Any]) 
 
 
 def _ids_in(data: bytes | None, column: str) -> set[Any]:
-    return {codec.decode(line).get(column) for line in (data or b"").splitlines()}
+    return {json_codec.decode_json(line).get(column) for line in (data or b"").splitlines()}
 
 
-def cut(
-    cutter: Cutter, overlay: Overlay, path: str, columns: Columns, rows: Sequence[Values], *, exposed: bool
+def cut_rows(
+    cutter: SecretCutter, overlay: Overlay, path: str, columns: RowColumns, rows: Sequence[Values], *, exposed: bool
 ) -> tuple[list[Values], bool]:
     """The rows without their secrets, in their order, and whether the file at `path` changed."""
-    data, known = bytearray(), list[Known]()
+    data, known = bytearray(), list[KnownSecretMatch]()
     for row in rows:
         _add_line(data, known, cutter, columns, row)
     body, cuts = cutter.cut_known(path, bytes(data), known, exposed=exposed)
     if not rows:
         return [], overlay.remove(path)
-    changed = overlay.put(path, {metas.CUTS: cuts} if cuts else {}, body)
-    lines = list(map(codec.decode, body.splitlines()))
+    changed = overlay.put(path, {entry_metas.CUTS: cuts} if cuts else {}, body)
+    lines = list(map(json_codec.decode_json, body.splitlines()))
     if len(lines) != len(rows):
         lines = _lines_of(columns, rows, lines)
     return [_with(columns.names, row, line) for row, line in zip(rows, lines, strict=True)], changed
 
 
-def _lines_of(columns: Columns, rows: Sequence[Values], lines: Sequence[JsonObject]) -> list[JsonObject]:
+def _lines_of(columns: RowColumns, rows: Sequence[Values], lines: Sequence[JsonObject]) -> list[JsonObject]:
     """The line of each row; one that was purged says nothing any more."""
     name, found = columns.names[columns.id], {}
     for line in lines:
@@ -114,7 +117,9 @@ def _with(names: Sequence[str], row: Values, line: JsonObject) -> Values:
     return tuple(line.get(name, value) if isinstance(value, str | bytes) else value for name, value in pairs)
 
 
-def _add_line(data: bytearray, known: list[Known], cutter: Cutter, columns: Columns, row: Values) -> None:
+def _add_line(
+    data: bytearray, known: list[KnownSecretMatch], cutter: SecretCutter, columns: RowColumns, row: Values
+) -> None:
     """Append a row as JSON, and where in it values stand: they are looked for in the texts themselves, for what is
     encoded in a text is encoded twice in its line."""
     begin = b"{"
@@ -123,21 +128,22 @@ def _add_line(data: bytearray, known: list[Known], cutter: Cutter, columns: Colu
         found = list(cutter.known_in(text)) if text is not None else []
         if not found and place not in columns.always:
             continue
-        data += begin + codec.encode(name) + b":"
+        data += begin + json_codec.encode_json(name) + b":"
         begin = b","
         if text is None:
-            data += codec.encode(value)
+            data += json_codec.encode_json(value)
             continue
         start = len(data) + 1
         known.extend(
-            Known(start + _length(text, one.start), start + _length(text, one.end), one.value) for one in found
+            KnownSecretMatch(start + _length(text, one.start), start + _length(text, one.end), one.value)
+            for one in found
         )
         data += b'"' + _spelled(text) + b'"'
     data += b"}\n"
 
 
 def _spelled(text: bytes) -> bytes:
-    return codec.encode(text.decode("utf-8", "replace"))[1:-1]
+    return json_codec.encode_json(text.decode("utf-8", "replace"))[1:-1]
 
 
 def _length(text: bytes, end: int) -> int:

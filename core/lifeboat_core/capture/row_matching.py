@@ -15,51 +15,52 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from lifeboat_adapters.contract import Adapter, Installation, Section
+from lifeboat_adapters.contract import Adapter, Installation, MemorySection
 from lifeboat_adapters.database_reading import as_json
 from lifeboat_adapters.memory_stores import MemoryStore
-from lifeboat_alf import lifecycle, records, times
-from lifeboat_alf.json_shapes import as_object
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.lifecycle import Scribe, Step
-from lifeboat_alf.state import Record
-from lifeboat_core.capture.records import Lookup, Origin, Outcome
+from lifeboat_alf.common import times
+from lifeboat_alf.common.json_shapes import as_object
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.memory import memory_records, record_lifecycle
+from lifeboat_alf.memory.record_lifecycle import RecordContext, RecordStep
+from lifeboat_alf.states.agent_state import Record
+from lifeboat_core.capture.memory_capture import MemoryLookup, MemoryOrigin, MemoryOutcome
 
 Values = tuple[Any, ...]
 
-SEEN = ("tags", "status", records.PINNED)
+SEEN = ("tags", "status", memory_records.PINNED)
 FOLLOWING = (*SEEN, "confidence")
 """Fields of a memory that follow its row as long as it lives; who reads it sees the first ones."""
 
 
-class Row(NamedTuple):
+class MemoryRow(NamedTuple):
     """A row as it may be kept: its columns, and the memory in it."""
 
     values: JsonObject
-    memory: Section
+    memory: MemorySection
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RowSource:
     """Where rows come from, and who says what they mean."""
 
     adapter: Adapter
     installation: Installation
     store: MemoryStore
 
-    def row(self, values: Values) -> Row:
+    def row(self, values: Values) -> MemoryRow:
         columns = dict(zip(self.store.columns, values, strict=True))
-        return Row(columns, self.adapter.memory_of(self.installation, columns))
+        return MemoryRow(columns, self.adapter.memory_of(self.installation, columns))
 
-    def before(self, record: JsonObject, root: str, row: Row) -> Row:
+    def before(self, record: JsonObject, root: str, row: MemoryRow) -> MemoryRow:
         """The row that a memory stands for, with the columns of the row it is now."""
         expected = self.adapter.row_of(record, root)
         columns = {name: expected.get(name) for name in row.values}
-        return Row(columns, self.adapter.memory_of(self.installation, columns))
+        return MemoryRow(columns, self.adapter.memory_of(self.installation, columns))
 
 
 @dataclass(slots=True)
-class Past:
+class DepartedRows:
     """What this capture knows of rows that are not there any more. `gone` are their memories by key, in order; `buried`
     asks for those of former captures, and for what came from elsewhere."""
 
@@ -73,7 +74,13 @@ class RowMemories:
     for the caller to take away; `rewritten` says that a memory got another text."""
 
     def __init__(
-        self, source: Source, scribe: Scribe, origin: Origin, lookup: Lookup, outcome: Outcome, taken: set[str]
+        self,
+        source: RowSource,
+        scribe: RecordContext,
+        origin: MemoryOrigin,
+        lookup: MemoryLookup,
+        outcome: MemoryOutcome,
+        taken: set[str],
     ) -> None:
         self._source = source
         self._scribe = scribe
@@ -81,12 +88,12 @@ class RowMemories:
         self._lookup = lookup
         self._taken = taken
         self.outcome = outcome
-        self.steps: list[Step] = []
+        self.steps: list[RecordStep] = []
         self.rewritten = False
 
     # Rows that are there ----------------------------------------------------------------------------------------
 
-    def known(self, record_id: str, row: Row) -> str:
+    def known(self, record_id: str, row: MemoryRow) -> str:
         """A row that a memory is known to be; the id it stands under from now on, "" for a row that says nothing."""
         last = self._lookup.last(record_id)
         if not row.memory.text:
@@ -95,23 +102,25 @@ class RowMemories:
         if last is None:
             return self.new(row)
         self._taken.update((record_id, last.id))
-        body = records.parse(last.line)
-        if not (records.is_deleted(body) or records.is_missing(body)):
+        body = memory_records.parse_record(last.line)
+        if not (memory_records.is_deleted(body) or memory_records.is_missing(body)):
             return self._edit(last, body, row)
         if not {record_id, last.id} & self._lookup.forgotten:
             return self._revive(last, body, row)
         # The user dropped it although its row is there: only another text is another memory.
         return record_id if row.memory.text == self._ended(body).get("content") else self.new(row)
 
-    def new(self, row: Row) -> str:
+    def new(self, row: MemoryRow) -> str:
         """A memory seen for the first time."""
         if not row.memory.text:
             return ""
         fields = self._origin.fields(self._source.store.name, row.memory)
-        step = lifecycle.create(self._scribe, row.memory.text, fields, _made_at(fields), row.memory.record_id)
+        step = record_lifecycle.create_record(
+            self._scribe, row.memory.text, fields, _made_at(fields), row.memory.record_id
+        )
         return self._add(step, "created", row.memory.text)
 
-    def find(self, row: Row, past: Past) -> str | None:
+    def find(self, row: MemoryRow, past: DepartedRows) -> str | None:
         """The memory that a row is which was not there before; None for a new one."""
         if self._lookup.head is None:
             return None
@@ -120,7 +129,7 @@ class RowMemories:
         found = [*named, *self._lookup.with_content(row.memory.text)]
         return next((one for one in found if self._is_free(one, past)), None)
 
-    def _is_free(self, record_id: str, past: Past) -> bool:
+    def _is_free(self, record_id: str, past: DepartedRows) -> bool:
         """Whether a row may be this memory: nothing else is."""
         if {record_id, self._lookup.winner(record_id)} & (self._taken | self._lookup.forgotten):
             return False
@@ -133,10 +142,10 @@ class RowMemories:
         last = self._lookup.last(record_id)
         if last is None or {record_id, last.id} & self._taken:
             return False
-        body = records.parse(last.line)
-        return records.is_deleted(body) or records.is_missing(body) or not self._lookup.is_listed(last.id)
+        body = memory_records.parse_record(last.line)
+        return memory_records.is_deleted(body) or memory_records.is_missing(body) or not self._lookup.is_listed(last.id)
 
-    def _edit(self, last: Record, body: JsonObject, row: Row) -> str:
+    def _edit(self, last: Record, body: JsonObject, row: MemoryRow) -> str:
         before = self._source.before(body, self._root(last.id, body), row)
         if _same(before.values, row.values):
             return last.id
@@ -153,27 +162,27 @@ class RowMemories:
         if is_other:
             self.rewritten = True
             self.outcome.drop(last.id, str(body.get("content", "")))
-        step = lifecycle.edit(self._scribe, body, last.partition, row.memory.text, fields)
+        step = record_lifecycle.edit_record(self._scribe, body, last.partition, row.memory.text, fields)
         return self._add(step, "updated", row.memory.text)
 
-    def _revive(self, last: Record, body: JsonObject, row: Row) -> str:
+    def _revive(self, last: Record, body: JsonObject, row: MemoryRow) -> str:
         ended = self._ended(body)
-        step = lifecycle.revive(self._scribe, body, last.partition, None if ended is body else ended)
+        step = record_lifecycle.revive_record(self._scribe, body, last.partition, None if ended is body else ended)
         before = self._source.before(ended, self._root(last.id, body), row)
         if not _same(before.values, row.values):
-            back = records.parse(step.line)
+            back = memory_records.parse_record(step.line)
             self.rewritten = row.memory.text != ended.get("content")
             fields = _following(back, before.memory, row.memory)
-            edited = lifecycle.edit(self._scribe, back, step.partition, row.memory.text, fields)
+            edited = record_lifecycle.edit_record(self._scribe, back, step.partition, row.memory.text, fields)
             step = edited._replace(operation=step.operation)
         return self._add(step, "created", row.memory.text)
 
     def _ended(self, body: JsonObject) -> JsonObject:
         """What a memory said before it went."""
-        if body.get("content") != records.TOMBSTONE or "supersedes" not in body:
+        if body.get("content") != memory_records.TOMBSTONE or "supersedes" not in body:
             return body
         dead = self._lookup.record(str(body["supersedes"]))
-        return body if dead is None else records.parse(dead.line)
+        return body if dead is None else memory_records.parse_record(dead.line)
 
     def _root(self, record_id: str, body: JsonObject) -> str:
         """The first id of a chain."""
@@ -184,7 +193,7 @@ class RowMemories:
             known.add(former)
             if record is None:
                 break
-            body = records.parse(record.line)
+            body = memory_records.parse_record(record.line)
         return record_id
 
     def is_taken(self, record_id: str) -> bool:
@@ -198,15 +207,15 @@ class RowMemories:
         last = self._lookup.last(record_id)
         if last is None or {record_id, last.id} & self._taken:
             return
-        body = records.parse(last.line)
-        if records.is_deleted(body) or records.is_missing(body):
+        body = memory_records.parse_record(last.line)
+        if memory_records.is_deleted(body) or memory_records.is_missing(body):
             return
         self._taken.update((record_id, last.id))
         self.outcome.drop(last.id, str(body.get("content", "")))
         self.outcome.lost[self._source.store.name] += 1
-        self._add(lifecycle.vanish(self._scribe, body, last.partition), "deleted", None)
+        self._add(record_lifecycle.retire_vanished_record(self._scribe, body, last.partition), "deleted", None)
 
-    def _add(self, step: Step, count: str, content: str | None) -> str:
+    def _add(self, step: RecordStep, count: str, content: str | None) -> str:
         self.steps.append(step)
         self._taken.add(step.id)
         self.outcome.counts[count] += 1
@@ -219,12 +228,12 @@ def _made_at(fields: JsonObject) -> str | None:
     """When a row was made, as far as it says so."""
     made = fields.get("temporal", {}).get("created_at")
     try:
-        return times.to_text(times.parse(str(made))) if made else None
+        return times.to_text(times.parse_time(str(made))) if made else None
     except ValueError:
         return None
 
 
-def _following(old: JsonObject, before: Section, now: Section) -> JsonObject:
+def _following(old: JsonObject, before: MemorySection, now: MemorySection) -> JsonObject:
     """What a change of a row changes in its memory: what the row does not say, somebody else said, and it stays."""
     fields: JsonObject = {}
     for name in FOLLOWING:
@@ -246,6 +255,6 @@ def _without(values: Iterable[str] | None, gone: Sequence[str] | None) -> list[s
     return [value for value in values or () if value not in (gone or ())]
 
 
-def _joined(old: JsonObject, now: Section) -> JsonObject | None:
+def _joined(old: JsonObject, now: MemorySection) -> JsonObject | None:
     """The rows of all runtimes that a memory has been in."""
     return {**as_object(old.get("raw_source_format")), **now.fields.get("raw_source_format", {})} or None

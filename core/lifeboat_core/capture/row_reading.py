@@ -15,14 +15,14 @@ from typing import IO, Any, NamedTuple
 from lifeboat_adapters.database_reading import from_json, read_database
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.memory_stores import MemoryRows, MemoryStore, MemoryTable
-from lifeboat_alf import codec
+from lifeboat_alf.common import json_codec
 from lifeboat_core.capture.row_shadow import CAME, GONE, HELD, HELD_ROWS
 
 BATCH = 500
 """Rows that are searched for secrets, and packed, together."""
 
 
-class Differing(NamedTuple):
+class DifferingRow(NamedTuple):
     """A row that is not as it was captured. `record` and `kind` are what the shadow says of it, None when nothing;
     `was` and `vector` are the lengths of its vector then and now."""
 
@@ -33,7 +33,7 @@ class Differing(NamedTuple):
     values: tuple[Any, ...]
 
 
-class Vectors:
+class VectorSpool:
     """Bytes of vectors in a file without a name, by the place of their row: a large agent's would fill the memory."""
 
     def __init__(self) -> None:
@@ -65,27 +65,27 @@ class Vectors:
 
 
 @dataclass
-class Found:
+class RowDifferences:
     """What a comparison found: `gone` are (row, record, key) of rows that were there, `came` rows that hold what came
     from elsewhere, `nameless` counts rows without an id. The rows themselves are kept packed, and read any number of
     times."""
 
-    vectors: Vectors = field(default_factory=Vectors)
+    vectors: VectorSpool = field(default_factory=VectorSpool)
     gone: list[tuple[Any, str, Any]] = field(default_factory=list)
     came: list[Any] = field(default_factory=list)
     nameless: int = 0
     keep: Keep | None = None
     _packed: list[bytes] = field(default_factory=list)
 
-    def add(self, rows: list[Differing]) -> None:
+    def add(self, rows: list[DifferingRow]) -> None:
         # Four fifths of a first capture's memory; these bytes never leave the process.
         self._packed.append(zlib.compress(marshal.dumps([tuple(row) for row in rows]), 1))
 
-    def batches(self) -> Iterator[list[Differing]]:
+    def batches(self) -> Iterator[list[DifferingRow]]:
         for packed in self._packed:
-            yield [Differing._make(row) for row in marshal.loads(zlib.decompress(packed))]
+            yield [DifferingRow._make(row) for row in marshal.loads(zlib.decompress(packed))]
 
-    def rows(self) -> Iterator[Differing]:
+    def rows(self) -> Iterator[DifferingRow]:
         for batch in self.batches():
             yield from batch
 
@@ -93,7 +93,7 @@ class Found:
         return bool(self._packed or self.gone)
 
 
-Look = Callable[[list[Differing]], set[Any]]
+Look = Callable[[list[DifferingRow]], set[Any]]
 """Which rows of a batch have to be kept although they are as they were captured, by id: a secret stands in them."""
 
 
@@ -101,10 +101,12 @@ Keep = Callable[[tuple[Any, ...]], tuple[Any, ...] | None]
 """The values of a row as they may be captured, None for a row of which nothing may be: what was purged lies in it."""
 
 
-def compare(store: MemoryStore, shadow: Path, look: Look, keep: Keep | None = None, *, everything: bool) -> Found:
+def compare_rows(
+    store: MemoryStore, shadow: Path, look: Look, keep: Keep | None = None, *, everything: bool
+) -> RowDifferences:
     """The rows that differ from the shadow in the database `shadow`; with `everything`, every row is looked at, for
     what has to be cut may have become known. Raises RuntimeDatabaseError."""
-    found = Found(keep=keep)
+    found = RowDifferences(keep=keep)
     if isinstance(store, MemoryRows):
         return _compare_fetched(store, shadow, found, look, everything=everything)
     query = _Query.of(store)
@@ -118,7 +120,9 @@ def compare(store: MemoryStore, shadow: Path, look: Look, keep: Keep | None = No
     return found
 
 
-def _compare_fetched(store: MemoryRows, shadow: Path, found: Found, look: Look, *, everything: bool) -> Found:
+def _compare_fetched(
+    store: MemoryRows, shadow: Path, found: RowDifferences, look: Look, *, everything: bool
+) -> RowDifferences:
     """The rows of a server, put into a table in memory: compared like any other."""
     try:
         with closing(sqlite3.connect(":memory:", uri=True, isolation_level=None)) as opened:
@@ -136,7 +140,7 @@ def _fill(opened: sqlite3.Connection, store: MemoryRows) -> _Query:
     opened.execute(f"create table rows({', '.join(columns)}, vector, unique (c{store.columns.index(store.id)}))")
     marks = ", ".join("?" * (len(columns) + 1))
     for row in store.rows():
-        values = [stored(row.values.get(name)) for name in store.columns]
+        values = [to_column_value(row.values.get(name)) for name in store.columns]
         opened.execute(f"insert or replace into rows values ({marks})", (*values, row.vector))
     vector = "vector" if store.model else "null"
     return _Query("rows", tuple(columns), store.columns.index(store.id), vector, "1", ())
@@ -200,7 +204,7 @@ def _quoted(name: str) -> str:
 
 
 def _read(
-    opened: sqlite3.Connection, query: _Query, shadow: Path, found: Found, look: Look, everything: bool
+    opened: sqlite3.Connection, query: _Query, shadow: Path, found: RowDifferences, look: Look, everything: bool
 ) -> Iterator[None]:
     opened.execute("attach ? as lifeboat", (f"{shadow.absolute().as_uri()}?mode=ro",))
     total, found.nameless = (opened.execute(one, query.parameters).fetchone()[0] for one in query.numbers())
@@ -213,11 +217,11 @@ def _read(
     yield
 
 
-def _take(rows: sqlite3.Cursor, query: _Query, found: Found, look: Look) -> int:
+def _take(rows: sqlite3.Cursor, query: _Query, found: RowDifferences, look: Look) -> int:
     """Pack what differs or has to be kept; how many rows were not there before."""
     new = 0
     while batch := rows.fetchmany(BATCH):
-        read = [Differing._make((*row[1:5], tuple(row[6:]))) for row in batch]
+        read = [DifferingRow._make((*row[1:5], tuple(row[6:]))) for row in batch]
         new += sum(one.kind in (None, GONE) for one in read)
         if found.keep is not None:
             batch, read = _kept(batch, read, found.keep)
@@ -233,7 +237,7 @@ def _take(rows: sqlite3.Cursor, query: _Query, found: Found, look: Look) -> int:
     return new
 
 
-def _kept(batch: list[Any], read: list[Differing], keep: Keep) -> tuple[list[Any], list[Differing]]:
+def _kept(batch: list[Any], read: list[DifferingRow], keep: Keep) -> tuple[list[Any], list[DifferingRow]]:
     """The rows that may be captured, with what may be of their values; without the vector where something was cut,
     for it says what the whole text said."""
     kept, made = [], []
@@ -248,9 +252,9 @@ def _kept(batch: list[Any], read: list[Differing], keep: Keep) -> tuple[list[Any
     return kept, made
 
 
-def stored(value: Any) -> Any:
+def to_column_value(value: Any) -> Any:
     """A value as a column holds it, from what JSON makes of it; text for what no column holds."""
     try:
         return from_json(value)
     except ValueError:
-        return codec.encode(value).decode()
+        return json_codec.encode_json(value).decode()

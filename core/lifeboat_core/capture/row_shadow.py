@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.state.state_db import SHADOW, StateDb
 
 HELD, CAME, GONE = 0, 1, 2
@@ -22,7 +22,7 @@ HELD_ROWS = (
 _OWN = ("row", "record", "kind", "key", "whole", "vector", "marked")
 
 
-class Line(NamedTuple):
+class ShadowLine(NamedTuple):
     """One row. `whole` is False when its values are left out; `vector` is the length of its vector in bytes; `marked`
     says that the record itself tells which row it came from."""
 
@@ -36,21 +36,21 @@ class Line(NamedTuple):
     values: tuple[Any, ...] = ()
 
 
-class Shadow:
+class RowShadow:
     """The table as it stands, for a store with these columns."""
 
     def __init__(self, db: StateDb, columns: tuple[str, ...]) -> None:
         self._db = db
         self.columns = columns
 
-    def start(self, lines: Iterable[Line], fact: JsonObject) -> None:
+    def start(self, lines: Iterable[ShadowLine], fact: JsonObject) -> None:
         """Fill it anew, all at once."""
         with self._db.transaction():
             self._db.make_shadow([f"c{place}" for place in range(len(self.columns))])
             self.put(lines)
             self._db.put(SHADOW, fact)
 
-    def put(self, lines: Iterable[Line]) -> None:
+    def put(self, lines: Iterable[ShadowLine]) -> None:
         empty = (None,) * len(self.columns)
         marks = ", ".join("?" * (len(_OWN) + len(self.columns)))
         self._db.connection.executemany(

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lifeboat_adapters import database_checks
-from lifeboat_alf.seams.files import FileOperations, FolderEntry, NotRegular, StrPath
-from lifeboat_alf.system_texts import refusal_reason
-from lifeboat_core.capture.read import TICKS_NS, TRIES, Content, OverLimit, Unstable, key_of, read_file
-from lifeboat_core.capture.seen import StatKey
+from lifeboat_alf.common.refusal_texts import refusal_reason
+from lifeboat_alf.seams.file_operations import FileOperations, FolderEntry, NotRegular, StrPath
+from lifeboat_core.capture.file_reading import TICKS_NS, TRIES, FileContent, OverLimit, Unstable, key_of, read_file
+from lifeboat_core.capture.scan_cache import StatKey
 
 HEADER = b"SQLite format 3\0"
 WAL, JOURNAL = "-wal", "-journal"
@@ -86,7 +86,7 @@ class SideFile(NamedTuple):
     problem: str
 
 
-def side_files(files: FileOperations, entries: Iterable[FolderEntry]) -> dict[str, SideFile]:
+def find_side_files(files: FileOperations, entries: Iterable[FolderEntry]) -> dict[str, SideFile]:
     """Return those of the entries of one folder, by name, that SQLite keeps beside a database that is there."""
     named = {entry.name: entry for entry in entries if entry.name.endswith(SIDE_FILES)}
     if not named:
@@ -104,7 +104,7 @@ def side_files(files: FileOperations, entries: Iterable[FolderEntry]) -> dict[st
     return {name: SideFile(named[name], problems[above[name]]) for name in named if above[name] in problems}
 
 
-def with_log(key: StatKey, log: os.stat_result | None) -> StatKey:
+def add_log_stat(key: StatKey, log: os.stat_result | None) -> StatKey:
     """The stat of a database that has a write-ahead log: a commit may change the log alone."""
     if log is None:
         return key
@@ -159,7 +159,7 @@ def find_damage_in(data: bytes) -> str | None:
 # Reading ------------------------------------------------------------------------------------------------------------
 
 
-def read_database(files: FileOperations, path: StrPath, limit: int, scratch: Path) -> Content:
+def read_database(files: FileOperations, path: StrPath, limit: int, scratch: Path) -> FileContent:
     """Return one committed state of a database, at most `limit` bytes, with the stat of the database and its log.
 
     `scratch` is a private folder for the copy, made here and emptied again. Raises OverLimit, Unstable, OSError; also
@@ -174,7 +174,7 @@ def read_database(files: FileOperations, path: StrPath, limit: int, scratch: Pat
     raise Unstable(os.fspath(path))
 
 
-def _read_once(files: FileOperations, path: StrPath, limit: int, scratch: Path) -> Content | None:
+def _read_once(files: FileOperations, path: StrPath, limit: int, scratch: Path) -> FileContent | None:
     """None when the database went on to something else meanwhile."""
     log = _mark(files, path, WAL)
     if log is not None:
@@ -192,7 +192,7 @@ def _read_once(files: FileOperations, path: StrPath, limit: int, scratch: Path) 
     return None if _mark(files, path, JOURNAL) is not None else _with_stat_of_log(files, path, locked)
 
 
-def _read_unlocked(files: FileOperations, path: StrPath, limit: int, scratch: Path) -> Content | None:
+def _read_unlocked(files: FileOperations, path: StrPath, limit: int, scratch: Path) -> FileContent | None:
     """A database that is being written into, or that its program keeps its lock on for as long as it runs; some file
     systems know no locks. A file that was left alone for a while, and has no journal, is between two transactions."""
     content = read_file(files, path, limit)
@@ -220,7 +220,7 @@ def _remove_copy(files: FileOperations, copy: Path) -> None:
             files.remove(copy.with_name(f"{copy.name}{end}"))
 
 
-def _read_locked(files: FileOperations, path: StrPath, limit: int) -> Content | None:
+def _read_locked(files: FileOperations, path: StrPath, limit: int) -> FileContent | None:
     """The bytes of a database while SQLite's read lock keeps every writer out; None when it cannot be had.
 
     The lock is taken on the descriptor that is read, not through SQLite, which would look the path up once more and
@@ -233,7 +233,7 @@ def _read_locked(files: FileOperations, path: StrPath, limit: int) -> Content | 
         found = os.fstat(descriptor)
         if found.st_size > limit:
             raise OverLimit(os.fspath(path))
-        return Content(stream.read(found.st_size), key_of(found))
+        return FileContent(stream.read(found.st_size), key_of(found))
 
 
 def _lock_for_reading(descriptor: int) -> bool:
@@ -258,7 +258,7 @@ def _lock_for_reading(descriptor: int) -> bool:
             return True
 
 
-def _copy(files: FileOperations, path: StrPath, limit: int, scratch: Path, log: LogMark) -> Content | None:
+def _copy(files: FileOperations, path: StrPath, limit: int, scratch: Path, log: LogMark) -> FileContent | None:
     """The state that a database's log makes of it, worked out in a copy.
 
     The order makes the copy sound without a lock: first the database, then its log. The log has all that was written
@@ -277,7 +277,7 @@ def _copy(files: FileOperations, path: StrPath, limit: int, scratch: Path, log: 
         _work_in_log(copy)
         if _mark(files, path, log.end) != log:
             return None
-        return Content(read_file(files, copy, limit).data, key)
+        return FileContent(read_file(files, copy, limit).data, key)
     except sqlite3.Error as error:
         if _mark(files, path, log.end) != log:
             return None
@@ -346,12 +346,12 @@ def _first_bytes(files: FileOperations, path: StrPath, count: int) -> bytes:
         return stream.read(count)
 
 
-def _with_stat_of_log(files: FileOperations, path: StrPath, content: Content) -> Content:
-    return content._replace(key=with_log(content.key, _stat_of_log(files, path)))
+def _with_stat_of_log(files: FileOperations, path: StrPath, content: FileContent) -> FileContent:
+    return content._replace(key=add_log_stat(content.key, _stat_of_log(files, path)))
 
 
 def _stat_with_log(files: FileOperations, path: StrPath) -> StatKey:
-    return with_log(key_of(files.lstat(path)), _stat_of_log(files, path))
+    return add_log_stat(key_of(files.lstat(path)), _stat_of_log(files, path))
 
 
 def _stat_of_log(files: FileOperations, path: StrPath) -> os.stat_result | None:

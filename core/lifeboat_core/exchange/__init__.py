@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from lifeboat_core.exchange.encrypted import Archive, Encryption, new_archive, opened
-from lifeboat_core.exchange.exporting import ExportReport, export, workspace_as_sequence
-from lifeboat_core.exchange.importing import ImportReport, import_
+from lifeboat_core.exchange.agent_export import ExportReport, export_agent, read_workspace_as_sequence
+from lifeboat_core.exchange.agent_import import ImportReport, import_archive
+from lifeboat_core.exchange.encrypted_archives import Archive, ArchiveEncryption, create_archive, open_archive
 
 __all__ = [
     "Archive",
-    "Encryption",
+    "ArchiveEncryption",
     "ExportReport",
     "ImportReport",
-    "export",
-    "import_",
-    "new_archive",
-    "opened",
-    "workspace_as_sequence",
+    "create_archive",
+    "export_agent",
+    "import_archive",
+    "open_archive",
+    "read_workspace_as_sequence",
 ]

@@ -13,10 +13,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from lifeboat_alf import ids, times
-from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.common import ids, times
+from lifeboat_alf.common.refusal_texts import refusal_reason
+from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_alf.seams.files_beneath import FilesBeneath
-from lifeboat_alf.system_texts import refusal_reason
 from lifeboat_core.errors import NoAlfClient
 
 AGENT_FILE = ".alf-agent-id"
@@ -54,7 +54,7 @@ class TrackedAgent:
 # Its folder ---------------------------------------------------------------------------------------------------------
 
 
-def client_folder(environment: Mapping[str, str], user_home: Path) -> Path:
+def find_client_folder(environment: Mapping[str, str], user_home: Path) -> Path:
     """Return the folder of the client. Raises NoAlfClient where there is none."""
     folder = Path(environment.get("ALF_HOME") or user_home) / FOLDER
     if not folder.is_dir():
@@ -74,7 +74,7 @@ def read_settings(folder: Path, environment: Mapping[str, str]) -> ClientSetting
     )
 
 
-def tracked_agents(folder: Path) -> tuple[list[TrackedAgent], list[str]]:
+def list_tracked_agents(folder: Path) -> tuple[list[TrackedAgent], list[str]]:
     """Return the agents of its state files, and what is wrong with the files that cannot be read."""
     found, problems = [], []
     state = folder / "state"
@@ -102,7 +102,7 @@ def _tracked(file: Path) -> TrackedAgent:
 def _moment(value: Any) -> str | None:
     """Return the time of a sync, which the client writes as a text."""
     try:
-        return times.to_text(value if isinstance(value, datetime) else times.parse(str(value)))
+        return times.to_text(value if isinstance(value, datetime) else times.parse_time(str(value)))
     except ValueError:
         return None
 
@@ -136,7 +136,7 @@ def find_workspaces(tracked: Iterable[TrackedAgent], folders: Iterable[Path]) ->
     wanted, found = {agent.id for agent in tracked}, dict[str, Path]()
     for folder in folders:
         real = Path(os.path.realpath(folder))
-        named = agent_id_in(real)
+        named = read_agent_id(real)
         for agent_id in [named] if named is not None else ids_of_path(real):
             if agent_id in wanted:
                 found.setdefault(agent_id, real)
@@ -148,7 +148,7 @@ def ids_of_path(workspace: Path) -> list[str]:
     return [str(uuid.uuid5(namespace, str(workspace))) for namespace in _NAMESPACES]
 
 
-def agent_id_in(workspace: Path) -> str | None:
+def read_agent_id(workspace: Path) -> str | None:
     """Return the id that the client gave the agent of a workspace; None where it left none that is a UUID."""
     file = workspace / AGENT_FILE
     try:

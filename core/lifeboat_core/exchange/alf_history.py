@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from lifeboat_alf import times
-from lifeboat_alf.delta_reader import DeltaReader
+from lifeboat_alf.common import times
+from lifeboat_alf.deltas.delta_reader import DeltaReader
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.seams.clock import Clock
+from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_core.errors import HostedHistoryError
 from lifeboat_core.exchange.alf_client import TrackedAgent
 from lifeboat_core.exchange.alf_service import HostedFile
 from lifeboat_core.home.context import Context
-from lifeboat_vault.legacy import accepting
+from lifeboat_vault.legacy import legacy_pushes
 from lifeboat_vault.vault import Vault
 
 
@@ -32,7 +32,7 @@ class ClientHistory:
 
 
 @dataclass(frozen=True, slots=True)
-class _Past:
+class _PastClock:
     """The clock as it was when a state was made: the states keep their times."""
 
     clock: Clock
@@ -121,7 +121,7 @@ def _add(context: Context, vault: Vault, file: HostedFile, before: int | None, m
     if not file.is_delta:
         with SnapshotReader(file.file) as reader:
             clock = _clock(context, file.time or str(reader.manifest.get("created_at", "")))
-            accepting.snapshot(vault, reader, clock=clock, number=file.sequence)
+            legacy_pushes.accept_snapshot(vault, reader, clock=clock, number=file.sequence)
             agent = reader.manifest["agent"]
             made.name, made.runtime = str(agent.get("name") or ""), str(agent.get("source_runtime") or "")
         return
@@ -129,7 +129,7 @@ def _add(context: Context, vault: Vault, file: HostedFile, before: int | None, m
         _check_base(delta.base_sequence, before)
         clock = _clock(context, file.time)
         base = -1 if head is None else head.number
-        accepting.delta(vault, delta, base, clock=clock, number=file.sequence)
+        legacy_pushes.accept_delta(vault, delta, base, clock=clock, number=file.sequence)
 
 
 def _check_base(base: int, before: int | None) -> None:
@@ -139,10 +139,10 @@ def _check_base(base: int, before: int | None) -> None:
         raise HostedHistoryError(f"it was made from sequence {base}, and {there}")
 
 
-def _clock(context: Context, text: str) -> _Past:
+def _clock(context: Context, text: str) -> _PastClock:
     """The clock at a time of the client or its service; at present where they name none, or one that has not come."""
     now = context.clock.now()
     try:
-        return _Past(context.clock, min(now, times.parse(text)))
+        return _PastClock(context.clock, min(now, times.parse_time(text)))
     except ValueError:
-        return _Past(context.clock, now)
+        return _PastClock(context.clock, now)

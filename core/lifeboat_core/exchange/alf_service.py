@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 from lifeboat_core.errors import BadSetting, HostedHistoryError, NetworkError
 from lifeboat_core.exchange.alf_client import ClientSettings
 from lifeboat_core.network import http_addresses
-from lifeboat_core.network.http_session import Session
-from lifeboat_core.remotes import endpoint_shapes as shapes
+from lifeboat_core.network.http_session import HttpSession
+from lifeboat_core.remotes.endpoint import endpoint_shapes as shapes
 from lifeboat_vault.errors import RemoteDamaged
 
 LARGEST_FILE = 8 << 30
@@ -31,7 +31,7 @@ class HostedFile:
     file: Path
 
 
-class _Listed(NamedTuple):
+class _ListedFile(NamedTuple):
     """A file as the service lists it, not fetched yet."""
 
     sequence: int
@@ -48,7 +48,7 @@ class HostedService:
         if not settings.api_key:
             raise HostedHistoryError("its settings hold no API key, and ALF_API_KEY is not set")
         try:
-            self._base = http_addresses.normal(settings.api_url)
+            self._base = http_addresses.normalize_address(settings.api_url)
         except BadSetting as error:
             raise HostedHistoryError(f"the address in its settings cannot be used: {error.message}") from error
         self._key = settings.api_key
@@ -66,7 +66,7 @@ class HostedService:
             ]
 
     def _restore_document(self, agent_id: str) -> dict[str, Any] | None:
-        with contextlib.closing(Session(self._base, token=self._key)) as session:
+        with contextlib.closing(HttpSession(self._base, token=self._key)) as session:
             reply = session.call("GET", f"/agents/{agent_id}/restore", headers={"Accept": "application/json"})
         if reply.status == 404:
             return None
@@ -74,23 +74,23 @@ class HostedService:
             raise HostedHistoryError(f"the service does not take the API key (HTTP {reply.status})")
         if reply.status != 200:
             raise HostedHistoryError(f"the service answered with HTTP {reply.status}")
-        return shapes.plain_object(shapes.document(reply.body))
+        return shapes.check_object(shapes.parse_document(reply.body))
 
 
-def _listed(found: dict[str, Any]) -> list[_Listed]:
+def _listed(found: dict[str, Any]) -> list[_ListedFile]:
     """The files of an answer, oldest first. Deltas that the snapshot has already are not needed."""
     snapshot = found.get("snapshot")
     base = [] if snapshot is None else [_listed_file(snapshot, is_delta=False)]
-    deltas = shapes.items(found, "deltas", lambda one: _listed_file(one, is_delta=True))
+    deltas = shapes.read_items(found, "deltas", lambda one: _listed_file(one, is_delta=True))
     if len(deltas) > MOST_DELTAS:
         raise RemoteDamaged(f"its answer lists {len(deltas)} deltas")
     newer = {one.sequence: one for one in deltas if not base or one.sequence > base[0].sequence}
     return [*base, *(newer[sequence] for sequence in sorted(newer))]
 
 
-def _listed_file(found: Any, *, is_delta: bool) -> _Listed:
-    sequence, time = shapes.number(found, "sequence"), shapes.words(found, "created_at")
-    return _Listed(sequence, time, is_delta, shapes.field(found, "url", str))
+def _listed_file(found: Any, *, is_delta: bool) -> _ListedFile:
+    sequence, time = shapes.read_number(found, "sequence"), shapes.read_words(found, "created_at")
+    return _ListedFile(sequence, time, is_delta, shapes.read_field(found, "url", str))
 
 
 def _fetched(url: str, path: Path) -> Path:
@@ -99,7 +99,7 @@ def _fetched(url: str, path: Path) -> Path:
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.username is not None:
         raise RemoteDamaged("its answer names an address that is none")
     place = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
-    with contextlib.closing(Session(f"{parts.scheme}://{parts.netloc}")) as session, _private(path) as target:
+    with contextlib.closing(HttpSession(f"{parts.scheme}://{parts.netloc}")) as session, _private(path) as target:
         reply = session.call("GET", place, into=target, most=LARGEST_FILE)
     if not 200 <= reply.status < 300:
         raise HostedHistoryError(f"the service answered with HTTP {reply.status} to a download")

@@ -8,23 +8,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.json_types import JsonObject
 from lifeboat_core.agents import agent as agent_files
-from lifeboat_core.agents import agents
+from lifeboat_core.agents import manage_agents
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.agents.locks import home_lock
-from lifeboat_core.capture.outcome import is_whole, report_document
-from lifeboat_core.capture.run import capture
+from lifeboat_core.capture.capture_run import capture_agent
+from lifeboat_core.capture.sync_json import is_whole, report_document
 from lifeboat_core.errors import AlreadyProtected, NoAlfClient
+from lifeboat_core.exchange.agent_import import OTHERWISE
 from lifeboat_core.exchange.alf_client import TrackedAgent
 from lifeboat_core.exchange.alf_history import ClientHistory, fill_vault
 from lifeboat_core.exchange.alf_service import HostedService
-from lifeboat_core.exchange.importing import OTHERWISE
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell
-from lifeboat_core.restore.scratch import scratch_folder
-from lifeboat_core.texts.words import argument
+from lifeboat_core.restore.scratch_folders import make_scratch_folder
+from lifeboat_core.texts.human_text import quote_argument
 
 FOUND, PROTECTED, KNOWN, KEPT, FAILED = "found", "protected", "known", "kept", "failed"
 
@@ -67,18 +67,20 @@ class TakenAgent:
         }
 
 
-def likely_workspaces(context: Context, named: Sequence[Path], usual: Path | None, found: Sequence[str]) -> list[Path]:
+def find_likely_workspaces(
+    context: Context, named: Sequence[Path], usual: Path | None, found: Sequence[str]
+) -> list[Path]:
     """Return the folders in which an agent of the client may live: those that the user names, the one in its settings,
     those of agents that were found on this machine, and those where the runtimes have theirs by default."""
     defaults = (".openclaw/workspace", ".zeroclaw/workspace")
-    known = [agent.workspace for agent in agent_files.everyone(context)]
+    known = [agent.workspace for agent in agent_files.list_agents(context)]
     likely = [*named, *([usual] if usual else []), *(Path(each) for each in found), *known]
     return [*likely, *(context.user_home / each for each in defaults)]
 
 
-def look_at(context: Context, tracked: TrackedAgent, workspace: Path | None) -> TakenAgent:
+def preview_take_over(context: Context, tracked: TrackedAgent, workspace: Path | None) -> TakenAgent:
     """Say what would become of an agent, and change nothing."""
-    known = next((one for one in agent_files.everyone(context) if one.id == tracked.id), None)
+    known = next((one for one in agent_files.list_agents(context) if one.id == tracked.id), None)
     if known is not None:
         return TakenAgent(tracked.id, KNOWN, known.name, known.workspace)
     sequences = [] if tracked.sequence is None or tracked.snapshot is None else [tracked.sequence]
@@ -90,7 +92,7 @@ def take_over(
 ) -> TakenAgent:
     """Protect an agent of the client under its id, its history below the workspace as it stands. What fails is told in
     the result; nothing of that agent is changed then. Safe to do again."""
-    taken = look_at(context, tracked, workspace)
+    taken = preview_take_over(context, tracked, workspace)
     if taken.outcome == KNOWN:
         return taken
     try:
@@ -107,8 +109,8 @@ def _take_over(
     folder = taken.workspace if taken.workspace is not None and taken.workspace.is_dir() else None
     if folder is not None:
         _refuse_protected(context, folder)
-        agents.check_workspace(context, folder)
-    with scratch_folder(context, "from-alf") as scratch:
+        manage_agents.check_workspace(context, folder)
+    with make_scratch_folder(context, "from-alf") as scratch:
         hosted = []
         if service is not None:
             tell("Fetching the history that its service has", 0, None)
@@ -126,7 +128,7 @@ def _take_over(
     taken.name, taken.workspace = agent.name, agent.workspace
     if folder is None:
         taken.outcome = KEPT
-        name, to = argument(agent.name), argument(str(agent.workspace))
+        name, to = quote_argument(agent.name), quote_argument(str(agent.workspace))
         taken.next = [
             f"lifeboat restore {name} --to {to} --adopt --accept-unsigned",
             f"lifeboat agents resume {name}",
@@ -134,16 +136,16 @@ def _take_over(
         return
     taken.outcome = PROTECTED
     tell("Capturing", 0, None)
-    taken.capture = report_document(agent, capture(context, agent, kind="adopt"))
+    taken.capture = report_document(agent, capture_agent(context, agent, kind="adopt"))
 
 
 def _refuse_protected(context: Context, folder: Path) -> None:
     """Two agents of one workspace would capture each other's changes. Raises AlreadyProtected."""
-    for one in agent_files.everyone(context):
+    for one in agent_files.list_agents(context):
         if Path(os.path.realpath(one.workspace)) == folder:
             raise AlreadyProtected(
                 f"{folder} is protected as {one.name}, with another id ({one.id})",
-                fix=f"lifeboat agents remove {argument(one.name)}, then the same command again",
+                fix=f"lifeboat agents remove {quote_argument(one.name)}, then the same command again",
             )
 
 
@@ -158,9 +160,9 @@ def _register(context: Context, taken: TakenAgent, made: ClientHistory, folder: 
         runtime = OTHERWISE
     context.keys().ensure()
     context.files.make_folders(context.home.vaults_folder, 0o700)
-    agents.set_aside_vault(context, taken.id)
+    manage_agents.set_aside_vault(context, taken.id)
     context.files.replace(staged, context.home.vault_folder(taken.id))
-    free = agents.free_name(context, name or taken.id)
+    free = manage_agents.choose_free_name(context, name or taken.id)
     agent = Agent(
         id=taken.id,
         name=free,
@@ -170,4 +172,4 @@ def _register(context: Context, taken: TakenAgent, made: ClientHistory, folder: 
         added_at=context.now(),
         watched=folder is not None,
     )
-    return agents.save(context, agent)
+    return manage_agents.save_agent(context, agent)

@@ -7,16 +7,16 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from lifeboat_alf import merkle
-from lifeboat_alf.apply import AppliedState
-from lifeboat_alf.delta import DeltaReader
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.deltas.applied_state import AppliedState
+from lifeboat_alf.deltas.delta_writer import DeltaReader
 from lifeboat_alf.errors import ApplyError, BaseMismatch, SignatureError
-from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.state import State
-from lifeboat_core.exchange.encrypted import Archive
+from lifeboat_alf.states import merkle
+from lifeboat_alf.states.agent_state import State
+from lifeboat_core.exchange.encrypted_archives import Archive
 from lifeboat_core.state import state_documents
-from lifeboat_keys import opened_by, signing
+from lifeboat_keys.signed import sequence_signatures, unopened_credentials
 
 NEEDS_A_SNAPSHOT = "lifeboat alf export RUNTIME FOLDER -o NEW, on the machine that has the agent"
 
@@ -34,7 +34,7 @@ class ArchiveStack:
 
 
 @contextmanager
-def opened_stack(archives: Sequence[Archive]) -> Iterator[ArchiveStack]:
+def open_stack(archives: Sequence[Archive]) -> Iterator[ArchiveStack]:
     """Read a snapshot and its deltas in their order. The state is open inside the `with`.
 
     The base and each state that a delta makes are held against the digest and the signature that they bear, so that
@@ -70,7 +70,7 @@ def _check_signed(state: State, path: Path) -> None:
         return
     if merkle.state_digest(state) != digest:
         raise SignatureError(f"{path}: sequence {state.sequence.number} is not the state that was signed")
-    signing.verify(state.sequence, None)
+    sequence_signatures.verify_sequence(state.sequence, None)
 
 
 def _check_made(base: State, made: State, path: Path) -> None:
@@ -86,4 +86,4 @@ def _check_made(base: State, made: State, path: Path) -> None:
 
 
 def _unopened(state: State, keys: JsonObject | None) -> list[str]:
-    return opened_by.find_unopened(state_documents.credentials_of(state).values(), keys)
+    return unopened_credentials.find_unopened(state_documents.load_credentials(state).values(), keys)

@@ -5,39 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 
-from lifeboat_adapters.receipts import Fate, Outcome, counted
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_formats.interchange.contract import Notice
+from lifeboat_adapters.item_fates import ItemFate, ItemOutcome, count_outcomes
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_formats.interchange.contract import FormatNotice
 
-LOST = frozenset({Outcome.OMITTED, Outcome.UNRESOLVED, Outcome.REJECTED})
+LOST = frozenset({ItemOutcome.OMITTED, ItemOutcome.UNRESOLVED, ItemOutcome.REJECTED})
 """What does not stand in the target afterwards."""
 NAMED = 5
 """So many of a group are named."""
 FATES_LIMIT = 1000
 """A document lists so many things one by one; all are counted."""
-_PLAIN = frozenset({Outcome.ACCEPTED, Outcome.DEDUPLICATED})
+_PLAIN = frozenset({ItemOutcome.ACCEPTED, ItemOutcome.DEDUPLICATED})
 
 
 @dataclass(slots=True)
-class Group:
+class FateGroup:
     """Things that met with the same: `names` are the first of them."""
 
     kind: str
-    outcome: Outcome
+    outcome: ItemOutcome
     reason: str
     code: str
     count: int = 0
     names: list[str] = field(default_factory=list)
 
 
-def grouped(fates: Iterable[Fate]) -> list[Group]:
+def group_fates(fates: Iterable[ItemFate]) -> list[FateGroup]:
     """Those that are not simply there afterwards, the most frequent first. What has a code is one group by it."""
-    groups: dict[tuple[str, ...], Group] = {}
+    groups: dict[tuple[str, ...], FateGroup] = {}
     for fate in fates:
         if fate.outcome in _PLAIN:
             continue
         key = (fate.kind, fate.outcome.value, fate.code or fate.reason)
-        group = groups.setdefault(key, Group(fate.kind, fate.outcome, fate.reason, fate.code))
+        group = groups.setdefault(key, FateGroup(fate.kind, fate.outcome, fate.reason, fate.code))
         group.count += 1
         if len(group.names) < NAMED:
             group.names.append(fate.name)
@@ -45,7 +45,7 @@ def grouped(fates: Iterable[Fate]) -> list[Group]:
 
 
 @dataclass(slots=True)
-class Conversion:
+class ConversionReport:
     """`read` is what became of everything in a source of another system, None for an archive or an agent; `written`
     what became of the state there, None for an archive. In a preview `written` is what would be lost. `bytes` is the
     size of the file, None for a running instance. `signature` is the file of the signature."""
@@ -58,9 +58,9 @@ class Conversion:
     agent_name: str
     records: int
     dry_run: bool
-    read: Sequence[Fate] | None = None
-    written: Sequence[Fate] | None = None
-    notices: list[Notice] = field(default_factory=list)
+    read: Sequence[ItemFate] | None = None
+    written: Sequence[ItemFate] | None = None
+    notices: list[FormatNotice] = field(default_factory=list)
     figures: dict[str, int | float] = field(default_factory=dict)
     bytes: int | None = None
     signature: str | None = None
@@ -68,7 +68,7 @@ class Conversion:
     warnings: list[str] = field(default_factory=list)
 
     @property
-    def fates(self) -> list[Fate]:
+    def fates(self) -> list[ItemFate]:
         return [*(self.read or ()), *(self.written or ())]
 
     @property
@@ -78,7 +78,7 @@ class Conversion:
     @property
     def is_whole(self) -> bool:
         """Whether nothing was refused."""
-        return all(fate.outcome is not Outcome.REJECTED for fate in self.fates)
+        return all(fate.outcome is not ItemOutcome.REJECTED for fate in self.fates)
 
     def to_json(self) -> JsonObject:
         listed = [fate for fate in self.fates if fate.outcome not in _PLAIN]
@@ -90,9 +90,9 @@ class Conversion:
             "records": self.records,
             "dry_run": self.dry_run,
             "whole": self.is_whole,
-            "read": None if self.read is None else counted(self.read),
-            "written": None if self.written is None else counted(self.written),
-            "groups": [asdict(group) for group in grouped(self.fates)],
+            "read": None if self.read is None else count_outcomes(self.read),
+            "written": None if self.written is None else count_outcomes(self.written),
+            "groups": [asdict(group) for group in group_fates(self.fates)],
             "fates": [asdict(fate) for fate in listed[:FATES_LIMIT]],
             "fates_left_out": max(0, len(listed) - FATES_LIMIT),
             "notices": [asdict(notice) for notice in self.notices],

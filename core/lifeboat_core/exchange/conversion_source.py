@@ -9,18 +9,18 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.state import State
+from lifeboat_alf.states.agent_state import State
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.errors import ExchangeError, NothingToExport
-from lifeboat_core.exchange import encrypted, foreign, instance_notes
-from lifeboat_core.exchange.encrypted import SUFFIX, Archive
+from lifeboat_core.exchange import encrypted_archives, foreign_state, instance_notes
+from lifeboat_core.exchange.encrypted_archives import SUFFIX, Archive
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell
-from lifeboat_core.restore import contents
-from lifeboat_formats.interchange import registry
-from lifeboat_formats.interchange.contract import Format, Options, Reading, Surroundings
+from lifeboat_core.restore import wanted_contents
+from lifeboat_formats.interchange import format_registry
+from lifeboat_formats.interchange.contract import ConversionContext, Format, FormatReading, Options
 from lifeboat_keys.errors import NoAgentKey
 
 ALF = "alf"
@@ -29,28 +29,28 @@ _COMMAND = "stdio:"
 _ZIP = b"PK\x03\x04"
 
 
-class Kind(Enum):
+class SourceKind(Enum):
     FILE = "a file"
     AGENT = "an agent of this machine"
     ADDRESS = "a running instance"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ConversionSource:
     """`text` as it was typed; `name` of an agent without the word before it."""
 
-    kind: Kind
+    kind: SourceKind
     text: str
 
     @classmethod
-    def of(cls, text: str) -> Source:
+    def of(cls, text: str) -> ConversionSource:
         if text.startswith(_AGENT):
-            return cls(Kind.AGENT, text)
-        return cls(Kind.ADDRESS if is_address(text) else Kind.FILE, text)
+            return cls(SourceKind.AGENT, text)
+        return cls(SourceKind.ADDRESS if is_address(text) else SourceKind.FILE, text)
 
     @property
     def name(self) -> str:
-        return self.text.removeprefix(_AGENT) if self.kind is Kind.AGENT else self.text
+        return self.text.removeprefix(_AGENT) if self.kind is SourceKind.AGENT else self.text
 
 
 def is_address(text: str) -> bool:
@@ -59,14 +59,14 @@ def is_address(text: str) -> bool:
 
 
 @dataclass(slots=True)
-class Opened:
+class OpenedSource:
     """A source as a state. `format` is None for the Agent Life Format. `reading` says what became of what a source of
     another system held. `archive` is the file it was read from; `keys` are those that travel with an agent."""
 
     state: State
     agent_name: str
     format: Format | None = None
-    reading: Reading | None = None
+    reading: FormatReading | None = None
     archive: Archive | None = None
     keys: JsonObject | None = None
     warnings: list[str] = field(default_factory=list)
@@ -77,12 +77,12 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class SourceReadOptions:
     """How a source is read. `named` is the format that it is said to be of, None: it is recognised. `options` gives the
     choices for reading a format. `signed`: this machine vouches for a state of another system. `lasting`: what is
     learned of an instance is kept."""
 
-    around: Surroundings
+    around: ConversionContext
     options: Callable[[Format], Options]
     tell: Tell
     named: str | None = None
@@ -92,14 +92,17 @@ class How:
 
 
 @contextmanager
-def opened(context: Context, source: Source, how: How, scratch: Path) -> Iterator[Opened]:
+def open_source(
+    context: Context, source: ConversionSource, how: SourceReadOptions, scratch: Path
+) -> Iterator[OpenedSource]:
     """A source as a state. `scratch` is an empty folder of this conversion.
 
-    Raises SourceRefused, UnknownFormat, InstanceFailed, ExchangeError, UnknownAgent, and what `encrypted.opened` does.
+    Raises SourceRefused, UnknownFormat, InstanceFailed, ExchangeError, UnknownAgent, and what
+    `encrypted_archives.open_archive` does.
     """
-    if source.kind is Kind.AGENT:
+    if source.kind is SourceKind.AGENT:
         way = _agent(context, source, how)
-    elif source.kind is Kind.ADDRESS:
+    elif source.kind is SourceKind.ADDRESS:
         way = _instance(context, source, how, scratch)
     else:
         way = _file(context, Path(source.text), how, scratch)
@@ -108,11 +111,11 @@ def opened(context: Context, source: Source, how: How, scratch: Path) -> Iterato
 
 
 @contextmanager
-def _agent(context: Context, source: Source, how: How) -> Iterator[Opened]:
+def _agent(context: Context, source: ConversionSource, how: SourceReadOptions) -> Iterator[OpenedSource]:
     """An agent's newest state, with the keys that let its owner open its credentials elsewhere."""
     if how.named not in (None, ALF):
         raise ExchangeError(f"{source.text} is an agent of this machine, not a source of the format {how.named}")
-    agent = agents.find(context, source.name)
+    agent = agents.find_agent(context, source.name)
     with context.vault(agent.id) as vault:
         if vault.head() is None:
             raise NothingToExport(f"nothing of {agent.name} was captured yet", fix="lifeboat sync")
@@ -120,36 +123,44 @@ def _agent(context: Context, source: Source, how: How) -> Iterator[Opened]:
             keys = context.keys().export_agent(agent.id)
         except NoAgentKey:
             keys = None
-        yield Opened(vault.state(), agent.name, keys=keys)
+        yield OpenedSource(vault.state(), agent.name, keys=keys)
 
 
 @contextmanager
-def _instance(context: Context, source: Source, how: How, scratch: Path) -> Iterator[Opened]:
-    chosen = registry.named(how.named) if how.named is not None else registry.of_source(source.text)
-    with instance_notes.notes_of(context, chosen.name, source.text, lasting=how.lasting) as notes:
+def _instance(
+    context: Context, source: ConversionSource, how: SourceReadOptions, scratch: Path
+) -> Iterator[OpenedSource]:
+    chosen = (
+        format_registry.load_format(how.named) if how.named is not None else format_registry.detect_format(source.text)
+    )
+    with instance_notes.open_instance_notes(context, chosen.name, source.text, lasting=how.lasting) as notes:
         around = replace(how.around, notes=notes)
         with _read(context, chosen, source.text, replace(how, around=around), scratch) as found:
             yield found
 
 
 @contextmanager
-def _file(context: Context, path: Path, how: How, scratch: Path) -> Iterator[Opened]:
-    refuse_irregular(path)
-    with encrypted.opened(context, path, how.passphrase) as archive:
-        if is_zip(archive) and how.named in (None, ALF):
+def _file(context: Context, path: Path, how: SourceReadOptions, scratch: Path) -> Iterator[OpenedSource]:
+    refuse_irregular_file(path)
+    with encrypted_archives.open_archive(context, path, how.passphrase) as archive:
+        if is_zip_archive(archive) and how.named in (None, ALF):
             with _archive(archive) as found:
                 yield found
             return
         if how.named == ALF:
             raise ExchangeError(f"{path} is no archive", fix="the same command without --from")
-        plain = decrypted(context, archive, scratch) if archive.is_encrypted else path
-        chosen = registry.named(how.named) if how.named is not None else registry.of_source(str(plain))
+        plain = decrypt_archive(context, archive, scratch) if archive.is_encrypted else path
+        chosen = (
+            format_registry.load_format(how.named)
+            if how.named is not None
+            else format_registry.detect_format(str(plain))
+        )
         with _read(context, chosen, str(plain), how, scratch) as found:
             found.archive = archive
             yield found
 
 
-def refuse_irregular(path: Path) -> None:
+def refuse_irregular_file(path: Path) -> None:
     """A file is read more than once: a pipe would be waited for without end. Raises ExchangeError."""
     if path.is_dir():
         fix = f"lifeboat agents add {path} --runtime NAME, then name the agent as agent:NAME"
@@ -158,7 +169,7 @@ def refuse_irregular(path: Path) -> None:
         raise ExchangeError(f"{path} is no regular file")
 
 
-def is_zip(archive: Archive) -> bool:
+def is_zip_archive(archive: Archive) -> bool:
     """Whether what was opened can be an archive of ours at all."""
     start = archive.stream.read(len(_ZIP))
     archive.stream.seek(0)
@@ -166,17 +177,17 @@ def is_zip(archive: Archive) -> bool:
 
 
 @contextmanager
-def _archive(archive: Archive) -> Iterator[Opened]:
+def _archive(archive: Archive) -> Iterator[OpenedSource]:
     if archive.is_delta:
         raise ExchangeError(
             f"{archive.path} is a delta: make a snapshot with it first", fix="lifeboat alf apply SNAPSHOT DELTA -o NEW"
         )
     with SnapshotReader(archive.stream) as reader:
-        named = contents.agent_name(reader)
-        yield Opened(reader, named, archive=archive, keys=reader.keys, warnings=list(reader.warnings))
+        named = wanted_contents.read_agent_name(reader)
+        yield OpenedSource(reader, named, archive=archive, keys=reader.keys, warnings=list(reader.warnings))
 
 
-def decrypted(context: Context, archive: Archive, scratch: Path) -> Path:
+def decrypt_archive(context: Context, archive: Archive, scratch: Path) -> Path:
     """A file that a format can open by its name, which says what it is: in a folder of this user alone, that goes with
     the conversion."""
     name = archive.path.name
@@ -188,9 +199,11 @@ def decrypted(context: Context, archive: Archive, scratch: Path) -> Path:
 
 
 @contextmanager
-def _read(context: Context, chosen: Format, source: str, how: How, scratch: Path) -> Iterator[Opened]:
+def _read(
+    context: Context, chosen: Format, source: str, how: SourceReadOptions, scratch: Path
+) -> Iterator[OpenedSource]:
     folder = scratch / "vault"
     with chosen.read(source, how.options(chosen), how.around) as reading:
-        filling = foreign.filled(context, reading, chosen.name, folder, how.tell, signed=how.signed)
+        filling = foreign_state.fill_foreign_state(context, reading, chosen.name, folder, how.tell, signed=how.signed)
         with filling as state:
-            yield Opened(state, reading.agent_name, chosen, reading)
+            yield OpenedSource(state, reading.agent_name, chosen, reading)

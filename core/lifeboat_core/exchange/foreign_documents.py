@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from lifeboat_alf import codec, ids, layout
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import ids, json_codec
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import ArchiveError
-from lifeboat_alf.json_types import JsonObject
 from lifeboat_formats.interchange.errors import SourceRefused
 
 
-def completed(path: str, body: bytes, agent_id: str, now: str) -> JsonObject:
+def complete_document(path: str, body: bytes, agent_id: str, now: str) -> JsonObject:
     """`identity.json` or `principals.json` of a reading with everything that a state's has. Raises SourceRefused."""
     try:
-        document = codec.decode_object(body, entry=path)
+        document = json_codec.decode_object(body, entry=path)
     except ArchiveError as error:
         raise SourceRefused(f"{path} of the source does not parse: {error.message}", where=path) from error
-    if path == layout.IDENTITY:
+    if path == archive_layout.IDENTITY:
         return {"id": _id(agent_id, "identity"), **document, **_stamp(document, agent_id, now)}
     listed = document.get("principals")
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
@@ -42,4 +43,4 @@ def _stamp(document: JsonObject, agent_id: str, now: str) -> JsonObject:
 
 def _id(agent_id: str, part: str) -> str:
     """The same for the same agent, always."""
-    return ids.derived(0, f"{agent_id}\0{part}")
+    return ids.derive_id(0, f"{agent_id}\0{part}")

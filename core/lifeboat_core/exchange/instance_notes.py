@@ -11,17 +11,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lifeboat_alf import codec, ids
+from lifeboat_alf.common import ids, json_codec
 from lifeboat_alf.errors import BadJson
-from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
+from lifeboat_alf.seams.file_operations import FileOperations, read_all, write_atomic
 from lifeboat_core.agents.locks import agent_lock
 from lifeboat_core.errors import ExchangeError
 from lifeboat_core.home.context import Context
-from lifeboat_core.system_refusals import of_system
-from lifeboat_core.texts.words import argument
+from lifeboat_core.system_refusals import convert_system_error
+from lifeboat_core.texts.human_text import quote_argument
 
 
-class Notes(MutableMapping[str, Any]):
+class InstanceNotes(MutableMapping[str, Any]):
     """The values by name, as JSON. A value that was changed inside has to be set again to be kept."""
 
     def __init__(self, files: FileOperations, path: Path, values: dict[str, Any]) -> None:
@@ -46,38 +46,40 @@ class Notes(MutableMapping[str, Any]):
 
     def _keep(self) -> None:
         try:
-            write_atomic(self._files, self._path, codec.encode(self._values), mode=0o600)
+            write_atomic(self._files, self._path, json_codec.encode_json(self._values), mode=0o600)
         except OSError as error:
-            raise of_system(error) from error
+            raise convert_system_error(error) from error
 
 
 @contextmanager
-def notes_of(context: Context, name: str, address: str, *, lasting: bool = True) -> Iterator[MutableMapping[str, Any]]:
+def open_instance_notes(
+    context: Context, name: str, address: str, *, lasting: bool = True
+) -> Iterator[MutableMapping[str, Any]]:
     """The notes on the instance of the format `name` at an address; one conversion with it at a time. What stands
     behind `#` says how it is asked, not where it is. Not `lasting`: what is set is forgotten again. Raises Busy,
     ExchangeError."""
     instance = ids.as_uuid(f"{name} {address.partition('#')[0]}")
     path = context.home.instances_folder / f"{instance}.json"
     with agent_lock(context, instance, "convert"):
-        values = read(context.files, path)
+        values = read_instance_notes(context.files, path)
         if not lasting:
             yield values
             return
         context.files.make_folders(path.parent, 0o700)
-        yield Notes(context.files, path, values)
+        yield InstanceNotes(context.files, path, values)
 
 
-def read(files: FileOperations, path: Path) -> dict[str, Any]:
+def read_instance_notes(files: FileOperations, path: Path) -> dict[str, Any]:
     """The values in a file of notes, none where it is not there. Raises ExchangeError, SystemRefused."""
     try:
-        values = codec.decode_strict(read_all(files, path), entry=path.name)
+        values = json_codec.decode_strict(read_all(files, path), entry=path.name)
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise of_system(error) from error
+        raise convert_system_error(error) from error
     except BadJson as error:
-        aside = argument(f"{path}.damaged")
+        aside = quote_argument(f"{path}.damaged")
         raise ExchangeError(
-            f"{path} does not parse: {error.message}", fix=f"mv {argument(str(path))} {aside}"
+            f"{path} does not parse: {error.message}", fix=f"mv {quote_argument(str(path))} {aside}"
         ) from error
     return values if isinstance(values, dict) else {}

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from lifeboat_alf.seams.files import FileOperations, flush
+from lifeboat_alf.seams.file_operations import FileOperations, flush_to_disk
 from lifeboat_core.errors import ExchangeError, FileExists
 
 
 @contextmanager
-def new_file(files: FileOperations, target: Path, *, force: bool | None = None) -> Iterator[BinaryIO]:
+def create_file(files: FileOperations, target: Path, *, force: bool | None = None) -> Iterator[BinaryIO]:
     """Write a file under another name beside `target`, and give it its name when everything is in it and durable.
 
     `force` is None where nobody can ask to replace a file. Raises FileExists unless it is given, ExchangeError when
@@ -29,7 +29,7 @@ def new_file(files: FileOperations, target: Path, *, force: bool | None = None) 
             with open(temporary, "r+b") as stream:
                 yield stream
                 stream.flush()
-                flush(stream.fileno())
+                flush_to_disk(stream.fileno())
             refuse_existing(target, force=force)
             files.set_mode(temporary, 0o600)
             files.replace(temporary, target)

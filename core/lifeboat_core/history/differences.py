@@ -8,24 +8,25 @@ from typing import Any
 
 import msgspec
 
-from lifeboat_alf import codec, layout
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.metas import is_file
-from lifeboat_alf.records import is_deleted, origin_file
-from lifeboat_alf.state import BodyAbsent, Changes, EntryChange, Record, RecordChange, State
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.memory.memory_records import is_deleted, origin_file
+from lifeboat_alf.states.agent_state import BodyAbsent, EntryChange, Record, RecordChange, State, StateChanges
+from lifeboat_alf.states.entry_metas import is_file
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.exchange import workspace_as_sequence
+from lifeboat_core.exchange import read_workspace_as_sequence
 from lifeboat_core.home.context import Context
-from lifeboat_core.restore.diffs import MOST_LINES, unified
-from lifeboat_core.restore.opening import number_at
-from lifeboat_core.restore.options import fits
-from lifeboat_core.texts.words import file_name, path_text
+from lifeboat_core.restore.plan_diffs import MOST_LINES, make_unified_diff
+from lifeboat_core.restore.plan_opening import find_sequence_at
+from lifeboat_core.restore.restore_options import is_selected_by
+from lifeboat_core.texts.human_text import file_name, path_text
 from lifeboat_vault.errors import VaultDamaged
 from lifeboat_vault.vault import Vault
 
 WORKSPACE = "workspace"
 _WORDS = {"meta": "touched"}
-_SEALED = frozenset({layout.CREDENTIALS})
+_SEALED = frozenset({archive_layout.CREDENTIALS})
 """Documents whose lines say nothing to people and are not shown."""
 
 
@@ -40,7 +41,7 @@ _TEXTS = ("diff", "cut", "content", "previous")
 
 
 @dataclass(frozen=True, slots=True)
-class Narrow:
+class DifferenceFilter:
     """What of a comparison is told. `paths`: globs, only of files that fit one of them, and of their memories; then
     every changed line. `limit`: bytes of JSON, what does not fit is left out and said to be. `names_only`: without
     changed lines."""
@@ -50,22 +51,22 @@ class Narrow:
     names_only: bool = False
 
     def wants(self, name: str) -> bool:
-        return not self.paths or fits(name, self.paths)
+        return not self.paths or is_selected_by(name, self.paths)
 
     @property
     def most_lines(self) -> int:
         return _ALL_LINES if self.paths else MOST_LINES
 
 
-EVERYTHING = Narrow()
+EVERYTHING = DifferenceFilter()
 
 
-def between(
+def compare_sequences(
     context: Context,
     agent: Agent,
     first: str | None = None,
     second: str | None = None,
-    narrow: Narrow = EVERYTHING,
+    narrow: DifferenceFilter = EVERYTHING,
 ) -> JsonObject:
     """The differences from `first` to `second`, each a sequence, a time, or `workspace`.
 
@@ -76,11 +77,11 @@ def between(
     Raises NothingToRestore, UnknownSequence.
     """
     if second in (None, WORKSPACE):
-        with workspace_as_sequence(context, agent) as (vault, head, live):
-            base = head if first is None else number_at(vault, first)
+        with read_workspace_as_sequence(context, agent) as (vault, head, live):
+            base = head if first is None else find_sequence_at(vault, first)
             return _document(agent, vault, base, live, {WORKSPACE: str(agent.workspace)}, narrow)
     with context.vault(agent.id) as vault:
-        base, new = number_at(vault, first), number_at(vault, second)
+        base, new = find_sequence_at(vault, first), find_sequence_at(vault, second)
         return _document(agent, vault, base, new, _moment(vault, new), narrow)
 
 
@@ -88,26 +89,35 @@ def _moment(vault: Vault, number: int) -> JsonObject:
     return {"sequence": number, "time": vault.sequence(number).time}
 
 
-def _document(agent: Agent, vault: Vault, base: int, new: int, to: JsonObject, narrow: Narrow) -> JsonObject:
+def _document(agent: Agent, vault: Vault, base: int, new: int, to: JsonObject, narrow: DifferenceFilter) -> JsonObject:
     ends = {"agent": agent.id, "from": _moment(vault, base), "to": to}
     if base == new:
         return {**ends, **_told((), (), (), narrow)}
-    return {**ends, **describe(vault.changes(base, new), vault.state(base), narrow)}
+    return {**ends, **describe_changes(vault.changes(base, new), vault.state(base), narrow)}
 
 
-def describe(changes: Changes, before: State, narrow: Narrow = EVERYTHING) -> JsonObject:
+def describe_changes(changes: StateChanges, before: State, narrow: DifferenceFilter = EVERYTHING) -> JsonObject:
     """Changes with what they changed: texts line by line, memories with their words before and after."""
-    files = [change for change in changes.entries if change.path.startswith((layout.RAW, layout.ARTIFACTS))]
-    others = [change for change in changes.entries if not change.path.startswith((layout.RAW, layout.ARTIFACTS))]
-    documents = [change for change in others if change.path != layout.MANIFEST and not narrow.paths]
+    files = [
+        change for change in changes.entries if change.path.startswith((archive_layout.RAW, archive_layout.ARTIFACTS))
+    ]
+    others = [
+        change
+        for change in changes.entries
+        if not change.path.startswith((archive_layout.RAW, archive_layout.ARTIFACTS))
+    ]
+    documents = [change for change in others if change.path != archive_layout.MANIFEST and not narrow.paths]
     wanted = [change for change in files if narrow.wants(file_name(change.path))]
     return _told(wanted, _records(changes, before, narrow), documents, narrow)
 
 
 def _told(
-    files: Iterable[EntryChange], records: Iterable[JsonObject], documents: Iterable[EntryChange], narrow: Narrow
+    files: Iterable[EntryChange],
+    records: Iterable[JsonObject],
+    documents: Iterable[EntryChange],
+    narrow: DifferenceFilter,
 ) -> JsonObject:
-    room = _Room(narrow.limit - _ENDS)
+    room = _TextBudget(narrow.limit - _ENDS)
     lists = {
         "files": room.filled(_entry(change, narrow, room) for change in files),
         "records": room.filled(records),
@@ -117,7 +127,7 @@ def _told(
     return {**told, "truncated": room.is_short, "total": {name: total for name, (_, total) in lists.items()}}
 
 
-class _Room:
+class _TextBudget:
     """How many bytes may still be told. Of what is too long for them only the name is told, and last not even that."""
 
     def __init__(self, left: int) -> None:
@@ -137,7 +147,7 @@ class _Room:
         if item.get("omitted"):
             self.is_short = True
         for form in (item, _without_texts(item)):
-            size = len(codec.encode(form)) + _LAID_OUT
+            size = len(json_codec.encode_json(form)) + _LAID_OUT
             if size <= self.left:
                 self.left -= size
                 yield form
@@ -149,7 +159,7 @@ def _without_texts(item: JsonObject) -> JsonObject:
     return {**{name: value for name, value in item.items() if name not in _TEXTS}, "omitted": True}
 
 
-def _entry(change: EntryChange, narrow: Narrow, room: _Room) -> JsonObject:
+def _entry(change: EntryChange, narrow: DifferenceFilter, room: _TextBudget) -> JsonObject:
     document: JsonObject = {"path": change.path, "operation": _operation(change)}
     if narrow.names_only or change.path in _SEALED or document["operation"] == "meta" or not _are_files(change):
         return document
@@ -159,7 +169,7 @@ def _entry(change: EntryChange, narrow: Narrow, room: _Room) -> JsonObject:
         bodies = _bytes(change.base_body), _bytes(change.body if change.entry else None)
     except VaultDamaged:
         return document | {"damaged": True}
-    diff = unified(change.path, *bodies, narrow.most_lines)
+    diff = make_unified_diff(change.path, *bodies, narrow.most_lines)
     return document if diff is None else document | {"diff": diff.text, "cut": diff.cut}
 
 
@@ -186,7 +196,7 @@ def _bytes(read: Any) -> bytes | None:
     return body
 
 
-def _records(changes: Changes, before: State, narrow: Narrow) -> Iterator[JsonObject]:
+def _records(changes: StateChanges, before: State, narrow: DifferenceFilter) -> Iterator[JsonObject]:
     for change in changes.records:
         fields = _fields(change.record.line)
         if narrow.wants(origin_file(fields)):
@@ -226,13 +236,13 @@ def _record_operation(change: RecordChange, fields: JsonObject, previous: str | 
 
 def _fields(line: bytes) -> JsonObject:
     try:
-        found = codec.decode(line)
+        found = json_codec.decode_json(line)
     except msgspec.DecodeError:
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def lines(document: JsonObject, *, names_only: bool = False) -> Iterator[str]:
+def format_differences(document: JsonObject, *, names_only: bool = False) -> Iterator[str]:
     """For people: files by their names in the workspace with their changed lines, then memories in two lines each.
 
     The documents that follow from files (identity, principals) are not told: their files have been.

@@ -12,20 +12,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lifeboat_alf import times
-from lifeboat_alf.seams.clock import Clock, SystemClock
-from lifeboat_alf.seams.files import FileOperations, SystemFiles
+from lifeboat_alf.common import times
+from lifeboat_alf.seams.file_operations import FileOperations, SystemFiles
+from lifeboat_alf.seams.system_clock import Clock, SystemClock
 from lifeboat_core.errors import ConfigError
 from lifeboat_core.home.folder_names import names_in
-from lifeboat_core.home.home import Home
+from lifeboat_core.home.lifeboat_home import Home
 from lifeboat_core.home.path_variables import with_whole_paths
-from lifeboat_core.settings import config
+from lifeboat_core.settings import config_file
 
 if TYPE_CHECKING:
     from lifeboat_adapters.contract import Adapter, Installation
     from lifeboat_core.agents.agent import Agent
-    from lifeboat_core.agents.locks import Patience
-    from lifeboat_keys.home_keys import HomeKeys
+    from lifeboat_core.agents.locks import LockPatience
+    from lifeboat_keys.home.home_keys import HomeKeys
     from lifeboat_vault.vault import Vault
 
 
@@ -38,7 +38,7 @@ class Context:
     files: FileOperations = field(default_factory=SystemFiles)
     clock: Clock = field(default_factory=SystemClock)
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-    patience: Patience | None = None
+    patience: LockPatience | None = None
 
     @classmethod
     def open(
@@ -54,7 +54,7 @@ class Context:
         if context.home.is_older(operations):
             from lifeboat_core import migrations
 
-            migrations.bring_up(context)
+            migrations.migrate_home(context)
         return context
 
     @property
@@ -67,10 +67,10 @@ class Context:
 
     def keys(self) -> HomeKeys:
         """The keys of this home. Nothing is read or started before it is needed."""
-        from lifeboat_keys.home_keys import HomeKeys
-        from lifeboat_keys.stores.surroundings import Surroundings, is_temporary
+        from lifeboat_keys.home.home_keys import HomeKeys
+        from lifeboat_keys.stores.key_environment import KeyEnvironment, is_temporary
 
-        around = Surroundings(
+        around = KeyEnvironment(
             home_id=self.home.read_id(self.files),
             environment=self.environment,
             key_command=self._key_command,
@@ -83,9 +83,9 @@ class Context:
             return str(self.setting("key_command"))
         return ""
 
-    def config(self) -> config.Config:
+    def config(self) -> config_file.Config:
         """The configuration in force, read afresh. Raises ConfigError."""
-        return config.load(self.home, self.files)
+        return config_file.load_config(self.home, self.files)
 
     def setting(self, name: str, agent: Agent | None = None) -> Any:
         """The value of one setting, an agent's own first."""
@@ -110,20 +110,20 @@ class Context:
             raise
 
     def adapter(self, runtime: str) -> Adapter:
-        from lifeboat_adapters import registry
+        from lifeboat_adapters import adapter_registry
 
-        return registry.adapter(runtime)
+        return adapter_registry.load_adapter(runtime)
 
     def adapters(self) -> list[Adapter]:
-        from lifeboat_adapters import registry
+        from lifeboat_adapters import adapter_registry
 
-        return list(registry.adapters().values())
+        return list(adapter_registry.load_adapters().values())
 
     def recognise(self, workspace: Path) -> Adapter:
         """The adapter that a folder looks like. Raises NotAWorkspace."""
-        from lifeboat_adapters import registry
+        from lifeboat_adapters import adapter_registry
 
-        return registry.recognise(workspace)
+        return adapter_registry.recognise_workspace(workspace)
 
     def installation(self, agent: Agent) -> Installation:
         """The runtime around an agent's workspace, as it stands now. Raises NotAWorkspace."""

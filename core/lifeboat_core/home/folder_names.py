@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lifeboat_alf.seams.files import FileOperations
+from lifeboat_alf.seams.file_operations import FileOperations
 
 
 def names_in(files: FileOperations, folder: Path) -> list[str]:

@@ -11,8 +11,8 @@ import os
 from collections.abc import Mapping
 
 from lifeboat_core.errors import RelativePath
+from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_core.texts.safe_text import name_text
-from lifeboat_core.texts.words import argument
 
 HOME = "LIFEBOAT_HOME"
 _DATA_HOME = "XDG_DATA_HOME"
@@ -32,7 +32,7 @@ def refuse_relative_paths(environment: Mapping[str, str]) -> None:
         if value.strip() and not os.path.isabs(os.path.expanduser(value)):
             raise RelativePath(
                 f"{name} is {name_text(value)}, which is another place in each working directory",
-                fix=f"export {name}={argument(os.path.abspath(value))}",
+                fix=f"export {name}={quote_argument(os.path.abspath(value))}",
             )
 
 

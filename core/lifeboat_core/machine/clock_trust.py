@@ -3,7 +3,7 @@
 The *anchor* is the last trusted moment: wall clock, seconds since boot, which boot. In the same boot the wall clock has
 to agree with the anchor plus the time since, within a day. After a reboot nothing says how long the machine was off:
 up to 45 days forward are believed. A clock behind the anchor, or further ahead, is not, until it agrees again or the
-user confirms it (`confirm`).
+user confirms it (`confirm_clock`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from lifeboat_alf import codec, times
-from lifeboat_alf.seams.clock import Anchor, believes
-from lifeboat_alf.seams.files import write_atomic
+from lifeboat_alf.common import json_codec, times
+from lifeboat_alf.seams.file_operations import write_atomic
+from lifeboat_alf.seams.system_clock import Anchor, is_believable
 from lifeboat_core.home.context import Context
 from lifeboat_core.state import state_cache
 
@@ -28,18 +28,18 @@ _LONGEST_UP = 1e10
 """Seconds."""
 
 
-def is_trusted(context: Context, newest: SequenceRow | None = None) -> bool:
+def is_clock_trusted(context: Context, newest: SequenceRow | None = None) -> bool:
     """Whether the time is trusted now. Without an anchor the newest sequence is one, from an unknown boot."""
     clock = context.clock
     anchor = _read(context)
     if anchor is None and newest is not None:
-        anchor = Anchor(times.parse(newest.time), 0.0, "")
-    return believes(anchor, clock.now(), clock.since_boot(), clock.boot_id())
+        anchor = Anchor(times.parse_time(newest.time), 0.0, "")
+    return is_believable(anchor, clock.now(), clock.since_boot(), clock.boot_id())
 
 
-def note(context: Context, newest: SequenceRow | None = None) -> None:
+def note_clock(context: Context, newest: SequenceRow | None = None) -> None:
     """Move the anchor to now, when now is trusted (after a commit; at most hourly, it is only a cache)."""
-    if not is_trusted(context, newest):
+    if not is_clock_trusted(context, newest):
         return
     anchor = _read(context)
     clock = context.clock
@@ -48,7 +48,7 @@ def note(context: Context, newest: SequenceRow | None = None) -> None:
             _write(context)
 
 
-def confirm(context: Context) -> None:
+def confirm_clock(context: Context) -> None:
     """The user says that the clock is right."""
     _write(context)
 
@@ -56,12 +56,12 @@ def confirm(context: Context) -> None:
 def _write(context: Context) -> None:
     clock = context.clock
     document = {"wall": times.to_text(clock.now()), "since_boot": clock.since_boot(), "boot": clock.boot_id()}
-    write_atomic(context.files, context.home.state_folder / "clock.json", codec.encode(document))
+    write_atomic(context.files, context.home.state_folder / "clock.json", json_codec.encode_json(document))
 
 
 def _read(context: Context) -> Anchor | None:
-    found = state_cache.read(context.files, context.home.state_folder / "clock.json", _Anchor, _is_sane)
-    return None if found is None else Anchor(times.parse(found.wall), found.since_boot, found.boot)
+    found = state_cache.read_cache(context.files, context.home.state_folder / "clock.json", _Anchor, _is_sane)
+    return None if found is None else Anchor(times.parse_time(found.wall), found.since_boot, found.boot)
 
 
 class _Anchor(msgspec.Struct):
@@ -72,4 +72,4 @@ class _Anchor(msgspec.Struct):
 
 def _is_sane(found: _Anchor) -> bool:
     """Whether one can reckon with it. Raises ValueError, OverflowError."""
-    return 1000 < times.parse(found.wall).year < 9000 and 0 <= found.since_boot < _LONGEST_UP
+    return 1000 < times.parse_time(found.wall).year < 9000 and 0 <= found.since_boot < _LONGEST_UP

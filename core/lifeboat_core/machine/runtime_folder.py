@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lifeboat_alf.seams.files import FileOperations
+from lifeboat_alf.seams.file_operations import FileOperations
 from lifeboat_alf.seams.files_beneath import FilesBeneath
 
 
-def without_links(files: FileOperations) -> FilesBeneath:
+def refuse_links(files: FileOperations) -> FilesBeneath:
     """The operations that follow no link in any path: one raises LinkInPath."""
     return files if isinstance(files, FilesBeneath) else FilesBeneath(files, ["/"])
 
 
-def real_place(path: Path, folder: Path | None) -> Path:
+def find_real_place(path: Path, folder: Path | None) -> Path:
     """Return the path of something in the runtime's folder, with the links above that folder followed and none below.
     Something outside it stays as it is named."""
     if folder is None or not path.is_relative_to(folder):

@@ -12,16 +12,18 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 
-from lifeboat_alf import layout, metas, records
-from lifeboat_alf.json_shapes import as_list, as_object
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.state import BodyAbsent
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common.json_shapes import as_list, as_object
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.memory import memory_records
+from lifeboat_alf.states import entry_metas
+from lifeboat_alf.states.agent_state import BodyAbsent
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.home.context import Context
-from lifeboat_core.memories import search
-from lifeboat_core.memories.search import NO_FILTERS, Filters
+from lifeboat_core.memories import memory_search
+from lifeboat_core.memories.memory_search import NO_FILTERS, MemoryFilters
 from lifeboat_core.state.state_db import StateDb
-from lifeboat_core.texts.words import file_name, snippet_text
+from lifeboat_core.texts.human_text import file_name, snippet_text
 from lifeboat_vault.vault import Vault
 
 MEMORY, FILE = "memory", "file"
@@ -31,11 +33,11 @@ SECONDS = 5.0
 """That it reads them for."""
 LARGEST_FILE = 4 * 1024 * 1024
 _AROUND = 70
-_LISTS_MEMORIES = f'"{metas.RECORDS}":["'
+_LISTS_MEMORIES = f'"{entry_metas.RECORDS}":["'
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class HistoryHit:
     """A text that stands, or stood, in a memory or in one line of a file, from the kept sequence `first` to `last`.
     `present`: it stands there now. `id` and `memory_type` are those of a memory, `path` and `line` those of a file."""
 
@@ -55,7 +57,7 @@ class Hit:
 
 
 @dataclass(slots=True)
-class _Found:
+class _TextOccurrence:
     """A text and where it stood: `ends` are the kept sequences of its stays."""
 
     text: str
@@ -66,7 +68,7 @@ class _Found:
     path: str = ""
     line: int | None = None
 
-    def add(self, other: _Found) -> None:
+    def add(self, other: _TextOccurrence) -> None:
         """The same memory at another time."""
         if other.last >= self.last:
             self.record = other.record
@@ -74,13 +76,15 @@ class _Found:
         self.present = self.present or other.present
 
 
-def find(context: Context, agent: Agent, words: str, filters: Filters = NO_FILTERS, *, limit: int = 20) -> JsonObject:
+def search_history(
+    context: Context, agent: Agent, words: str, filters: MemoryFilters = NO_FILTERS, *, limit: int = 20
+) -> JsonObject:
     """Everything that holds all words, what stood there last first: what `search --history` writes. Filters are about
     memories: with one no file is looked at. Raises UnknownKind, and what opening the vault raises."""
     with context.vault(agent.id) as vault, StateDb.open(context.home.state_file(agent.id), vault.id) as db:
-        search.catch_up(db, vault)
-        search.check_type(db, filters.memory_type)
-        sought = _Sought(words)
+        memory_search.update_index(db, vault)
+        memory_search.check_type(db, filters.memory_type)
+        sought = _SoughtWords(words)
         kept = [row.number for row in vault.sequences()] if sought.words else []
         found = _in_memories(vault, db, kept, sought, filters)
         in_files, unread = ([], 0) if filters != NO_FILTERS or not kept else _in_files(vault, kept, sought)
@@ -95,13 +99,15 @@ def find(context: Context, agent: Agent, words: str, filters: Filters = NO_FILTE
     }
 
 
-def _hit(found: _Found, sought: _Sought) -> Hit:
+def _hit(found: _TextOccurrence, sought: _SoughtWords) -> HistoryHit:
     snippet, record = sought.snippet(found.text), found.record
     span = (found.first, found.last, found.present)
     if record is None:
-        return Hit(FILE, None, found.path, found.line, snippet, found.path, None, *span)
+        return HistoryHit(FILE, None, found.path, found.line, snippet, found.path, None, *span)
     memory_type = str(record.get("memory_type", "semantic"))
-    return Hit(MEMORY, str(record["id"]), None, None, snippet, records.origin_file(record), memory_type, *span)
+    return HistoryHit(
+        MEMORY, str(record["id"]), None, None, snippet, memory_records.origin_file(record), memory_type, *span
+    )
 
 
 def _kept_within(kept: list[int], first: int, end: int | None) -> tuple[int, int] | None:
@@ -114,31 +120,33 @@ def _kept_within(kept: list[int], first: int, end: int | None) -> tuple[int, int
 # Memories -----------------------------------------------------------------------------------------------------------
 
 
-def _in_memories(vault: Vault, db: StateDb, kept: list[int], sought: _Sought, filters: Filters) -> Iterable[_Found]:
+def _in_memories(
+    vault: Vault, db: StateDb, kept: list[int], sought: _SoughtWords, filters: MemoryFilters
+) -> Iterable[_TextOccurrence]:
     superseded: dict[str, int] = {}
     fitting = []
     for record_id, line, first, last in vault.stays_of_records() if kept else ():
         if b'"supersedes"' in line:
-            before = str(records.parse(line).get("supersedes"))
+            before = str(memory_records.parse_record(line).get("supersedes"))
             superseded[before] = min(first, superseded.get(before, first))
         if sought.may_be_in(line):
             fitting.append((record_id, line, first, last))
-    found: dict[tuple[str, str], _Found] = {}
+    found: dict[tuple[str, str], _TextOccurrence] = {}
     for record_id, line, first, last in fitting:
-        record = records.parse(line)
+        record = memory_records.parse_record(line)
         text = str(record.get("content", ""))
-        if records.is_deleted(record) or not _fits(record, filters) or not sought.is_in(text):
+        if memory_records.is_deleted(record) or not _fits(record, filters) or not sought.is_in(text):
             continue
         end = min((each for each in (last, superseded.get(record_id)) if each is not None), default=None)
         if (span := _kept_within(kept, first, end)) is not None:
             # A chain says the same again when somebody pins it, or brings it back.
-            one = _Found(text, *span, present=end is None, record=record)
+            one = _TextOccurrence(text, *span, present=end is None, record=record)
             key = (db.winner(record_id), text)
             found.setdefault(key, one).add(one)
     return found.values()
 
 
-def _fits(record: JsonObject, filters: Filters) -> bool:
+def _fits(record: JsonObject, filters: MemoryFilters) -> bool:
     pairs = (
         (filters.memory_type, record.get("memory_type", "semantic")),
         (filters.namespace, record.get("namespace", "default")),
@@ -151,11 +159,11 @@ def _fits(record: JsonObject, filters: Filters) -> bool:
 # Files --------------------------------------------------------------------------------------------------------------
 
 
-def _in_files(vault: Vault, kept: list[int], sought: _Sought) -> tuple[list[_Found], int]:
+def _in_files(vault: Vault, kept: list[int], sought: _SoughtWords) -> tuple[list[_TextOccurrence], int]:
     """Lines of files that are not divided into memories, and how many versions were too much to read."""
     stays = [stay for stay in vault.stays_of_entries(_LISTS_MEMORIES) if _is_text(stay.path) and not stay.is_marked]
     stays.sort(key=lambda stay: (stay.last is not None, -(stay.last or 0), -stay.first))
-    found: dict[tuple[str, str], _Found] = {}
+    found: dict[tuple[str, str], _TextOccurrence] = {}
     left, over, unread = MOST_BYTES, time.monotonic() + SECONDS, 0
     for stay in stays:
         span = _kept_within(kept, stay.first, stay.last)
@@ -169,17 +177,17 @@ def _in_files(vault: Vault, kept: list[int], sought: _Sought) -> tuple[list[_Fou
         for number, line in _lines(vault, stay.object, sought):
             known = found.get((path, line))
             if known is None:
-                found[path, line] = _Found(line, *span, present=stay.last is None, path=path, line=number)
+                found[path, line] = _TextOccurrence(line, *span, present=stay.last is None, path=path, line=number)
             else:  # of newer versions all was read before
                 known.first = min(known.first, span[0])
     return list(found.values()), unread
 
 
 def _is_text(path: str) -> bool:
-    return path.startswith((layout.RAW, layout.ARTIFACTS))
+    return path.startswith((archive_layout.RAW, archive_layout.ARTIFACTS))
 
 
-def _lines(vault: Vault, number: int, sought: _Sought) -> Iterator[tuple[int, str]]:
+def _lines(vault: Vault, number: int, sought: _SoughtWords) -> Iterator[tuple[int, str]]:
     """Lines of a body that hold all words, counted from 1; none of what is no text."""
     try:
         body = vault.read_object(number)
@@ -208,11 +216,11 @@ def _lines_with(text: str, word: str) -> Iterator[tuple[int, str]]:
 # Words --------------------------------------------------------------------------------------------------------------
 
 
-class _Sought:
+class _SoughtWords:
     """Words that all have to stand somewhere, whatever their case and accents; each may be a part of a longer one."""
 
     def __init__(self, words: str) -> None:
-        self.words = [folded for word in words.split() if (folded := fold(word))]
+        self.words = [folded for word in words.split() if (folded := fold_text(word))]
         self._plain = [data for word in self.words if (data := word.encode()).isalnum()]
 
     def may_be_in(self, data: bytes) -> bool:
@@ -223,13 +231,13 @@ class _Sought:
         return all(word in lowered for word in self._plain)
 
     def is_in(self, text: str) -> bool:
-        folded = fold(text)
+        folded = fold_text(text)
         return all(word in folded for word in self.words)
 
     def snippet(self, text: str) -> str:
         """The place of the first word in one line, every word in brackets."""
         flat = snippet_text(text, width=len(text) + 1)
-        folded = [fold(sign) for sign in flat]
+        folded = [fold_text(sign) for sign in flat]
         whole = "".join(folded)
         places: list[int] = [place for place, signs in enumerate(folded) for _ in signs]
         marks = sorted(self._marks(whole, places))
@@ -251,7 +259,7 @@ class _Sought:
                 at = whole.find(word, at + len(word))
 
 
-def fold(text: str) -> str:
+def fold_text(text: str) -> str:
     """Text without case and accents."""
     if text.isascii():
         return text.lower()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lifeboat_alf import records
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.state import Record, State
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.memory import memory_records
+from lifeboat_alf.states.agent_state import Record, State
 from lifeboat_core.state.state_db import StateDb
-from lifeboat_core.texts.words import snippet_text
+from lifeboat_core.texts.human_text import snippet_text
 from lifeboat_vault.vault import Vault
 
 PRESENT, DELETED, MISSING, PURGED = "present", "deleted", "missing", "purged"
@@ -26,11 +26,11 @@ _PROVENANCE = (
 _STATISTICS = ("last_accessed_at", "access_count")
 
 
-def about(vault: Vault, db: StateDb, asked: str, item: Record) -> JsonObject:
+def describe_record(vault: Vault, db: StateDb, asked: str, item: Record) -> JsonObject:
     """What `records show` tells of the memory that `asked` names; `item` is the record that counts in its chain."""
-    record, state = records.parse(item.line), vault.state()
+    record, state = memory_records.parse_record(item.line), vault.state()
     chain = db.chain_of(item.id)
-    text = last_words(state, record)
+    text = find_last_words(state, record)
     return {
         "chain": [_link_of_chain(vault, one, item.id) for one in chain],
         "supersedes": record.get("supersedes"),
@@ -44,12 +44,12 @@ def about(vault: Vault, db: StateDb, asked: str, item: Record) -> JsonObject:
     }
 
 
-def last_words(state: State, record: JsonObject) -> str:
+def find_last_words(state: State, record: JsonObject) -> str:
     """What a memory says, or said before a tombstone took its place; "" when that was purged."""
     found: JsonObject | None = record
-    while found is not None and found.get("content") == records.TOMBSTONE:
+    while found is not None and found.get("content") == memory_records.TOMBSTONE:
         before = state.record(str(found.get("supersedes")))
-        found = None if before is None else records.parse(before.line)
+        found = None if before is None else memory_records.parse_record(before.line)
     return "" if found is None else str(found.get("content", ""))
 
 
@@ -101,8 +101,8 @@ def _kept_with(vault: Vault, chain: list[str], text: str) -> Iterator[tuple[int,
     for place, own in enumerate(stays):
         superseded = next((later[0][1] for later in stays[place + 1 :] if later), None)
         for line, first, last in own:
-            record = records.parse(line)
-            if record.get("content") == text and not records.is_deleted(record):
+            record = memory_records.parse_record(line)
+            if record.get("content") == text and not memory_records.is_deleted(record):
                 end = min((each for each in (last, superseded) if each is not None), default=None)
                 if (kept := vault.kept_within(first, end)) is not None:
                     yield kept
@@ -131,6 +131,6 @@ def _link(vault: Vault, db: StateDb, state: State, link: JsonObject) -> JsonObje
     }
     if found is None:
         return document | {"state": PURGED if {link["id"], target} & purged else MISSING, "snippet": ""}
-    record = records.parse(found.line)
-    word = DELETED if records.is_deleted(record) else PRESENT
-    return document | {"target": target, "state": word, "snippet": snippet_text(last_words(state, record))}
+    record = memory_records.parse_record(found.line)
+    word = DELETED if memory_records.is_deleted(record) else PRESENT
+    return document | {"target": target, "state": word, "snippet": snippet_text(find_last_words(state, record))}

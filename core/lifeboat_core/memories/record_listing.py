@@ -9,18 +9,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lifeboat_alf import codec, records
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.state import State
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.memory import memory_records
+from lifeboat_alf.states.agent_state import State
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.errors import UnknownRecord
 from lifeboat_core.home.context import Context
-from lifeboat_core.memories import search
-from lifeboat_core.memories.record_details import last_words
-from lifeboat_core.memories.records import forgotten_ids
-from lifeboat_core.memories.search import NO_FILTERS, Filters
+from lifeboat_core.memories import memory_search
+from lifeboat_core.memories.edit_records import find_forgotten_ids
+from lifeboat_core.memories.memory_search import NO_FILTERS, MemoryFilters
+from lifeboat_core.memories.record_details import find_last_words
 from lifeboat_core.state.state_db import StateDb
-from lifeboat_core.texts.words import snippet_text
+from lifeboat_core.texts.human_text import snippet_text
 from lifeboat_vault.vault import Vault
 
 LARGEST_PAGE = 15 * 1024 * 1024
@@ -42,25 +43,25 @@ Condition = tuple[str, list[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RecordPageRequest:
     """Which memories, and which page of them. `status` None: all that are not deleted; `words` have to stand in the
     text, the last one may go on; `after`: the id that ended the page before."""
 
-    filters: Filters = NO_FILTERS
+    filters: MemoryFilters = NO_FILTERS
     status: str | None = None
     words: str = ""
     limit: int | None = None
     after: str | None = None
 
 
-def page(context: Context, agent: Agent, wanted: Wanted) -> JsonObject:
+def list_records_page(context: Context, agent: Agent, wanted: RecordPageRequest) -> JsonObject:
     """A page of memories, and how many there are of each kind: what `records list` writes.
 
     Raises UnknownRecord for an id to go on after that is not there, UnknownKind for a type or a status that is none.
     """
     with context.vault(agent.id) as vault, StateDb.open(context.home.state_file(agent.id), vault.id) as db:
-        search.catch_up(db, vault)
-        search.check_type(db, wanted.filters.memory_type)
+        memory_search.update_index(db, vault)
+        memory_search.check_type(db, wanted.filters.memory_type)
         _check_status(db, wanted.status)
         head = vault.head()
         return {"agent": agent.id, "sequence": None if head is None else head.number, **_page(db, vault, wanted)}
@@ -68,10 +69,10 @@ def page(context: Context, agent: Agent, wanted: Wanted) -> JsonObject:
 
 def _check_status(db: StateDb, status: str | None) -> None:
     others = {row[0] for row in db.connection.execute("select distinct status from put_away")}
-    search.check_known("status", status, {*STATUSES, *others})
+    memory_search.check_known("status", status, {*STATUSES, *others})
 
 
-def _page(db: StateDb, vault: Vault, wanted: Wanted) -> JsonObject:
+def _page(db: StateDb, vault: Vault, wanted: RecordPageRequest) -> JsonObject:
     conditions, values = _joined([*_conditions(db, wanted)])
     total = int(db.connection.execute(f"select count(*) from {_ALL} where {conditions}", values).fetchone()[0])
     conditions, values = _joined([*_conditions(db, wanted), *_beyond(db, wanted.after)])
@@ -90,13 +91,13 @@ def _joined(conditions: Iterable[Condition]) -> Condition:
     return " and ".join(text for text, _ in found), [value for _, values in found for value in values]
 
 
-def _conditions(db: StateDb, wanted: Wanted) -> Iterator[Condition]:
+def _conditions(db: StateDb, wanted: RecordPageRequest) -> Iterator[Condition]:
     if wanted.status is None:
         yield "status not in (?, ?)", [DELETED, SUPERSEDED]
     else:
         yield "status = ?", [wanted.status]
-    yield from search.conditions(wanted.filters)
-    query = search.quoted(wanted.words, open_ended=True)
+    yield from memory_search.make_conditions(wanted.filters)
+    query = memory_search.quote_query(wanted.words, open_ended=True)
     if query:
         db.fill_words()
         said = wanted.words.split()
@@ -117,7 +118,7 @@ def _beyond(db: StateDb, after: str | None) -> Iterator[Condition]:
 
 
 def _told(db: StateDb, vault: Vault, rows: Iterable[Any]) -> Iterator[JsonObject]:
-    forgotten = forgotten_ids(vault, db)
+    forgotten = find_forgotten_ids(vault, db)
     state = vault.state() if vault.head() is not None else None
     for one, kind, namespace, created, observed, origin, version, pinned, tags, status, text in rows:
         yield {
@@ -128,17 +129,21 @@ def _told(db: StateDb, vault: Vault, rows: Iterable[Any]) -> Iterator[JsonObject
             "created_at": created,
             "observed_at": observed,
             "origin_file": origin,
-            "snippet": snippet_text(_last_words(state, one) if text == records.TOMBSTONE else text),
+            "snippet": snippet_text(_last_words(state, one) if text == memory_records.TOMBSTONE else text),
             "identity_version": version,
             "pinned": bool(pinned),
             "forgotten": one in forgotten,
-            "tags": codec.decode(tags.encode()),
+            "tags": json_codec.decode_json(tags.encode()),
         }
 
 
 def _last_words(state: State | None, tombstone: str) -> str:
     found = None if state is None else state.record(tombstone)
-    return "" if state is None or found is None else last_words(state, records.parse(found.line))[:_READ]
+    return (
+        ""
+        if state is None or found is None
+        else find_last_words(state, memory_records.parse_record(found.line))[:_READ]
+    )
 
 
 def _fitting(told: Iterable[JsonObject], limit: int | None) -> tuple[list[JsonObject], bool]:
@@ -146,7 +151,7 @@ def _fitting(told: Iterable[JsonObject], limit: int | None) -> tuple[list[JsonOb
     shown: list[JsonObject] = []
     left = LARGEST_PAGE
     for record in told:
-        left -= len(codec.encode(record)) + _LAID_OUT + _LAID_OUT_TAG * len(record["tags"])
+        left -= len(json_codec.encode_json(record)) + _LAID_OUT + _LAID_OUT_TAG * len(record["tags"])
         if len(shown) == limit or (left < 0 and shown):
             return shown, False
         shown.append(record)

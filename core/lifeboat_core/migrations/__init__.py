@@ -16,11 +16,11 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from lifeboat_alf import ids
-from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_core.home.home import LAYOUT_VERSION
-from lifeboat_core.migrations import copies
-from lifeboat_core.system_refusals import system_errors
+from lifeboat_alf.common import ids
+from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
+from lifeboat_core.home.lifeboat_home import LAYOUT_VERSION
+from lifeboat_core.migrations import home_backups
+from lifeboat_core.system_refusals import convert_system_errors
 
 if TYPE_CHECKING:
     from lifeboat_core.home.context import Context
@@ -31,14 +31,14 @@ _PATIENCE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Migration:
+class HomeMigration:
     """One step: the layout it makes, and its module."""
 
     to: int
     module: ModuleType
 
 
-def bring_up(context: Context) -> list[str]:
+def migrate_home(context: Context) -> list[str]:
     """Bring a home to the layout of this release, under its lock; what was done, a sentence for each step.
 
     Raises Busy when the lock is not free in time, SystemRefused or DiskFull when a step could not be done: the home is
@@ -46,37 +46,37 @@ def bring_up(context: Context) -> list[str]:
     """
     from lifeboat_core.agents.locks import home_lock
 
-    with home_lock(context, "migrate"), system_errors():
+    with home_lock(context, "migrate"), convert_system_errors():
         done = [_step(context, migration) for migration in _missing(context)]
-        copies.remove_old(context)
+        home_backups.remove_old_backups(context)
     return done
 
 
-def known() -> list[Migration]:
+def list_migrations() -> list[HomeMigration]:
     """Every step, in order."""
     names = [each.name for each in pkgutil.iter_modules(__path__) if each.name.startswith(_PREFIX)]
-    found = [Migration(int(name.removeprefix(_PREFIX)), import_module(f"{__name__}.{name}")) for name in names]
+    found = [HomeMigration(int(name.removeprefix(_PREFIX)), import_module(f"{__name__}.{name}")) for name in names]
     return sorted(found, key=lambda each: each.to)
 
 
-def _missing(context: Context) -> Iterator[Migration]:
+def _missing(context: Context) -> Iterator[HomeMigration]:
     """Looked at anew before each step: another process may have done it while this one waited for the lock."""
-    for migration in known():
+    for migration in list_migrations():
         if context.home.layout(context.files) < migration.to <= LAYOUT_VERSION:
             yield migration
 
 
-def _step(context: Context, migration: Migration) -> str:
+def _step(context: Context, migration: HomeMigration) -> str:
     with contextlib.ExitStack() as locks:
-        if copies.Area.VAULTS in migration.module.TOUCHES:
+        if home_backups.BackupArea.VAULTS in migration.module.TOUCHES:
             _lock_agents(context, locks)
-        reached(Step.MIGRATE_LOCKED)
-        copies.keep(context, context.home.layout(context.files), migration.module.TOUCHES)
-        reached(Step.MIGRATE_COPIED)
+        reach_crash_point(CrashPoint.MIGRATE_LOCKED)
+        home_backups.back_up_home(context, context.home.layout(context.files), migration.module.TOUCHES)
+        reach_crash_point(CrashPoint.MIGRATE_COPIED)
         migration.module.run(context)
-        reached(Step.MIGRATE_DONE)
+        reach_crash_point(CrashPoint.MIGRATE_DONE)
         context.home.set_layout(context.files, migration.to)
-        reached(Step.MIGRATE_NOTED)
+        reach_crash_point(CrashPoint.MIGRATE_NOTED)
     summary: str = migration.module.SUMMARY
     return f"layout {migration.to}: {summary}"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lifeboat_core.migrations.copies import Area
+from lifeboat_core.migrations.home_backups import BackupArea
 
 if TYPE_CHECKING:
     from lifeboat_core.home.context import Context
 
 SUMMARY = "folders for the log and the socket of the service"
-TOUCHES: frozenset[Area] = frozenset()
+TOUCHES: frozenset[BackupArea] = frozenset()
 
 
 def run(context: Context) -> None:

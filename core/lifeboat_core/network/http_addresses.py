@@ -11,7 +11,7 @@ _PORTS = {"https": 443, "http": 80}
 _KEPT = "/%:@!$&'()*+,;=~"
 
 
-def normal(url: str) -> str:
+def normalize_address(url: str) -> str:
     """An HTTP address in its normal form: small scheme and host, no usual port, no slash at its end.
 
     Raises BadSetting, which does not repeat the address: it may hold a token.
@@ -51,11 +51,11 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def host_of(url: str) -> str:
+def parse_host(url: str) -> str:
     return urlsplit(url).hostname or ""
 
 
-def is_plain(url: str) -> bool:
+def is_plain_http(url: str) -> bool:
     return urlsplit(url).scheme != "https"
 
 

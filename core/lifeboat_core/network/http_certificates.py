@@ -12,7 +12,7 @@ import ssl
 from typing import TYPE_CHECKING
 
 from lifeboat_core.errors import NotTheOne
-from lifeboat_core.network import http
+from lifeboat_core.network import http_requests
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
@@ -28,12 +28,12 @@ _OLD_TLS = frozenset({"TLSV1_ALERT_PROTOCOL_VERSION", "UNSUPPORTED_PROTOCOL"})
 """OpenSSL's codes for a peer that speaks older versions only."""
 
 
-def everybodys() -> ssl.SSLContext:
+def trust_system() -> ssl.SSLContext:
     """What the system trusts."""
-    return _at_least_1_3(http.system_certificates())
+    return _at_least_1_3(http_requests.load_system_certificates())
 
 
-def only(authority: str) -> ssl.SSLContext:
+def trust_only(authority: str) -> ssl.SSLContext:
     """What one authority (PEM) vouches for, and nothing else. Raises NotTheOne for what is no certificate."""
     context = _at_least_1_3(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
     try:
@@ -43,7 +43,7 @@ def only(authority: str) -> ssl.SSLContext:
     return context
 
 
-def anybody() -> ssl.SSLContext:
+def trust_anybody() -> ssl.SSLContext:
     """Whoever answers, for what is no secret and checked by itself."""
     context = _at_least_1_3(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
     context.check_hostname = False
@@ -51,7 +51,7 @@ def anybody() -> ssl.SSLContext:
     return context
 
 
-def nobody() -> ssl.SSLContext:
+def disable_tls() -> ssl.SSLContext:
     """No TLS at all: for plain HTTP on this machine."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
@@ -61,7 +61,7 @@ def _at_least_1_3(context: ssl.SSLContext) -> ssl.SSLContext:
     return context
 
 
-def chosen(pem: bytes, pin: str) -> str:
+def choose_pinned(pem: bytes, pin: str) -> str:
     """Of the certificates in `pem` the one whose key is pinned, as PEM. Raises NotTheOne."""
     from cryptography import x509
     from cryptography.hazmat.primitives.serialization import Encoding
@@ -76,7 +76,7 @@ def chosen(pem: bytes, pin: str) -> str:
     raise NotTheOne("its authority has another key than the one that was pinned")
 
 
-def pin_of(pem: bytes) -> str:
+def compute_pin(pem: bytes) -> str:
     """The pin of the first certificate in `pem`. Raises ValueError for what is none."""
     from cryptography import x509
 
@@ -90,7 +90,7 @@ def _pin_of(certificate: Certificate) -> str:
     return hashlib.sha256(key).hexdigest()
 
 
-def reason(error: BaseException | None) -> str | None:
+def explain_tls_failure(error: BaseException | None) -> str | None:
     """What is wrong with a certificate, or with the TLS of the other side; None for another trouble."""
     while error is not None:
         if isinstance(error, ssl.SSLCertVerificationError):

@@ -1,8 +1,8 @@
 """Many requests to one other side: a base address, a bearer token that goes nowhere else, connections that are kept,
 bodies from files and into files.
 
-A request may take as long as it moves: one that does not get on for `Pace.silence` seconds is ended. No redirect is
-followed. A secret never travels over plain HTTP but to this machine itself.
+A request may take as long as it moves: one that does not get on for `TransferPace.silence` seconds is ended. No
+redirect is followed. A secret never travels over plain HTTP but to this machine itself.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, NamedTuple
 from urllib.parse import urlencode
 
-from lifeboat_core.errors import Cancelled, NotPrivate, NotTheOne, Unreachable
+from lifeboat_core.errors import Cancelled, NetworkUnreachable, NotPrivate, NotTheOne
 from lifeboat_core.network import http_addresses, http_certificates
-from lifeboat_core.network.http import Answering, Connections, Limits
-from lifeboat_core.system_refusals import of_system
+from lifeboat_core.network.http_requests import HttpConnections, HttpTimeouts, StreamedHttpResponse
+from lifeboat_core.system_refusals import convert_system_error
 
 Progress = Callable[[int, int], None]
 """(bytes moved, bytes in all; 0 where nobody knows yet)"""
@@ -37,7 +37,7 @@ _LOOK = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class TransferPace:
     """Seconds to `connect`. `silence`: in so many seconds at least `least` bytes have to move, or the answer come."""
 
     connect: float = 10.0
@@ -45,10 +45,10 @@ class Pace:
     least: int = 1024
 
 
-USUAL = Pace()
+USUAL = TransferPace()
 
 
-class Reply(NamedTuple):
+class SessionReply(NamedTuple):
     """Names of headers are small. `body` is empty where it went into a file; `size` counts its bytes."""
 
     status: int
@@ -57,26 +57,26 @@ class Reply(NamedTuple):
     size: int
 
 
-class _Request(NamedTuple):
+class _SessionRequest(NamedTuple):
     method: str
     address: str
     headers: Mapping[str, str]
     content: bytes | Iterator[bytes] | None
-    limits: Limits
+    limits: HttpTimeouts
 
 
 @dataclass(slots=True)
-class _Job:
+class _TransferJob:
     """One request on its way, between who does it and who waits."""
 
     moved: int = 0
     total: int = 0
     abandoned: bool = False
-    done: queue.SimpleQueue[Reply | Exception | None] = field(default_factory=queue.SimpleQueue)
+    done: queue.SimpleQueue[SessionReply | Exception | None] = field(default_factory=queue.SimpleQueue)
     """What it came to; None when somebody stops it."""
 
 
-class Session:
+class HttpSession:
     """Requests below one address. `tls` None: what the system trusts. `progress` is told how far a body is, in the
     thread that waits for it."""
 
@@ -86,20 +86,20 @@ class Session:
         *,
         token: str | None = None,
         tls: ssl.SSLContext | None = None,
-        pace: Pace = USUAL,
+        pace: TransferPace = USUAL,
         progress: Progress | None = None,
     ) -> None:
         """Raises NotPrivate. Nobody is spoken to."""
-        host = http_addresses.host_of(base)
-        if http_addresses.is_plain(base) and not http_addresses.is_loopback(host):
+        host = http_addresses.parse_host(base)
+        if http_addresses.is_plain_http(base) and not http_addresses.is_loopback(host):
             raise NotPrivate("plain HTTP is for this machine only")
         self._base = base.rstrip("/")
         self._token = token
         self._tls = tls
         self._around = not http_addresses.is_loopback(host)
         self._pace = pace
-        self._connections: Connections | None = None
-        self._job: _Job | None = None
+        self._connections: HttpConnections | None = None
+        self._job: _TransferJob | None = None
         self.progress = progress
 
     def call(
@@ -113,7 +113,7 @@ class Session:
         into: BinaryIO | None = None,
         most: int = LARGEST_BODY,
         patience: float = 0.0,
-    ) -> Reply:
+    ) -> SessionReply:
         """One request. `content` is sent from where a file stands to its end. The body of an answer that says yes goes
         `into` a file where one is given; one of more than `most` bytes is refused. `patience`: seconds that the other
         side may take beyond the pace.
@@ -122,14 +122,16 @@ class Session:
         """
         assert path.startswith("/")
         address = f"{self._base}{path}{'?' + urlencode(query) if query else ''}"
-        job = self._job = _Job()
+        job = self._job = _TransferJob()
         sent = {**self._authorization(), **(headers or {})}
         pieces, size = _from(content, job)
         if size is not None:
             sent["Content-Length"] = str(size)
             job.total = size
         silence = self._pace.silence + patience
-        request = _Request(method, address, sent, pieces, Limits(self._pace.connect, silence + _AFTERWARDS))
+        request = _SessionRequest(
+            method, address, sent, pieces, HttpTimeouts(self._pace.connect, silence + _AFTERWARDS)
+        )
         work = (self._opened(), request, into, most, job)
         threading.Thread(target=_run, args=work, name="request", daemon=True).start()
         try:
@@ -158,19 +160,19 @@ class Session:
     def _authorization(self) -> dict[str, str]:
         return {} if self._token is None else {"Authorization": f"Bearer {self._token}"}
 
-    def _opened(self) -> Connections:
+    def _opened(self) -> HttpConnections:
         if self._connections is None:
-            self._connections = Connections(self._believed(), around=self._around)
+            self._connections = HttpConnections(self._believed(), around=self._around)
         return self._connections
 
     def _believed(self) -> ssl.SSLContext:
-        if http_addresses.is_plain(self._base):
-            return http_certificates.nobody()
+        if http_addresses.is_plain_http(self._base):
+            return http_certificates.disable_tls()
         if self._tls is None:
-            self._tls = http_certificates.everybodys()
+            self._tls = http_certificates.trust_system()
         return self._tls
 
-    def _awaited(self, job: _Job, silence: float) -> Reply | Exception:
+    def _awaited(self, job: _TransferJob, silence: float) -> SessionReply | Exception:
         """What the request came to. Raises Unreachable when it does not get on, and Cancelled."""
         marked, since = 0, time.monotonic()
         while True:
@@ -186,9 +188,9 @@ class Session:
             if job.moved - marked >= self._pace.least:
                 marked, since = job.moved, time.monotonic()
             elif time.monotonic() - since >= silence:
-                raise Unreachable(f"nothing moved for {silence:g} seconds")
+                raise NetworkUnreachable(f"nothing moved for {silence:g} seconds")
 
-    def _tell(self, job: _Job) -> None:
+    def _tell(self, job: _TransferJob) -> None:
         if self.progress is not None and job.moved:
             self.progress(job.moved, job.total)
 
@@ -196,30 +198,34 @@ class Session:
 # In the thread of a request -------------------------------------------------------------------------------------
 
 
-def _run(connections: Connections, request: _Request, into: BinaryIO | None, most: int, job: _Job) -> None:
+def _run(
+    connections: HttpConnections, request: _SessionRequest, into: BinaryIO | None, most: int, job: _TransferJob
+) -> None:
     try:
         with connections.answering(*request) as answer:
             job.done.put(_received(answer, into, most, job, bodiless=request.method == "HEAD"))
-    except Unreachable as error:
+    except NetworkUnreachable as error:
         job.done.put(_explained(error))
     except OSError as error:  # of a file: what the network raises is Unreachable
-        job.done.put(of_system(error))
+        job.done.put(convert_system_error(error))
     except Exception as error:  # whoever waits has to hear of it, whatever it is
         job.done.put(error)
 
 
-def _explained(error: Unreachable) -> Exception:
+def _explained(error: NetworkUnreachable) -> Exception:
     """The same, said better where a certificate or TLS is the trouble: nothing was sent then."""
-    why = http_certificates.reason(error.__cause__)
+    why = http_certificates.explain_tls_failure(error.__cause__)
     return error if why is None else NotTheOne(why or "nobody whom this machine believes vouches for its certificate")
 
 
-def _received(answer: Answering, into: BinaryIO | None, most: int, job: _Job, *, bodiless: bool) -> Reply:
+def _received(
+    answer: StreamedHttpResponse, into: BinaryIO | None, most: int, job: _TransferJob, *, bodiless: bool
+) -> SessionReply:
     """Raises Unreachable for a body that is too long, or of which nobody can tell whether it is whole."""
     if not 200 <= answer.status < 300:
-        return Reply(answer.status, answer.headers, _beginning(answer.pieces), 0)
+        return SessionReply(answer.status, answer.headers, _beginning(answer.pieces), 0)
     if answer.status != 204 and not answer.framed and not bodiless:
-        raise Unreachable("nobody can tell where its answer ends")
+        raise NetworkUnreachable("nobody can tell where its answer ends")
     memory = io.BytesIO()
     target = memory if into is None else into
     if into is not None:
@@ -228,12 +234,12 @@ def _received(answer: Answering, into: BinaryIO | None, most: int, job: _Job, *,
     for piece in answer.pieces:
         size += len(piece)
         if size > most:
-            raise Unreachable(f"its answer is longer than {most} bytes")
+            raise NetworkUnreachable(f"its answer is longer than {most} bytes")
         if job.abandoned:
-            raise Unreachable("nobody waits for the answer any more")
+            raise NetworkUnreachable("nobody waits for the answer any more")
         target.write(piece)
         job.moved += len(piece)
-    return Reply(answer.status, answer.headers, memory.getvalue(), size)
+    return SessionReply(answer.status, answer.headers, memory.getvalue(), size)
 
 
 def _beginning(pieces: Iterator[bytes]) -> bytes:
@@ -245,7 +251,7 @@ def _beginning(pieces: Iterator[bytes]) -> bytes:
     return bytes(found[:LARGEST_REFUSAL])
 
 
-def _from(content: bytes | BinaryIO | None, job: _Job) -> tuple[bytes | Iterator[bytes] | None, int | None]:
+def _from(content: bytes | BinaryIO | None, job: _TransferJob) -> tuple[bytes | Iterator[bytes] | None, int | None]:
     """What is sent, and how many bytes that is. Progress counts what was taken to be sent."""
     if content is None or isinstance(content, bytes):
         return content, None
@@ -255,7 +261,7 @@ def _from(content: bytes | BinaryIO | None, job: _Job) -> tuple[bytes | Iterator
     return _pieces(content, size, job), size
 
 
-def _pieces(file: BinaryIO, size: int, job: _Job) -> Iterator[bytes]:
+def _pieces(file: BinaryIO, size: int, job: _TransferJob) -> Iterator[bytes]:
     while size > 0:
         piece = file.read(min(_PIECE, size))
         if not piece:

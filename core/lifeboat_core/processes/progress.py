@@ -11,11 +11,11 @@ Tell = Callable[[str, int, int | None], None]
 known. A new step has new words, and counts from 0."""
 
 
-def quietly(text: str, done: int, total: int | None) -> None:
+def tell_nobody(text: str, done: int, total: int | None) -> None:
     """Tell nobody."""
 
 
-def counted(tell: Tell, text: str, total: int) -> Callable[[], None]:
+def count_units(tell: Tell, text: str, total: int) -> Callable[[], None]:
     """A function to be called after each of `total` units of a step, which begins now."""
     done = 0
     tell(text, 0, total)
@@ -28,7 +28,7 @@ def counted(tell: Tell, text: str, total: int) -> Callable[[], None]:
     return one_more
 
 
-def nothing() -> None:
+def ignore_units() -> None:
     """Where units are not counted."""
 
 
@@ -37,7 +37,7 @@ _TELLING = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class StepProgress:
     """What can be said of a step: `rate` in units a second, None before anything is done."""
 
     text: str
@@ -47,17 +47,19 @@ class Figures:
     seconds_left: int | None
 
 
-def figures(text: str, done: int, total: int | None, seconds: float) -> Figures:
+def compute_progress(text: str, done: int, total: int | None, seconds: float) -> StepProgress:
     """Of a step that began `seconds` ago; what is left is known once it counts towards a total."""
     rate = done / seconds if seconds >= _TELLING and done else None
     left = None if rate is None or total is None else max(0.0, (total - done) / rate)
-    return Figures(text, done, total, None if rate is None else round(rate, 1), None if left is None else round(left))
+    return StepProgress(
+        text, done, total, None if rate is None else round(rate, 1), None if left is None else round(left)
+    )
 
 
-Hear = Callable[[Figures], None]
+Hear = Callable[[StepProgress], None]
 
 
-class Steps:
+class ProgressSteps:
     """A `Tell` that times the steps it hears of and passes their figures on. `description` stands where a step has no
     words of its own."""
 
@@ -70,18 +72,18 @@ class Steps:
         if text != self._text or done < self._done:
             self._text, self._began = text, self._clock()
         self._done = done
-        self._hear(figures(text, done, total, self._clock() - self._began))
+        self._hear(compute_progress(text, done, total, self._clock() - self._began))
 
 
-class Seldom:
+class ThrottledProgress:
     """Passes figures on at most every `pause` seconds: the first at once, the last one by `finish`."""
 
     def __init__(self, hear: Hear, pause: float, clock: Callable[[], float] = monotonic) -> None:
         self._hear, self._pause, self._clock = hear, pause, clock
-        self._held: Figures | None = None
+        self._held: StepProgress | None = None
         self._next = clock()
 
-    def __call__(self, told: Figures) -> None:
+    def __call__(self, told: StepProgress) -> None:
         self._held = told
         if self._clock() >= self._next:
             self.finish()

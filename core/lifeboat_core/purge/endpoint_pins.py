@@ -12,23 +12,23 @@ from pathlib import Path
 import msgspec
 from filelock import FileLock
 
-from lifeboat_alf import codec
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.seams.files import read_all, write_atomic
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.seams.file_operations import read_all, write_atomic
 from lifeboat_core.errors import SystemRefused
 from lifeboat_core.home.context import Context
-from lifeboat_keys import endpoint_key
-from lifeboat_keys.encodings import to_base64
+from lifeboat_keys.pairs import endpoint_key
+from lifeboat_keys.pairs.strict_base64 import to_base64
 
 _FOLDER, _FILE = "receipts", "endpoints.json"
 
 
-def known(context: Context) -> dict[str, bytes]:
+def load_pinned_keys(context: Context) -> dict[str, bytes]:
     """The public keys, by the vault's id. Raises SystemRefused when the file is damaged."""
     return {vault_id: endpoint_key.public_of(found["public"]) for vault_id, found in _read(context).items()}
 
 
-def remember(context: Context, vault_id: str, name: str, public: bytes) -> bool:
+def pin_endpoint_key(context: Context, vault_id: str, name: str, public: bytes) -> bool:
     """Keep the key of an endpoint that is met for the first time. Whether `public` is the one that is kept: another
     one than at first sight is not taken."""
     with FileLock(context.home.locks_folder / "endpoints.lock", mode=0o600):
@@ -36,11 +36,11 @@ def remember(context: Context, vault_id: str, name: str, public: bytes) -> bool:
         if vault_id not in kept:
             kept[vault_id] = {"public": to_base64(public), "name": name, "first_seen": context.now()}
             context.files.make_folders(_path(context).parent, 0o700)
-            write_atomic(context.files, _path(context), codec.encode_pretty(kept) + b"\n", mode=0o600)
+            write_atomic(context.files, _path(context), json_codec.encode_pretty(kept) + b"\n", mode=0o600)
     return bool(kept[vault_id]["public"] == to_base64(public))
 
 
-def meet(context: Context, vault_id: str, name: str, receipt: JsonObject | None) -> None:
+def pin_receipt_signer(context: Context, vault_id: str, name: str, receipt: JsonObject | None) -> None:
     """Remember the key under which an endpoint's receipt was signed, when none is known."""
     signature = (receipt or {}).get("signature")
     if isinstance(signature, dict) and "endpoint" in signature:
@@ -48,13 +48,13 @@ def meet(context: Context, vault_id: str, name: str, receipt: JsonObject | None)
             public = endpoint_key.public_of(signature["endpoint"])
         except ValueError:
             return
-        remember(context, vault_id, name, public)
+        pin_endpoint_key(context, vault_id, name, public)
 
 
 def _read(context: Context) -> dict[str, JsonObject]:
     path = _path(context)
     try:
-        document = codec.decode(read_all(context.files, path))
+        document = json_codec.decode_json(read_all(context.files, path))
         for found in document.values():
             endpoint_key.public_of(found["public"])
     except FileNotFoundError:

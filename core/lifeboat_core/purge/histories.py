@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from lifeboat_alf.purging.items import Item
-from lifeboat_core.agents.agents import REMOVED
+from lifeboat_alf.purging.purge_items import PurgeItem
+from lifeboat_core.agents.manage_agents import REMOVED
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.folder_names import folders_in, is_there
-from lifeboat_core.remotes import aside
+from lifeboat_core.remotes import displaced_histories
 from lifeboat_vault.errors import VaultError
 from lifeboat_vault.vault import Vault
-from lifeboat_vault.vault.vault import FILE
+from lifeboat_vault.vault.open_vault import FILE
 
 OWN = "vault"
 
@@ -46,13 +46,13 @@ class Histories:
 
 
 @contextmanager
-def opened(context: Context, agent_id: str) -> Iterator[Histories]:
+def open_histories(context: Context, agent_id: str) -> Iterator[Histories]:
     """The agent's own one first. Raises VaultError when that does not open; the others are named in `closed`."""
     with ExitStack() as stack:
         found = Histories()
         if is_there(context.files, context.home.vault_folder(agent_id) / FILE):
             found.open.append(History(OWN, stack.enter_context(context.vault(agent_id))))
-        for folder in others(context, agent_id):
+        for folder in find_other_histories(context, agent_id):
             try:
                 vault = stack.enter_context(Vault.open(folder, files=context.files, clock=context.clock))
             except VaultError as error:
@@ -63,14 +63,14 @@ def opened(context: Context, agent_id: str) -> Iterator[Histories]:
         yield found
 
 
-def others(context: Context, agent_id: str) -> list[Path]:
+def find_other_histories(context: Context, agent_id: str) -> list[Path]:
     """Return the folders that may hold another history of the agent. Raises OSError."""
-    beginnings = (REMOVED, f"{aside.PREFIX}{agent_id}-")
+    beginnings = (REMOVED, f"{displaced_histories.PREFIX}{agent_id}-")
     found = folders_in(context.files, context.home.vaults_folder)
     return [folder for folder in found if folder.name.startswith(beginnings) and is_there(context.files, folder / FILE)]
 
 
-def copies(context: Context, agent_id: str) -> list[Path]:
+def find_history_copies(context: Context, agent_id: str) -> list[Path]:
     """Return the copies of the agent's histories in `backups/`, from before a new layout. Raises OSError."""
     backups = folders_in(context.files, context.home.backups_folder)
     found = [folder for backup in backups for folder in folders_in(context.files, backup / "vault")]
@@ -88,23 +88,23 @@ def _owner_of(folder: Path) -> str | None:
     return None if row is None else str(row[0])
 
 
-def copied_documents(context: Context, agent_id: str) -> list[Path]:
+def find_copied_documents(context: Context, agent_id: str) -> list[Path]:
     """What else such a copy has of the agent: its keys and its description."""
     backups = folders_in(context.files, context.home.backups_folder)
     named = (f"keys/agents/{agent_id}.json", f"agents/{agent_id}.toml")
     return [backup / name for name in named for backup in backups if is_there(context.files, backup / name)]
 
 
-def remove_copies(context: Context, agent_id: str) -> int:
+def remove_history_copies(context: Context, agent_id: str) -> int:
     """Destroy them; how many. Raises OSError."""
-    found = copies(context, agent_id)
+    found = find_history_copies(context, agent_id)
     for folder in found:
         shutil.rmtree(folder)
     return len(found)
 
 
-def items(vault: Vault) -> Iterator[Item]:
+def iter_vault_items(vault: Vault) -> Iterator[PurgeItem]:
     """Everything a vault ever held, each stay of an object once."""
     for found in vault.history():
         body = partial(vault.read_object, found.object)
-        yield Item(found.leaf, body, found.path, found.meta, found.record_id, found.partition)
+        yield PurgeItem(found.leaf, body, found.path, found.meta, found.record_id, found.partition)

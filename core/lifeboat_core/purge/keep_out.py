@@ -15,13 +15,29 @@ from datetime import timedelta
 from typing import Any
 
 from lifeboat_adapters.memory_stores import MemoryStore
-from lifeboat_alf import layout, times
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.redactions import WHOLE_AGENT, Edit, Redaction, Redactions, Replacement, edited, moved
-from lifeboat_alf.state import BodyAbsent, Leaf
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import times
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.redaction.redactions import (
+    WHOLE_AGENT,
+    ByteEdit,
+    LeafReplacement,
+    Redaction,
+    Redactions,
+    apply_edits,
+    move_offset,
+)
+from lifeboat_alf.states.agent_state import BodyAbsent, Leaf
 from lifeboat_core.home.context import Context
-from lifeboat_core.purge.deriving import Derived, Text, texts_of_entry, texts_of_record
-from lifeboat_core.purge.filters import VERSION, Filter, Marks, Sieve, Uncertain, scope_of
+from lifeboat_core.purge.keep_out_derivation import DerivedFilter, Text, texts_of_entry, texts_of_record
+from lifeboat_core.purge.keep_out_filter import (
+    VERSION,
+    KeepOutFilter,
+    KeepOutMarks,
+    KeepOutSieve,
+    UncertainBinary,
+    scope_of,
+)
 from lifeboat_vault.vault import Vault
 
 FILTER, FOUND = "keep_out", "kept_out"
@@ -41,7 +57,7 @@ class KeepOut:
     are captured. `days`: see the setting. `has_weak`: of a planned purge, that it takes what can be guessed, which the
     filter that is kept does not know again."""
 
-    sieve: Sieve | None = None
+    sieve: KeepOutSieve | None = None
     clean_since: str | None = None
     days: int = 0
     cuts: dict[str, int] = field(default_factory=dict)
@@ -57,7 +73,9 @@ class KeepOut:
             return cls()
         found, days = vault.get(FOUND) or {}, int(context.setting(SETTING))
         cuts_values = context.setting(AGAIN) == CUT
-        sieve = Sieve(Filter.of_json(document), marks_of(context, vault.agent_id), cuts_values=cuts_values)
+        sieve = KeepOutSieve(
+            KeepOutFilter.of_json(document), marks_of(context, vault.agent_id), cuts_values=cuts_values
+        )
         return cls(sieve, found.get("clean_since"), days)
 
     @classmethod
@@ -68,7 +86,7 @@ class KeepOut:
         made = derived and derived.finish(_remaining(vault, Redactions([*vault.redactions, redaction])))
         if not derived or not made:
             return cls.of(context, vault)
-        return cls(Sieve(made, marks_of(context, vault.agent_id)), has_weak=derived.has_weak)
+        return cls(KeepOutSieve(made, marks_of(context, vault.agent_id)), has_weak=derived.has_weak)
 
     def __bool__(self) -> bool:
         return self.sieve is not None
@@ -80,31 +98,31 @@ class KeepOut:
             return None
         if self.clean_since is None:
             return f"the workspace was clean for {self.days} days" if self.days else "the workspace is clean"
-        return times.to_text(times.parse(self.clean_since) + timedelta(days=self.days))
+        return times.to_text(times.parse_time(self.clean_since) + timedelta(days=self.days))
 
     def cut(self, path: str, body: bytes) -> tuple[bytes, int]:
         """The bytes of a file as they may be captured, and how many places were cut."""
         edits = self.edits(path, body)
-        return (edited(body, edits), len(edits)) if edits else (body, 0)
+        return (apply_edits(body, edits), len(edits)) if edits else (body, 0)
 
     def cut_file(self, path: str, body: bytes) -> bytes | None:
         """The bytes of a file as they may be captured; None for one that has to be left out, because purged text may be
         in it that cannot be cut."""
         try:
             edits = self._edits(path, body)
-        except Uncertain:
+        except UncertainBinary:
             self.left_out.add(path)
             return None
-        return edited(body, edits) if edits else body
+        return apply_edits(body, edits) if edits else body
 
-    def edits(self, path: str, body: bytes) -> tuple[Edit, ...]:
+    def edits(self, path: str, body: bytes) -> tuple[ByteEdit, ...]:
         """What goes of the bytes of a file, remembered in `cuts`. Nothing goes of one that has to be left out."""
         try:
             return self._edits(path, body)
-        except Uncertain:
+        except UncertainBinary:
             return ()
 
-    def _edits(self, path: str, body: bytes) -> tuple[Edit, ...]:
+    def _edits(self, path: str, body: bytes) -> tuple[ByteEdit, ...]:
         """Raises Uncertain."""
         if self.sieve is None:
             return ()
@@ -146,7 +164,7 @@ class KeepOut:
         text = value.encode("utf-8", "surrogatepass")
         if len(text) != row.length:
             return value, 0
-        return edited(text, row.edits).decode("utf-8", "surrogatepass"), len(row.edits)
+        return apply_edits(text, row.edits).decode("utf-8", "surrogatepass"), len(row.edits)
 
     def _cut_value(self, scope: str, value: Any) -> tuple[Any, int]:
         if self.sieve is None or not isinstance(value, str | bytes) or not value:
@@ -155,7 +173,7 @@ class KeepOut:
         edits = self.sieve.text(scope, text)
         if not edits:
             return value, 0
-        made = edited(text, edits)
+        made = apply_edits(text, edits)
         return (made.decode("utf-8", "surrogatepass") if isinstance(value, str) else made), len(edits)
 
     # What a capture found ---------------------------------------------------------------------------------------
@@ -170,7 +188,7 @@ class KeepOut:
             kept = {} if everything else {path: count for path, count in former.items() if present(path)}
             return {path: count for path, count in {**kept, **here}.items() if count}
 
-        where, again = merged(found_in(before), self.cuts), merged(met_in(before), self.again)
+        where, again = merged(read_kept_out_lines(before), self.cuts), merged(read_met_values(before), self.again)
         looked = everything or bool(before.get("looked"))
         is_clean = looked and not (where or again or self.left_out)
         since = (before.get("clean_since") or now) if is_clean else None
@@ -189,12 +207,12 @@ class KeepOut:
             vault.set(FILTER, self.sieve.filter.to_json(), kind=FOUND)
 
 
-def met_in(document: JsonObject | None) -> dict[str, int]:
+def read_met_values(document: JsonObject | None) -> dict[str, int]:
     """Where purged values were met and captured, by path, from the decision `kept_out`."""
     return dict((document or {}).get("again") or {})
 
 
-def left_out_in(document: JsonObject | None) -> list[str]:
+def read_left_out_files(document: JsonObject | None) -> list[str]:
     """The files that are left out of captures, from the decision `kept_out`."""
     return list((document or {}).get("left_out") or ())
 
@@ -203,40 +221,42 @@ def let_in(vault: Vault, paths: Collection[str], *, as_they_are: bool = False) -
     """Capture files again that are left out, from the next capture on. `as_they_are`: also what cannot be cut out of
     them. Return their paths."""
     document, found = vault.get(FILTER), vault.get(FOUND) or {}
-    left = [path for path in left_out_in(found) if path in paths]
+    left = [path for path in read_left_out_files(found) if path in paths]
     if document:
-        kept = Filter.of_json(document)
+        kept = KeepOutFilter.of_json(document)
         scopes = set(map(scope_of, paths))
         kept.let_in |= scopes if as_they_are else set()
         kept.binaries = {scope: sure for scope, sure in kept.binaries.items() if scope not in scopes}
         vault.set(FILTER, kept.to_json(), kind=FOUND)
-        rest = [path for path in left_out_in(found) if path not in left]
+        rest = [path for path in read_left_out_files(found) if path not in left]
         vault.set(FOUND, {**found, "left_out": rest}, kind=FOUND)
     return left
 
 
-def found_in(document: JsonObject | None) -> dict[str, int]:
+def read_kept_out_lines(document: JsonObject | None) -> dict[str, int]:
     """Where lines were cut at the last look, by path, from the decision `kept_out`."""
     return dict((document or {}).get("where") or {})
 
 
 def _is_over(clean_since: str | None, days: int, now: str) -> bool:
-    return clean_since is not None and times.parse(now) - times.parse(clean_since) >= timedelta(days=days)
+    return clean_since is not None and times.parse_time(now) - times.parse_time(clean_since) >= timedelta(days=days)
 
 
 def _is_blank(value: Any) -> bool:
     return isinstance(value, str | bytes) and not value.strip()
 
 
-def marks_of(context: Context, agent_id: str) -> Marks:
+def marks_of(context: Context, agent_id: str) -> KeepOutMarks:
     """The digests of one agent on this machine. Raises NoKey."""
-    return Marks(bytes.fromhex(context.keys().fingerprint(f"keep out of {agent_id}".encode())))
+    return KeepOutMarks(bytes.fromhex(context.keys().fingerprint(f"keep out of {agent_id}".encode())))
 
 
 # A redaction that is about to be applied ----------------------------------------------------------------------------
 
 
-def derive(context: Context, vault: Vault, redaction: Redaction, *, keeps_weak: bool = False) -> dict[str, Any]:
+def derive_keep_out(
+    context: Context, vault: Vault, redaction: Redaction, *, keeps_weak: bool = False
+) -> dict[str, Any]:
     """The decisions that keep out what a redaction is about to destroy, for `Vault.redact`: what is kept out already
     stays kept out. Reads every body that is named; none of their text is in the result. `keeps_weak`: also digests of
     what can be guessed. Raises NoKey, VaultError."""
@@ -247,15 +267,17 @@ def derive(context: Context, vault: Vault, redaction: Redaction, *, keeps_weak: 
     return {FILTER: made.to_json(), FOUND: {**(vault.get(FOUND) or {}), "looked": False, "clean_since": None}}
 
 
-def _derived(context: Context, vault: Vault, redaction: Redaction, *, keeps_weak: bool) -> Derived | None:
+def _derived(context: Context, vault: Vault, redaction: Redaction, *, keeps_weak: bool) -> DerivedFilter | None:
     if redaction.scope == WHOLE_AGENT or not redaction.leaves:
         return None
-    derived = Derived(marks_of(context, vault.agent_id), Filter.of_json(vault.get(FILTER)), keeps_weak=keeps_weak)
+    derived = DerivedFilter(
+        marks_of(context, vault.agent_id), KeepOutFilter.of_json(vault.get(FILTER)), keeps_weak=keeps_weak
+    )
     _take(derived, vault, redaction, Redactions([*vault.redactions, redaction]))
     return derived
 
 
-def _take(derived: Derived, vault: Vault, redaction: Redaction, after: Redactions) -> None:
+def _take(derived: DerivedFilter, vault: Vault, redaction: Redaction, after: Redactions) -> None:
     before, seen = vault.redactions, set[tuple[int, str | None]]()
     for item in vault.history():
         if item.leaf.digest not in redaction.leaves or not item.held or (item.object, item.path) in seen:
@@ -270,11 +292,13 @@ def _take(derived: Derived, vault: Vault, redaction: Redaction, after: Redaction
         if item.path is None:
             derived.record(body, edits)
         elif edits is None or edits:
-            taken = (Edit(0, len(body)),) if edits is None else edits
+            taken = (ByteEdit(0, len(body)),) if edits is None else edits
             derived.entry(item.path, body, taken, at_head=item.last is None)
 
 
-def _edits_of(body: bytes, done: tuple[Edit, ...], replacement: Replacement | None) -> tuple[Edit, ...] | None:
+def _edits_of(
+    body: bytes, done: tuple[ByteEdit, ...], replacement: LeafReplacement | None
+) -> tuple[ByteEdit, ...] | None:
     """What a replacement, whose edits count in the bytes before any purge, takes of the bytes that are here; None: all.
     `done` are the edits that made these bytes of those."""
     if replacement is None:
@@ -282,9 +306,10 @@ def _edits_of(body: bytes, done: tuple[Edit, ...], replacement: Replacement | No
     if not done:
         return replacement.edits
     ends = (
-        (moved(edit.offset, done), moved(edit.offset + edit.length, done), edit.insert) for edit in replacement.edits
+        (move_offset(edit.offset, done), move_offset(edit.offset + edit.length, done), edit.insert)
+        for edit in replacement.edits
     )
-    return tuple(Edit(start, end - start, insert) for start, end, insert in ends if body[start:end] != insert)
+    return tuple(ByteEdit(start, end - start, insert) for start, end, insert in ends if body[start:end] != insert)
 
 
 def _remaining(vault: Vault, after: Redactions) -> Iterator[Text]:
@@ -292,7 +317,7 @@ def _remaining(vault: Vault, after: Redactions) -> Iterator[Text]:
     if vault.head() is None:
         return
     state = vault.state()
-    for prefix in (layout.RAW, layout.ARTIFACTS):
+    for prefix in (archive_layout.RAW, archive_layout.ARTIFACTS):
         for entry in state.entries(prefix):
             with contextlib.suppress(BodyAbsent):
                 body = _left_of(after, entry.leaf, state.body(entry.path))

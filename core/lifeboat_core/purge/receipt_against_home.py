@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lifeboat_alf.errors import LifeboatError, SignatureError
-from lifeboat_alf.redactions import WHOLE_AGENT
+from lifeboat_alf.redaction.redactions import WHOLE_AGENT
 from lifeboat_core.purge import receipt_store
-from lifeboat_core.purge.receipt_findings import Finding, holds, is_open, wrong
-from lifeboat_keys import redacting
+from lifeboat_core.purge.receipt_findings import ReceiptFinding, report_open, report_valid, report_wrong
 from lifeboat_keys.errors import ReceiptInvalid
-from lifeboat_keys.receipt_document import DONE, PurgeReceipt
+from lifeboat_keys.signed import redaction_signatures
+from lifeboat_keys.signed.purge_receipt import DONE, PurgeReceipt
 
 if TYPE_CHECKING:
     from lifeboat_core.home.context import Context
-    from lifeboat_keys.trusted import Trusted
+    from lifeboat_keys.pairs.trusted_keys import TrustedKeys
     from lifeboat_vault.vault import AuditRow, Vault
 
 PURGE = "purge"
@@ -24,7 +24,9 @@ PURGE = "purge"
 _KEPT, _AUDIT, _LIST = "receipt kept here", "audit of the vault here", "vault here"
 
 
-def check(context: Context, receipt: PurgeReceipt, trusted: Trusted | None) -> Iterator[Finding]:
+def check_against_home(
+    context: Context, receipt: PurgeReceipt, trusted: TrustedKeys | None
+) -> Iterator[ReceiptFinding]:
     """What this home knows of the purge. Nothing raises for what is found."""
     yield from _kept(context, receipt)
     from lifeboat_vault.errors import VaultMissing
@@ -34,30 +36,30 @@ def check(context: Context, receipt: PurgeReceipt, trusted: Trusted | None) -> I
             yield from _vault(vault, receipt, trusted)
     except VaultMissing:
         if receipt.audit["scope"] == WHOLE_AGENT:
-            yield holds(_LIST, "there is none of this agent any more")
+            yield report_valid(_LIST, "there is none of this agent any more")
         else:
-            yield is_open(_LIST, "the vault of this agent is not here, so its audit could not be looked at")
+            yield report_open(_LIST, "the vault of this agent is not here, so its audit could not be looked at")
     except LifeboatError as error:
-        yield wrong(_LIST, error.message)
+        yield report_wrong(_LIST, error.message)
 
 
-def _kept(context: Context, receipt: PurgeReceipt) -> Iterator[Finding]:
+def _kept(context: Context, receipt: PurgeReceipt) -> Iterator[ReceiptFinding]:
     """A receipt grows: an earlier one is no lie. One that says something else of the same moment is."""
     try:
-        kept = receipt_store.read(context, receipt.id)
+        kept = receipt_store.read_receipt(context, receipt.id)
     except ReceiptInvalid as error:
-        yield is_open(_KEPT, error.message)
+        yield report_open(_KEPT, error.message)
         return
     if kept is None or kept == receipt:
         return
     if kept.digest != receipt.digest:
-        yield wrong(_KEPT, "is of another redaction under the same id")
+        yield report_wrong(_KEPT, "is of another redaction under the same id")
     elif kept.signature is not None and _device(kept) != _device(receipt):
         return  # the receipt of another machine of the user, about the same purge
     elif kept.audit != receipt.audit or kept.changed_at == receipt.changed_at:
-        yield wrong(_KEPT, "says something else")
+        yield report_wrong(_KEPT, "says something else")
     elif kept.changed_at > receipt.changed_at:
-        yield is_open(_KEPT, f"is newer, of {kept.changed_at}: lifeboat receipts export {receipt.id}")
+        yield report_open(_KEPT, f"is newer, of {kept.changed_at}: lifeboat receipts export {receipt.id}")
 
 
 def _device(receipt: PurgeReceipt) -> object:
@@ -67,66 +69,68 @@ def _device(receipt: PurgeReceipt) -> object:
 # The vault ------------------------------------------------------------------------------------------------------------
 
 
-def _vault(vault: Vault, receipt: PurgeReceipt, trusted: Trusted | None) -> Iterator[Finding]:
+def _vault(vault: Vault, receipt: PurgeReceipt, trusted: TrustedKeys | None) -> Iterator[ReceiptFinding]:
     if receipt.audit["scope"] == WHOLE_AGENT:
-        yield wrong(_LIST, "the agent was purged whole, and its vault is still here")
+        yield report_wrong(_LIST, "the agent was purged whole, and its vault is still here")
         return
     broken = vault.check_audit()
     if broken:
-        yield wrong(_AUDIT, f"row {broken[0]} does not follow from the row before it: a row was changed or removed")
+        yield report_wrong(
+            _AUDIT, f"row {broken[0]} does not follow from the row before it: a row was changed or removed"
+        )
     yield from _row(vault, receipt)
     yield from _redaction(vault, receipt, trusted)
 
 
-def _row(vault: Vault, receipt: PurgeReceipt) -> Iterator[Finding]:
+def _row(vault: Vault, receipt: PurgeReceipt) -> Iterator[ReceiptFinding]:
     """The row of the audit, which holds exactly the record of ALF §3.1.11. The vault of another machine has its own
     row of the same purge, completed at another time."""
     note = receipt.vault(vault.id)
-    row = row_of(vault, receipt.id)
+    row = find_audit_row(vault, receipt.id)
     if note is None or note.state != DONE or note.receipt is None:
         if row is not None and _record(row.details) != _record(receipt.audit):
-            yield wrong(_AUDIT, f"row {row.number} says something else of this purge")
+            yield report_wrong(_AUDIT, f"row {row.number} says something else of this purge")
         elif row is not None:
-            yield holds(_AUDIT, f"row {row.number} says the same; the receipt is of another machine's vault")
+            yield report_valid(_AUDIT, f"row {row.number} says the same; the receipt is of another machine's vault")
         return
     if row is None:
-        yield wrong(_AUDIT, "no row says that this purge was done")
+        yield report_wrong(_AUDIT, "no row says that this purge was done")
         return
     if row.details != receipt.audit:
-        yield wrong(_AUDIT, f"row {row.number} says something else of this purge")
+        yield report_wrong(_AUDIT, f"row {row.number} says something else of this purge")
     said = note.receipt.get("audit") or {}
     if (said.get("number"), said.get("hash")) != (row.number, row.hash.hex()):
-        yield wrong(_AUDIT, f"row {row.number} is not where the receipt says, or was written anew")
+        yield report_wrong(_AUDIT, f"row {row.number} is not where the receipt says, or was written anew")
     else:
-        yield holds(_AUDIT, f"row {row.number} is the one that the receipt names")
+        yield report_valid(_AUDIT, f"row {row.number} is the one that the receipt names")
 
 
-def _redaction(vault: Vault, receipt: PurgeReceipt, trusted: Trusted | None) -> Iterator[Finding]:
+def _redaction(vault: Vault, receipt: PurgeReceipt, trusted: TrustedKeys | None) -> Iterator[ReceiptFinding]:
     """The redaction in the vault's list: the same, signed, applied, with nothing left."""
     found = next((each for each in vault.redaction_rows() if each.redaction.id == receipt.id), None)
     note = receipt.vault(vault.id)
     if found is None or not found.applied:
         if note is not None and note.state == DONE:
-            yield wrong(_LIST, "its list of purges does not have this one as done")
+            yield report_wrong(_LIST, "its list of purges does not have this one as done")
         else:
-            yield is_open(_LIST, "has not done this purge yet")
+            yield report_open(_LIST, "has not done this purge yet")
         return
     if found.redaction.digest.hex() != receipt.digest:
-        yield wrong(_LIST, "its list of purges has another redaction under this id")
+        yield report_wrong(_LIST, "its list of purges has another redaction under this id")
         return
     try:
-        redacting.verify(found.redaction, trusted)
+        redaction_signatures.verify_redaction(found.redaction, trusted)
     except SignatureError as error:
-        yield wrong(_LIST, error.message)
+        yield report_wrong(_LIST, error.message)
         return
     remaining = vault.remaining(found.redaction)
     if remaining:
-        yield wrong(_LIST, f"{remaining} of what was to be destroyed is still there")
+        yield report_wrong(_LIST, f"{remaining} of what was to be destroyed is still there")
     else:
-        yield holds(_LIST, "has the signed redaction, and nothing that it names")
+        yield report_valid(_LIST, "has the signed redaction, and nothing that it names")
 
 
-def row_of(vault: Vault, redaction_id: str) -> AuditRow | None:
+def find_audit_row(vault: Vault, redaction_id: str) -> AuditRow | None:
     """The audit row of a redaction: the newest, when one was withdrawn and came again."""
     rows = (row for row in vault.audit_rows() if row.kind == PURGE and row.subject == redaction_id)
     return max(rows, key=lambda row: row.number, default=None)

@@ -7,17 +7,24 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import SignatureError
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_core.purge.receipt_findings import Finding, Level, holds, is_open, untrusted, wrong
-from lifeboat_keys import receipts as vault_receipts
+from lifeboat_core.purge.receipt_findings import (
+    ReceiptFinding,
+    ReceiptLevel,
+    report_open,
+    report_untrusted,
+    report_valid,
+    report_wrong,
+)
 from lifeboat_keys.errors import KeysError, SignedByAnother
-from lifeboat_keys.receipt_document import DONE, HOME, WAITING, PurgeReceipt, VaultNote, from_json
-from lifeboat_keys.receipts import VaultReceipt, Verdict
+from lifeboat_keys.signed import vault_receipts as vault_receipts
+from lifeboat_keys.signed.purge_receipt import DONE, HOME, WAITING, PurgeReceipt, VaultPurgeNote, from_json
+from lifeboat_keys.signed.vault_receipts import ReceiptVerdict, VaultReceipt
 
 if TYPE_CHECKING:
     from lifeboat_core.home.context import Context
-    from lifeboat_keys.trusted import Trusted
+    from lifeboat_keys.pairs.trusted_keys import TrustedKeys
 
 HITS = "hits"
 """The count of a search that has to be 0."""
@@ -28,39 +35,40 @@ _WHOLE = "only that it is whole could be checked"
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class ReceiptKeys:
     """Whose signatures count where a receipt is checked; nobody's without a home. `may_be_foreign`: a signature under a
     key that is not known here leaves the receipt open, as it does without a home; else it is wrong."""
 
-    trusted: Trusted | None = None
+    trusted: TrustedKeys | None = None
     endpoints: Mapping[str, bytes] = field(default_factory=dict)
     may_be_foreign: bool = False
 
 
-def verify(context: Context | None, document: Any, *, may_be_foreign: bool = False) -> list[Finding]:
+def verify_receipt(context: Context | None, document: Any, *, may_be_foreign: bool = False) -> list[ReceiptFinding]:
     """Hold a receipt (JSON as it was read) against itself, and with a home against its keys, its vault and the receipt
-    that it keeps. It holds unless something is WRONG. `may_be_foreign`: another user may have made it, see `Keys`; a
-    receipt that this home keeps is its own. Raises SystemRefused when the home's notes cannot be read."""
+    that it keeps. It holds unless something is WRONG. `may_be_foreign`: another user may have made it, see
+    `ReceiptKeys`; a receipt that this home keeps is its own. Raises SystemRefused when the home's notes cannot be
+    read."""
     try:
         receipt = from_json(document)
     except KeysError as error:
-        return [wrong(RECEIPT, error.message)]
-    keys = Keys() if context is None else replace(keys_of(context), may_be_foreign=may_be_foreign)
+        return [report_wrong(RECEIPT, error.message)]
+    keys = ReceiptKeys() if context is None else replace(load_receipt_keys(context), may_be_foreign=may_be_foreign)
     found = [_signature(receipt, keys), *_together(receipt)]
     for note in receipt.vaults:
         found += _vault(receipt, note, keys)
     if context is not None:
         from lifeboat_core.purge import receipt_against_home
 
-        found += receipt_against_home.check(context, receipt, keys.trusted)
+        found += receipt_against_home.check_against_home(context, receipt, keys.trusted)
     return found
 
 
-def is_wrong(found: list[Finding]) -> bool:
-    return any(each.level is Level.WRONG for each in found)
+def has_wrong_finding(found: list[ReceiptFinding]) -> bool:
+    return any(each.level is ReceiptLevel.WRONG for each in found)
 
 
-def keys_of(context: Context) -> Keys:
+def load_receipt_keys(context: Context) -> ReceiptKeys:
     """The keys that count in a home; a home without a key trusts nobody."""
     from lifeboat_core.purge import endpoint_pins
 
@@ -68,31 +76,31 @@ def keys_of(context: Context) -> Keys:
         trusted = context.keys().trusted
     except KeysError:
         trusted = None
-    return Keys(trusted, endpoint_pins.known(context))
+    return ReceiptKeys(trusted, endpoint_pins.load_pinned_keys(context))
 
 
-def vault_problem(receipt: PurgeReceipt, note: VaultNote, keys: Keys) -> str | None:
+def find_vault_problem(receipt: PurgeReceipt, note: VaultPurgeNote, keys: ReceiptKeys) -> str | None:
     """Why what a vault signed does not say that this purge is done in it; None when it does."""
-    return next((each.message for each in _of_vault(receipt, note, keys) if each.level is Level.WRONG), None)
+    return next((each.message for each in _of_vault(receipt, note, keys) if each.level is ReceiptLevel.WRONG), None)
 
 
 # The whole ------------------------------------------------------------------------------------------------------------
 
 
-def _signature(receipt: PurgeReceipt, keys: Keys) -> Finding:
-    def check(trusted: Trusted | None) -> Verdict:
+def _signature(receipt: PurgeReceipt, keys: ReceiptKeys) -> ReceiptFinding:
+    def check(trusted: TrustedKeys | None) -> ReceiptVerdict:
         return vault_receipts.verify_purge(receipt.statement(), receipt.signature, trusted)
 
     try:
         verdict, signer = _judge(check, keys)
     except SignatureError as error:
-        return wrong(RECEIPT, error.message)
-    if verdict is Verdict.SIGNED:
-        return holds(RECEIPT, f"signed by a machine of yours, as of {receipt.changed_at}")
-    return untrusted(RECEIPT, f"{signer}: {_WHOLE}")
+        return report_wrong(RECEIPT, error.message)
+    if verdict is ReceiptVerdict.SIGNED:
+        return report_valid(RECEIPT, f"signed by a machine of yours, as of {receipt.changed_at}")
+    return report_untrusted(RECEIPT, f"{signer}: {_WHOLE}")
 
 
-def _judge(check: Callable[[Trusted | None], Verdict], keys: Keys) -> tuple[Verdict, str]:
+def _judge(check: Callable[[TrustedKeys | None], ReceiptVerdict], keys: ReceiptKeys) -> tuple[ReceiptVerdict, str]:
     """Return the verdict on a signature, and words for a signer who is not known here. Raises SignatureError."""
     try:
         return check(keys.trusted), _UNKNOWN
@@ -101,67 +109,67 @@ def _judge(check: Callable[[Trusted | None], Verdict], keys: Keys) -> tuple[Verd
         if type(error) is not SignedByAnother or not keys.may_be_foreign:
             raise
         check(None)  # The signature itself was not looked at yet.
-        return Verdict.UNKNOWN_SIGNER, error.message
+        return ReceiptVerdict.UNKNOWN_SIGNER, error.message
 
 
-def _together(receipt: PurgeReceipt) -> Iterator[Finding]:
+def _together(receipt: PurgeReceipt) -> Iterator[ReceiptFinding]:
     """What of a receipt has to be the same in all its parts."""
     if receipt.audit["purge_id"] != receipt.id:
-        yield wrong(RECEIPT, "its audit record is of another purge")
+        yield report_wrong(RECEIPT, "its audit record is of another purge")
     if len({each.id for each in receipt.vaults}) < len(receipt.vaults):
-        yield wrong(RECEIPT, "it names a vault twice")
+        yield report_wrong(RECEIPT, "it names a vault twice")
     if not receipt.vaults:
-        yield is_open(RECEIPT, "it names no vault")
+        yield report_open(RECEIPT, "it names no vault")
     if receipt.here.searched.get(HITS):
-        yield wrong(RECEIPT, f"something was still found on this machine: {receipt.here.searched[HITS]}")
+        yield report_wrong(RECEIPT, f"something was still found on this machine: {receipt.here.searched[HITS]}")
 
 
 # Vaults ---------------------------------------------------------------------------------------------------------------
 
 
-def _vault(receipt: PurgeReceipt, note: VaultNote, keys: Keys) -> Iterator[Finding]:
+def _vault(receipt: PurgeReceipt, note: VaultPurgeNote, keys: ReceiptKeys) -> Iterator[ReceiptFinding]:
     if note.state != DONE and note.receipt is not None:
-        yield wrong(note.name, "it has a receipt and is not done")
+        yield report_wrong(note.name, "it has a receipt and is not done")
     if note.state == DONE:
         yield from _of_vault(receipt, note, keys)
         if note.message:
             # What is said of the home itself is which purges this one joins; of a remote, what it did not do.
-            yield (holds if note.kind == HOME else is_open)(note.name, note.message)
+            yield (report_valid if note.kind == HOME else report_open)(note.name, note.message)
     elif note.state == WAITING and note.applies_at is None:
-        yield wrong(note.name, "it waits, and does not say until when")
+        yield report_wrong(note.name, "it waits, and does not say until when")
     elif note.state == WAITING:
-        yield is_open(note.name, f"waits until {note.applies_at}, so that its owner can refuse it")
+        yield report_open(note.name, f"waits until {note.applies_at}, so that its owner can refuse it")
     else:
-        yield is_open(note.name, f"not done yet: {note.message or 'it was not reached'}")
+        yield report_open(note.name, f"not done yet: {note.message or 'it was not reached'}")
 
 
-def _of_vault(receipt: PurgeReceipt, note: VaultNote, keys: Keys) -> Iterator[Finding]:
+def _of_vault(receipt: PurgeReceipt, note: VaultPurgeNote, keys: ReceiptKeys) -> Iterator[ReceiptFinding]:
     """What one vault signed."""
     if note.receipt is None:
-        yield wrong(note.name, "it is said to be done, and there is no receipt of it")
+        yield report_wrong(note.name, "it is said to be done, and there is no receipt of it")
         return
     try:
         signed = vault_receipts.from_json(note.receipt)
 
-        def check(trusted: Trusted | None) -> Verdict:
-            return vault_receipts.verify(signed, trusted=trusted, endpoints=keys.endpoints)
+        def check(trusted: TrustedKeys | None) -> ReceiptVerdict:
+            return vault_receipts.verify_vault_receipt(signed, trusted=trusted, endpoints=keys.endpoints)
 
         verdict, signer = _judge(check, keys)
     except (SignatureError, KeysError) as error:
-        yield wrong(note.name, error.message)
+        yield report_wrong(note.name, error.message)
         return
     problems = list(_mismatches(receipt, note, signed))
-    yield from (wrong(note.name, problem) for problem in problems)
+    yield from (report_wrong(note.name, problem) for problem in problems)
     if problems:
         return
-    if verdict is Verdict.UNKNOWN_SIGNER:
-        yield untrusted(note.name, f"its receipt was {signer}: {_WHOLE}")
+    if verdict is ReceiptVerdict.UNKNOWN_SIGNER:
+        yield report_untrusted(note.name, f"its receipt was {signer}: {_WHOLE}")
         return
-    whose = "the key of it that is remembered here" if verdict is Verdict.PINNED else "a machine of yours"
-    yield holds(note.name, f"signed under {whose}: {signed.objects} destroyed, none left")
+    whose = "the key of it that is remembered here" if verdict is ReceiptVerdict.PINNED else "a machine of yours"
+    yield report_valid(note.name, f"signed under {whose}: {signed.objects} destroyed, none left")
 
 
-def _mismatches(receipt: PurgeReceipt, note: VaultNote, signed: VaultReceipt) -> Iterator[str]:
+def _mismatches(receipt: PurgeReceipt, note: VaultPurgeNote, signed: VaultReceipt) -> Iterator[str]:
     """Why a receipt that holds by itself says nothing of this purge in this vault."""
     belongs: JsonObject = {
         "vault": (signed.vault_id, note.id),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.common.json_types import JsonObject
 
 
-class Level(StrEnum):
+class ReceiptLevel(StrEnum):
     HOLDS = "holds"
     OPEN = "open"
     """Not wrong, but not proven: a key that is not known here, a copy that is not done yet."""
@@ -16,11 +16,11 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ReceiptFinding:
     """One thing that was looked at. `subject`: the receipt, the audit, or the name of a vault; `message` for people.
     `unknown_key`: a key made the signature that this home does not know."""
 
-    level: Level
+    level: ReceiptLevel
     subject: str
     message: str
     unknown_key: bool = False
@@ -29,17 +29,17 @@ class Finding:
         return asdict(self)
 
 
-def holds(subject: str, message: str) -> Finding:
-    return Finding(Level.HOLDS, subject, message)
+def report_valid(subject: str, message: str) -> ReceiptFinding:
+    return ReceiptFinding(ReceiptLevel.HOLDS, subject, message)
 
 
-def is_open(subject: str, message: str) -> Finding:
-    return Finding(Level.OPEN, subject, message)
+def report_open(subject: str, message: str) -> ReceiptFinding:
+    return ReceiptFinding(ReceiptLevel.OPEN, subject, message)
 
 
-def untrusted(subject: str, message: str) -> Finding:
-    return Finding(Level.OPEN, subject, message, unknown_key=True)
+def report_untrusted(subject: str, message: str) -> ReceiptFinding:
+    return ReceiptFinding(ReceiptLevel.OPEN, subject, message, unknown_key=True)
 
 
-def wrong(subject: str, message: str) -> Finding:
-    return Finding(Level.WRONG, subject, message)
+def report_wrong(subject: str, message: str) -> ReceiptFinding:
+    return ReceiptFinding(ReceiptLevel.WRONG, subject, message)

@@ -8,23 +8,23 @@ from pathlib import Path
 
 import msgspec
 
-from lifeboat_alf import codec, ids
-from lifeboat_alf.seams.files import read_all, write_atomic
+from lifeboat_alf.common import ids, json_codec
+from lifeboat_alf.seams.file_operations import read_all, write_atomic
 from lifeboat_core.errors import UnknownReceipt
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.folder_names import paths_in
-from lifeboat_core.settings import config
+from lifeboat_core.settings import config_file
 from lifeboat_keys.errors import ReceiptInvalid
-from lifeboat_keys.receipt_document import PurgeReceipt, from_json
+from lifeboat_keys.signed.purge_receipt import PurgeReceipt, from_json
 
 FOLDER = "receipts"
 
 
-def read(context: Context, receipt_id: str) -> PurgeReceipt | None:
+def read_receipt(context: Context, receipt_id: str) -> PurgeReceipt | None:
     """The receipt of a redaction; None when there is none. Raises ReceiptInvalid, UnknownReceipt (no id), OSError."""
-    path, copy = file(context, receipt_id), _copy(context, receipt_id)
+    path, copy = locate_receipt(context, receipt_id), _copy(context, receipt_id)
     try:
-        return _parsed(path, config.recall(context.files, path, copy))
+        return _parsed(path, config_file.recall_file(context.files, path, copy))
     except FileNotFoundError:
         return None
     except ReceiptInvalid:
@@ -42,66 +42,66 @@ def read(context: Context, receipt_id: str) -> PurgeReceipt | None:
 
 def _parsed(path: Path, data: bytes) -> PurgeReceipt:
     try:
-        return from_json(codec.decode(data))
+        return from_json(json_codec.decode_json(data))
     except msgspec.DecodeError as error:
         raise ReceiptInvalid(f"{path} is damaged: {error}") from None
 
 
-def find(context: Context, receipt_id: str) -> PurgeReceipt:
+def find_receipt(context: Context, receipt_id: str) -> PurgeReceipt:
     """A receipt by its id, or by the beginning of it where that is enough. Raises UnknownReceipt, ReceiptInvalid."""
     found = [each for each in _ids(context) if receipt_id and each.startswith(receipt_id.lower())]
-    receipt = read(context, found[0]) if len(found) == 1 else None
+    receipt = read_receipt(context, found[0]) if len(found) == 1 else None
     if receipt is None:
         what = "several receipts begin" if len(found) > 1 else "no receipt begins"
         raise UnknownReceipt(f"{what} with {receipt_id!r}")
     return receipt
 
 
-def everyone(context: Context) -> list[PurgeReceipt]:
-    """All receipts that can be read, the oldest first; `damaged` has the others. Raises OSError."""
+def load_receipts(context: Context) -> list[PurgeReceipt]:
+    """All receipts that can be read, the oldest first; `list_damaged_receipts` has the others. Raises OSError."""
     found = []
     for receipt_id in _ids(context):
         with contextlib.suppress(ReceiptInvalid):
-            receipt = read(context, receipt_id)
+            receipt = read_receipt(context, receipt_id)
             if receipt is not None:
                 found.append(receipt)
     return sorted(found, key=lambda each: (str(each.audit["requested_at"]), each.id))
 
 
-def damaged(context: Context) -> Iterator[tuple[str, str]]:
+def list_damaged_receipts(context: Context) -> Iterator[tuple[str, str]]:
     """Ids of receipts that cannot be read, and why."""
     for receipt_id in _ids(context):
         try:
-            read(context, receipt_id)
+            read_receipt(context, receipt_id)
         except ReceiptInvalid as error:
             yield receipt_id, error.message
 
 
-def save(context: Context, receipt: PurgeReceipt) -> None:
+def save_receipt(context: Context, receipt: PurgeReceipt) -> None:
     """Keep a signed receipt, durably. Raises OSError."""
-    context.files.make_folders(folder(context), 0o700)
-    data = codec.encode_pretty(receipt.to_json()) + b"\n"
-    write_atomic(context.files, file(context, receipt.id), data, mode=0o600)
-    config.remember(context.files, _copy(context, receipt.id), data)
+    context.files.make_folders(locate_receipts(context), 0o700)
+    data = json_codec.encode_pretty(receipt.to_json()) + b"\n"
+    write_atomic(context.files, locate_receipt(context, receipt.id), data, mode=0o600)
+    config_file.remember_file(context.files, _copy(context, receipt.id), data)
 
 
-def folder(context: Context) -> Path:
+def locate_receipts(context: Context) -> Path:
     """Where receipts lie; not there before the first."""
     return context.home.vaults_folder / FOLDER
 
 
-def file(context: Context, receipt_id: str) -> Path:
+def locate_receipt(context: Context, receipt_id: str) -> Path:
     """Raises UnknownReceipt for what is no id: it names a file."""
     if not ids.is_uuid(receipt_id):
         raise UnknownReceipt(f"{receipt_id!r} is not the id of a receipt")
-    return folder(context) / f"{receipt_id.lower()}.json"
+    return locate_receipts(context) / f"{receipt_id.lower()}.json"
 
 
 def _copy(context: Context, receipt_id: str) -> Path:
-    return context.home.state_folder / FOLDER / file(context, receipt_id).name
+    return context.home.state_folder / FOLDER / locate_receipt(context, receipt_id).name
 
 
 def _ids(context: Context) -> list[str]:
-    places = folder(context), context.home.state_folder / FOLDER
+    places = locate_receipts(context), context.home.state_folder / FOLDER
     found = {path.stem for place in places for path in paths_in(context.files, place, ".json")}
     return sorted(name for name in found if ids.is_uuid(name))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from lifeboat_alf import codec
-from lifeboat_alf.seams.files import read_all, write_atomic
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.seams.file_operations import read_all, write_atomic
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.folder_names import paths_in
 
@@ -40,19 +40,19 @@ KEPT = frozenset(
 """Ids, counts, numbers, times and folders. All other fields may hold words of the agent."""
 
 
-def empty(context: Context, agent_id: str) -> int:
+def blank_restore_receipts(context: Context, agent_id: str) -> int:
     """Take the words out of an agent's receipts; of how many. Raises OSError."""
-    return sum(_emptied(context, path, agent_id) for path in files(context))
+    return sum(_emptied(context, path, agent_id) for path in list_restore_receipts(context))
 
 
-def files(context: Context) -> list[Path]:
+def list_restore_receipts(context: Context) -> list[Path]:
     """Return all receipts of restores in this home. Raises OSError."""
     return paths_in(context.files, context.home.restore_folder / FOLDER, ".json")
 
 
 def _emptied(context: Context, path: Path, agent_id: str) -> bool:
     try:
-        document = codec.decode(read_all(context.files, path))
+        document = json_codec.decode_json(read_all(context.files, path))
     except (FileNotFoundError, msgspec.DecodeError):
         return False
     if not isinstance(document, dict) or document.get("agent") != agent_id:
@@ -60,7 +60,7 @@ def _emptied(context: Context, path: Path, agent_id: str) -> bool:
     made = {name: value if name in KEPT else _nothing(value) for name, value in document.items()}
     if made == document:
         return False
-    write_atomic(context.files, path, codec.encode_pretty(made))
+    write_atomic(context.files, path, json_codec.encode_pretty(made))
     return True
 
 

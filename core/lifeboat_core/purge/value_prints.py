@@ -116,12 +116,12 @@ class ValuePrints:
     def find(self, body: bytes, known: Mapping[str, ValuePrint], *, everywhere: bool) -> list[Span]:
         """Return where known values stand in some bytes, also encoded ones, in order and without overlaps.
         `everywhere`: also within words."""
-        from lifeboat_alf.decoding.decoder import decode  # loaded where something is read
+        from lifeboat_alf.decoding.decoder import decode_layers  # loaded where something is read
 
         if not known:
             return []
         found = {span for span, _ in self._places(body, known, everywhere=everywhere)}
-        for reading in decode(body) if len(body) >= _LEAST_ENCODED else ():
+        for reading in decode_layers(body) if len(body) >= _LEAST_ENCODED else ():
             places = self._places(reading.data, known, everywhere=False)
             found.update(part for place, _ in places for part in reading.spans(*place))
         return _apart(found)

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from typing import BinaryIO
 
-    from lifeboat_alf.redactions import Redaction, Redactions
-    from lifeboat_alf.state import State
+    from lifeboat_alf.redaction.redactions import Redaction, Redactions
+    from lifeboat_alf.states.agent_state import State
     from lifeboat_core.home.context import Context
-    from lifeboat_vault.remote.contract import Remote
+    from lifeboat_vault.remote.remote_contract import Remote
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class RemoteKind(Protocol):
         ...
 
 
-class Place(NamedTuple):
+class LeafPlace(NamedTuple):
     """A leaf stands somewhere from the state `first` on until before the state `last` (None: to the newest)."""
 
     leaf: bytes
@@ -64,7 +64,7 @@ class Place(NamedTuple):
         return self.first <= number and (self.last is None or number < self.last)
 
 
-class Material(Protocol):
+class BundleSource(Protocol):
     """States as this machine has them, for a remote that cannot make bundles of what it has."""
 
     def numbers(self) -> Collection[int]:
@@ -91,7 +91,7 @@ class Material(Protocol):
         """What was purged of all of them."""
         ...
 
-    def places(self, leaves: Collection[bytes]) -> list[Place]:
+    def places(self, leaves: Collection[bytes]) -> list[LeafPlace]:
         """Where leaves stand in its states, each stay by itself."""
         ...
 
@@ -102,7 +102,7 @@ class Compactable(Protocol):
 
     def needs_compaction(self, agent_id: str) -> bool: ...
 
-    def compact(self, agent_id: str, material: Material, *, renewed: bool = False, mended: bool = False) -> bool:
+    def compact(self, agent_id: str, material: BundleSource, *, renewed: bool = False, mended: bool = False) -> bool:
         """Take a snapshot of the state that is the head there if one pays, or is to be `renewed`, and drop the states
         that this machine dropped. Every other state still restores exactly afterwards. With `mended`, every file is
         read, and one that is not as it was written is written again, as far as this machine has the states.
@@ -120,7 +120,7 @@ class Mendable(Protocol):
 
 
 @runtime_checkable
-class Removing(Protocol):
+class AgentRemoving(Protocol):
     """A remote from which this machine may remove an agent, or that says who may."""
 
     def remove_agent(self, agent_id: str) -> None:

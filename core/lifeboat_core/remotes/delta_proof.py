@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from lifeboat_alf import attachments
-from lifeboat_alf.apply import AppliedState
-from lifeboat_alf.delta_reader import DeltaReader
+from lifeboat_alf.archive import artifact_index
+from lifeboat_alf.deltas.applied_state import AppliedState
+from lifeboat_alf.deltas.delta_reader import DeltaReader
 from lifeboat_alf.errors import AlfError
-from lifeboat_alf.redactions import Redactions
-from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, GoneRecord, Record, Sequence, State
+from lifeboat_alf.redaction.redactions import Redactions
+from lifeboat_alf.states.agent_state import ABSENT_LEAF, BodyAbsent, Entry, GoneRecord, Record, Sequence, State
 
 
 class BundledState:
@@ -32,7 +32,7 @@ class BundledState:
     def body(self, path: str) -> bytes:
         """Raises KeyError, BodyAbsent."""
         entry = self._state.entry(path)
-        if entry is not None and attachments.is_referenced(entry.meta):
+        if entry is not None and artifact_index.is_referenced(entry.meta):
             raise BodyAbsent(path)
         return self._state.body(path)
 
@@ -70,7 +70,7 @@ def find_unreadable(base: State, file: BinaryIO, new: State) -> list[str]:
 
 def _is_lacking(made: State, new: State, entry: Entry) -> bool:
     """Whether bytes that are held here and that bundles carry are not what the reader makes."""
-    if attachments.is_referenced(entry.meta) or entry.leaf.digest == ABSENT_LEAF:
+    if artifact_index.is_referenced(entry.meta) or entry.leaf.digest == ABSENT_LEAF:
         return False
     try:
         return not made.redactions.hold(entry.leaf, made.body(entry.path))

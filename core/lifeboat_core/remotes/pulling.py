@@ -10,45 +10,45 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from lifeboat_alf import attachments
-from lifeboat_alf.apply import AppliedState
-from lifeboat_alf.delta import DeltaReader
+from lifeboat_alf.archive import artifact_index
+from lifeboat_alf.deltas.applied_state import AppliedState
+from lifeboat_alf.deltas.delta_writer import DeltaReader
 from lifeboat_alf.errors import SignatureError
-from lifeboat_alf.redactions import NONE, Redaction, Redactions
+from lifeboat_alf.redaction.redactions import NONE, Redaction, Redactions
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.state import BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State
+from lifeboat_alf.states.agent_state import BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State
 from lifeboat_core.errors import NothingToRestore, UnsignedState
 from lifeboat_core.home.context import Context
-from lifeboat_core.home.user_keys import known_public
+from lifeboat_core.home.home_key import load_known_public
 from lifeboat_core.processes.progress import Tell
-from lifeboat_core.remotes import redacting_lists
-from lifeboat_core.remotes.redacted_state import RedactedState
-from lifeboat_core.restore.plan import trusted
+from lifeboat_core.remotes.redactions import listed_redactions
+from lifeboat_core.remotes.redactions.redacted_remote_state import RedactedRemoteState
+from lifeboat_core.restore.restore_plan import load_trusted_keys
 from lifeboat_keys.errors import NoKey, OtherKey, SignedByAnother
-from lifeboat_vault.errors import RemoteDamaged, UnknownThere, VaultDamaged
-from lifeboat_vault.remote.contract import Bundle, Remote, RemoteSequence
-from lifeboat_vault.vault import Draft, EntryPut, Vault, take_delta, take_over
+from lifeboat_vault.errors import RemoteDamaged, UnknownAtRemote, VaultDamaged
+from lifeboat_vault.remote.remote_contract import Remote, RemoteBundle, RemoteSequence
+from lifeboat_vault.vault import Draft, EntryPut, Vault, draft_of_delta, draft_of_state
 
 _WORTH_TELLING = 64 * 1024
 """Bytes."""
 
 
 @runtime_checkable
-class Followed(Protocol):
+class TransferReporting(Protocol):
     """A remote that can tell how much of what it transfers has come."""
 
     def follow(self, moved: Callable[[int, int], None]) -> None:
         """Call a function with the bytes of a body that have come, and of how many."""
 
 
-def follow(remote: Remote, tell: Tell) -> None:
+def follow_transfer(remote: Remote, tell: Tell) -> None:
     """Tell how much has come of whatever large is fetched from now on, where the remote can say that."""
 
     def moved(done: int, total: int) -> None:
         if total >= _WORTH_TELLING:
             tell("Fetching", done, total)
 
-    if isinstance(remote, Followed):
+    if isinstance(remote, TransferReporting):
         remote.follow(moved)
 
 
@@ -96,22 +96,22 @@ class RemoteState(StateParts):
             return self._state.body(path)
         except BodyAbsent:
             entry = self._state.entry(path)
-            if entry is None or entry.sha256 is None or not attachments.is_referenced(entry.meta):
+            if entry is None or entry.sha256 is None or not artifact_index.is_referenced(entry.meta):
                 raise
         try:
-            return fetched(self._remote, self.sequence.agent_id, path, entry.sha256, entry.leaf, self.redactions)
+            return fetch_artifact(self._remote, self.sequence.agent_id, path, entry.sha256, entry.leaf, self.redactions)
         except (RemoteDamaged, SignatureError) as error:
             raise VaultDamaged(error.message) from error
 
 
-def fetched(
+def fetch_artifact(
     remote: Remote, agent_id: str, path: str, sha256: str, leaf: Leaf | None, redactions: Redactions = NONE
 ) -> bytes:
     """The bytes of a large artifact, held against its leaf, or against what a purge left of it. Raises BodyAbsent where
     the remote has none of them."""
     try:
         body = remote.object(agent_id, sha256)
-    except UnknownThere:
+    except UnknownAtRemote:
         raise BodyAbsent(path) from None
     is_known = leaf is not None and (leaf.salt or redactions.all_naming(leaf.digest))
     if leaf is not None and is_known and not redactions.hold(leaf, body):
@@ -120,22 +120,24 @@ def fetched(
 
 
 @contextmanager
-def state(remote: Remote, agent_id: str, number: int | None, purged: Redactions = NONE) -> Iterator[State]:
-    """One state, the head unless named; open inside the `with`. What was `purged` and still waits there is left out of
-    it. Raises UnknownThere, ArchiveError."""
+def open_remote_state(remote: Remote, agent_id: str, number: int | None, purged: Redactions = NONE) -> Iterator[State]:
+    """One state, the head unless named; open inside the `with`. What was `fetch_redactions` and still waits there is
+    left out of it. Raises UnknownThere, ArchiveError."""
     with _opened(remote.snapshot(agent_id, number)) as bundle, SnapshotReader(bundle.file) as reader:
         if (reader.sequence.agent_id, reader.sequence.number) != (agent_id, bundle.number):
             raise RemoteDamaged(f"another state came than sequence {bundle.number} of {agent_id}")
         if number not in (None, bundle.number):
             raise RemoteDamaged(f"sequence {bundle.number} came instead of {number}")
         found = RemoteState(reader, remote)
-        yield RedactedState(found, purged) if len(purged) else found
+        yield RedactedRemoteState(found, purged) if len(purged) else found
 
 
-def purged(context: Context, remote: Remote, agent_id: str, *, accept_unsigned: bool = False) -> list[Redaction]:
+def fetch_redactions(
+    context: Context, remote: Remote, agent_id: str, *, accept_unsigned: bool = False
+) -> list[Redaction]:
     """What was purged of an agent, as a remote lists it: of what somebody trusted signed, or, where states count that
     nobody signed, of anybody. Raises AgentErased, RemoteDamaged, RemoteError."""
-    found = redacting_lists.listed(remote, agent_id, None if accept_unsigned else trusted(context))
+    found = listed_redactions.load_listed(remote, agent_id, None if accept_unsigned else load_trusted_keys(context))
     return list(found.counting)
 
 
@@ -146,7 +148,7 @@ def take_keys(context: Context, remote: Remote, agent_id: str, *, accept_unsigne
     on. Raises NoKey.
     """
     document = remote.keys(agent_id)
-    if document is not None and not accept_unsigned and known_public(context) is None:
+    if document is not None and not accept_unsigned and load_known_public(context) is None:
         raise NoKey(
             "the agent belongs to a key, and this home has none yet: its 24 words are needed; "
             "if it is not yours, --accept-unsigned takes the agent without its credentials",
@@ -165,7 +167,7 @@ def take_keys(context: Context, remote: Remote, agent_id: str, *, accept_unsigne
 # A whole history --------------------------------------------------------------------------------------------------
 
 
-def history(
+def fetch_history(
     context: Context,
     remote: Remote,
     agent_id: str,
@@ -180,7 +182,7 @@ def history(
 
     Raises NothingToRestore, SignatureError, UnsignedState, RemoteError; then the folder is of no use.
     """
-    there = purged(context, remote, agent_id, accept_unsigned=accept_unsigned)
+    there = fetch_redactions(context, remote, agent_id, accept_unsigned=accept_unsigned)
     rows = {row.number: row for row in remote.sequences(agent_id)}
     if not rows:
         raise NothingToRestore("the remote knows the agent, and has no state of it")
@@ -191,11 +193,11 @@ def history(
         for redaction in {each.id: each for each in (*known, *there)}.values():
             vault.redact(redaction)
         with _opened(remote.snapshot(agent_id, first)) as bundle, SnapshotReader(bundle.file) as reader:
-            _accept(context, vault, remote, reader.sequence, take_over(reader), rows)
+            _accept(context, vault, remote, reader.sequence, draft_of_state(reader), rows)
         for bundle in remote.deltas(agent_id, first):
             with _opened(bundle), DeltaReader(bundle.file) as delta:
                 applied = AppliedState(vault.state(), delta)
-                _accept(context, vault, remote, applied.sequence, take_delta(applied), rows)
+                _accept(context, vault, remote, applied.sequence, draft_of_delta(applied), rows)
             tell("Fetching the history", applied.sequence.number - first + 1, max(rows) - first + 1)
         tell("Checking what came", 0, None)
         _check(context, vault, max(rows), accept_unsigned=accept_unsigned)
@@ -218,7 +220,7 @@ def _accept(
 
 def _whole(remote: Remote, vault: Vault, path: str, put: EntryPut | None) -> EntryPut | None:
     """A large artifact brings its bytes along, where the remote has them."""
-    if put is None or put.sha256 is None or put.body is None or not attachments.is_referenced(put.meta):
+    if put is None or put.sha256 is None or put.body is None or not artifact_index.is_referenced(put.meta):
         return put
     return put._replace(body=partial(_fetched_whole, remote, vault, path, put.sha256, put.leaf))
 
@@ -227,14 +229,14 @@ def _fetched_whole(remote: Remote, vault: Vault, path: str, sha256: str, leaf: L
     """The bytes of a large artifact. One that is not what was sent is as good as absent: the rest of the history comes,
     and a restore names the file. Raises BodyAbsent, RemoteError."""
     try:
-        return fetched(remote, vault.agent_id, path, sha256, leaf, vault.redactions)
+        return fetch_artifact(remote, vault.agent_id, path, sha256, leaf, vault.redactions)
     except (RemoteDamaged, SignatureError):
         raise BodyAbsent(path) from None
 
 
 def _check(context: Context, vault: Vault, head: int, *, accept_unsigned: bool) -> None:
     """Every state against its bytes, its digest and its signature."""
-    found = vault.verify(trusted=trusted(context), whole=True)
+    found = vault.verify(trusted=load_trusted_keys(context), whole=True)
     older = [each for each in found.findings if each.kind == "signature" and each.subject != f"sequence {head}"]
     wrong = [each for each in found.findings if each not in older]
     if wrong or (older and not accept_unsigned):
@@ -251,6 +253,6 @@ def _check(context: Context, vault: Vault, head: int, *, accept_unsigned: bool) 
 
 
 @contextmanager
-def _opened(bundle: Bundle) -> Iterator[Bundle]:
+def _opened(bundle: RemoteBundle) -> Iterator[RemoteBundle]:
     with contextlib.closing(bundle.file):
         yield bundle

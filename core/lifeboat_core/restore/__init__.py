@@ -8,31 +8,31 @@ undo     take the last restore back
 
 from __future__ import annotations
 
-from lifeboat_core.restore.decide import Action, Item
-from lifeboat_core.restore.diffs import diff_lines, diffs, plan_lines
-from lifeboat_core.restore.finish import origin_of
-from lifeboat_core.restore.opening import opened_plan, restore
-from lifeboat_core.restore.options import RestoreOptions
-from lifeboat_core.restore.plan import Plan, plan
-from lifeboat_core.restore.recovery import recover
-from lifeboat_core.restore.report import RestoreReport
-from lifeboat_core.restore.run import run
-from lifeboat_core.restore.undo import undo
+from lifeboat_core.restore.file_decisions import PlanItem, RestoreAction
+from lifeboat_core.restore.plan_diffs import describe_diffs, describe_plan, diff_plan
+from lifeboat_core.restore.plan_opening import open_plan, restore_agent
+from lifeboat_core.restore.restore_finish import read_restore_origin
+from lifeboat_core.restore.restore_options import RestoreOptions
+from lifeboat_core.restore.restore_plan import RestorePlan, plan_restore
+from lifeboat_core.restore.restore_recovery import recover_restores
+from lifeboat_core.restore.restore_report import RestoreReport
+from lifeboat_core.restore.restore_run import carry_out_plan
+from lifeboat_core.restore.restore_undo import undo_restore
 
 __all__ = [
-    "Action",
-    "Item",
-    "Plan",
+    "PlanItem",
+    "RestoreAction",
     "RestoreOptions",
+    "RestorePlan",
     "RestoreReport",
-    "diff_lines",
-    "diffs",
-    "opened_plan",
-    "origin_of",
-    "plan",
-    "plan_lines",
-    "recover",
-    "restore",
-    "run",
-    "undo",
+    "carry_out_plan",
+    "describe_diffs",
+    "describe_plan",
+    "diff_plan",
+    "open_plan",
+    "plan_restore",
+    "read_restore_origin",
+    "recover_restores",
+    "restore_agent",
+    "undo_restore",
 ]

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from lifeboat_alf.state import State
-from lifeboat_core.restore.contents import FILE, LINK, Contents, Wanted
-from lifeboat_core.texts.readable_json import printable
+from lifeboat_alf.states.agent_state import State
+from lifeboat_core.restore.wanted_contents import FILE, LINK, WantedContents, WantedFile
+from lifeboat_core.texts.readable_json import make_printable
 
 _SCRIPT_FOLDERS = frozenset({"hooks", "skills", "scripts", "bin", "extensions", "plugins"})
 _SCRIPT_ENDINGS = frozenset(
@@ -98,14 +98,14 @@ class Hazard(NamedTuple):
 
     name: str
     reason: str
-    wanted: Wanted | None = None
+    wanted: WantedFile | None = None
 
     @property
     def line(self) -> str:
-        return f"{printable(self.name)}: {self.reason}"
+        return f"{make_printable(self.name)}: {self.reason}"
 
 
-def find_hazards(state: State, contents: Contents) -> list[Hazard]:
+def find_hazards(state: State, contents: WantedContents) -> list[Hazard]:
     """Return scripts, hooks, what can name commands, instructions and scheduled work, each with what makes it one."""
     repositories = _repositories(contents.workspace)
     found = [
@@ -123,7 +123,7 @@ def _runs(path: str) -> bool:
     return any(word in path.rpartition("/")[2] for word in _TABLES_THAT_RUN)
 
 
-def _reason(state: State, item: Wanted, repositories: Collection[str]) -> str:
+def _reason(state: State, item: WantedFile, repositories: Collection[str]) -> str:
     if item.kind not in (FILE, LINK):
         return ""
     named = _by_name(item.name) or _in_repository(item.name, repositories)
@@ -160,11 +160,11 @@ def _in_repository(name: str, repositories: Collection[str]) -> str:
     return "configuration of a Git repository: Git runs what it names" if is_one else ""
 
 
-def _begins_like_script(state: State, item: Wanted) -> bool:
-    return beginning(state, item, 2) == b"#!"
+def _begins_like_script(state: State, item: WantedFile) -> bool:
+    return read_beginning(state, item, 2) == b"#!"
 
 
-def beginning(state: State, item: Wanted, count: int) -> bytes:
+def read_beginning(state: State, item: WantedFile, count: int) -> bytes:
     """Return the first bytes of a file that is wanted."""
     if item.data is not None or item.entry is None:
         return (item.data or b"")[:count]

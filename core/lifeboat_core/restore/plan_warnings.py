@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from lifeboat_adapters.memory_stores import DatabaseWrite
-from lifeboat_alf.reasons import Reason
-from lifeboat_alf.state import State
+from lifeboat_alf.common.reason_codes import Reason
+from lifeboat_alf.states.agent_state import State
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.capture import not_captured
 from lifeboat_core.home.context import Context
-from lifeboat_core.restore import own_databases
-from lifeboat_core.restore.contents import Contents, Wanted, body_of
-from lifeboat_core.restore.decide import Action, Item
-from lifeboat_core.restore.inventory import Inventory
-from lifeboat_core.restore.options import RestoreOptions
-from lifeboat_core.texts.readable_json import printable
+from lifeboat_core.restore import workspace_databases
+from lifeboat_core.restore.file_decisions import PlanItem, RestoreAction
+from lifeboat_core.restore.restore_options import RestoreOptions
+from lifeboat_core.restore.state_inventory import StateInventory
+from lifeboat_core.restore.wanted_contents import WantedContents, WantedFile, body_of
+from lifeboat_core.texts.readable_json import make_printable
 from lifeboat_vault.errors import VaultMissing
 
 DAMAGED_RECORD = "its bytes are not those that were signed"
@@ -23,7 +23,7 @@ MOST_NAMES = 20
 """So many names with one reason are told one by one."""
 
 
-def of_what_was_not_captured(context: Context, agent: Agent | None, state: State) -> list[str]:
+def warn_of_uncaptured(context: Context, agent: Agent | None, state: State) -> list[str]:
     """Return what the last capture left out, where its state is restored: it comes back from nowhere."""
     if agent is None:
         return []
@@ -34,58 +34,60 @@ def of_what_was_not_captured(context: Context, agent: Agent | None, state: State
         return []
     if head is None or head.number != state.sequence.number:
         return []
-    return [f"not in this sequence: {each}" for each in not_captured.of_agent(context, agent).named]
+    return [f"not in this sequence: {each}" for each in not_captured.read_not_captured(context, agent).named]
 
 
-def _not_written(skipped: Iterable[Item]) -> Iterator[str]:
+def _not_written(skipped: Iterable[PlanItem]) -> Iterator[str]:
     """Return a sentence for each name, or for all that have one reason, where these are many."""
-    for reason, found in by_reason(skipped).items():
+    for reason, found in group_by_reason(skipped).items():
         if len(found) > MOST_NAMES:
-            yield f"{printable(found[0].name)} and {len(found) - 1} more are not written: {reason}"
+            yield f"{make_printable(found[0].name)} and {len(found) - 1} more are not written: {reason}"
         else:
-            yield from (f"{printable(item.name)} is not written: {reason}" for item in found)
+            yield from (f"{make_printable(item.name)} is not written: {reason}" for item in found)
 
 
-def by_reason(skipped: Iterable[Item]) -> dict[Reason | None, list[Item]]:
+def group_by_reason(skipped: Iterable[PlanItem]) -> dict[Reason | None, list[PlanItem]]:
     """Group items by why they are skipped."""
-    found: dict[Reason | None, list[Item]] = {}
+    found: dict[Reason | None, list[PlanItem]] = {}
     for item in skipped:
         found.setdefault(item.reason, []).append(item)
     return found
 
 
-def are_warned_of(items: Iterable[Item]) -> list[Item]:
+def select_warned_items(items: Iterable[PlanItem]) -> list[PlanItem]:
     """Return what is skipped and named in a warning. Something of the runtime's own that stands there stays."""
-    return [item for item in items if item.action == Action.SKIP and item.seen is None]
+    return [item for item in items if item.action == RestoreAction.SKIP and item.seen is None]
 
 
-def _gap_words(state: State, item: Item, wanted: Wanted) -> str:
-    said = f"{printable(item.name)} has a gap: {item.reason}"
-    is_damaged = wanted.entry is not None and own_databases.is_damaged(body_of(state, wanted))
+def _gap_words(state: State, item: PlanItem, wanted: WantedFile) -> str:
+    said = f"{make_printable(item.name)} has a gap: {item.reason}"
+    is_damaged = wanted.entry is not None and workspace_databases.is_damaged_database(body_of(state, wanted))
     return f"{said}; until then SQLite finds this database damaged" if is_damaged else said
 
 
-def of_items(state: State, items: list[Item], contents: Contents) -> list[str]:
+def warn_of_items(state: State, items: list[PlanItem], contents: WantedContents) -> list[str]:
     """Return what is not written, what goes aside, what has a gap, and what is only described."""
     said = [
-        f"{printable(item.name)}: {item.reason}, so it goes aside"
+        f"{make_printable(item.name)}: {item.reason}, so it goes aside"
         for item in items
-        if item.action == Action.REMOVE and item.reason
+        if item.action == RestoreAction.REMOVE and item.reason
     ]
-    said += _not_written(are_warned_of(items))
+    said += _not_written(select_warned_items(items))
     said += [_gap_words(state, each, each.wanted) for each in items if each.wanted and each.wanted.has_gap]
-    said += own_databases.damaged_by_purges(state, items)
-    said += [f"{printable(each.filename)} ({each.size} bytes) is not held, only described" for each in contents.absent]
+    said += workspace_databases.describe_purge_damage(state, items)
+    said += [
+        f"{make_printable(each.filename)} ({each.size} bytes) is not held, only described" for each in contents.absent
+    ]
     return said
 
 
-def of_memories(inventory: Inventory, options: RestoreOptions) -> list[str]:
+def warn_of_memories(inventory: StateInventory, options: RestoreOptions) -> list[str]:
     """Return the memories whose records do not hold."""
     damaged = () if options.path_globs else inventory.damaged_records
     return [f"memory {each} is not restored from its record: {DAMAGED_RECORD}" for each in damaged]
 
 
-def of_databases(writes: Iterable[DatabaseWrite], running: str) -> list[str]:
+def warn_of_databases(writes: Iterable[DatabaseWrite], running: str) -> list[str]:
     """Return what databases say of themselves; `running` is the runtime that is at work on them, "" for none."""
     said = [warning for write in writes for warning in write.warnings]
     return [*said, f"{running} is at work on it: nothing is written as long as it runs"] if running else said

@@ -5,17 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 
-from lifeboat_alf import codec
+from lifeboat_alf.common import json_codec
 from lifeboat_alf.errors import AlfError
-from lifeboat_alf.state import BodyAbsent
-from lifeboat_core.restore.plan import Plan
+from lifeboat_alf.states.agent_state import BodyAbsent
+from lifeboat_core.restore.restore_plan import RestorePlan
 from lifeboat_vault.errors import VaultDamaged, VaultUnusable
 
 _DIGITS = 24
 """So many that nobody makes two states of one code: 96 bits."""
 
 
-def seen_code(plan: Plan) -> str:
+def make_seen_code(plan: RestorePlan) -> str:
     """Return a digest of everything that the plan's state holds. It does not depend on the target of the restore."""
     digest = hashlib.sha256()
     for part in _parts(plan):
@@ -24,12 +24,12 @@ def seen_code(plan: Plan) -> str:
     return digest.hexdigest()[:_DIGITS]
 
 
-def _parts(plan: Plan) -> Iterator[bytes]:
+def _parts(plan: RestorePlan) -> Iterator[bytes]:
     state = plan.state
     yield from _texts(state.sequence.agent_id, state.sequence.number, plan.verdict)
     for entry in sorted(state.entries(), key=lambda each: each.path):
         yield from _texts(entry.path)
-        yield codec.encode_pretty(entry.meta)
+        yield json_codec.encode_pretty(entry.meta)
         yield _body(plan, entry.path)
     for record in sorted(state.records(), key=lambda each: (each.partition, each.id)):
         yield from _texts(record.partition, record.id)
@@ -40,7 +40,7 @@ def _texts(*values: object) -> Iterable[bytes]:
     return (str(value).encode("utf-8", "surrogateescape") for value in values)
 
 
-def _body(plan: Plan, path: str) -> bytes:
+def _body(plan: RestorePlan, path: str) -> bytes:
     """The bytes of an entry; none where they are not held, or are damaged in a file that the restore does not want."""
     try:
         return plan.state.body(path)

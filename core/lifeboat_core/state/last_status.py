@@ -10,21 +10,21 @@ from pathlib import Path
 
 import msgspec
 
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.seams.files import FileOperations, write_atomic
-from lifeboat_core.home.home import Home
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.seams.file_operations import FileOperations, write_atomic
+from lifeboat_core.home.lifeboat_home import Home
 from lifeboat_core.state import state_cache
 
 _FILE = "dashboard.json"
 _FORMAT = 1
 
 
-class _Kept(msgspec.Struct):
+class _KeptStatus(msgspec.Struct):
     format: int
     status: JsonObject
 
 
-def save(home: Home, files: FileOperations, document: JsonObject) -> None:
+def save_status(home: Home, files: FileOperations, document: JsonObject) -> None:
     """Keep a status document for next time. Never raises; makes no home."""
     kept = _encoded(document)
     if kept is not None and home.state_folder.is_dir():
@@ -32,13 +32,13 @@ def save(home: Home, files: FileOperations, document: JsonObject) -> None:
             write_atomic(files, _path(home), kept)
 
 
-def load(home: Home, files: FileOperations) -> JsonObject | None:
+def load_status(home: Home, files: FileOperations) -> JsonObject | None:
     """What was kept last, None where there is nothing that can be used. Never raises."""
-    kept = state_cache.read(files, _path(home), _Kept, lambda found: found.format == _FORMAT)
+    kept = state_cache.read_cache(files, _path(home), _KeptStatus, lambda found: found.format == _FORMAT)
     return None if kept is None else kept.status
 
 
-def forget(home: Home, files: FileOperations) -> None:
+def forget_status(home: Home, files: FileOperations) -> None:
     """Nothing is kept any more: it may name an agent that is gone for good. Raises OSError."""
     with contextlib.suppress(FileNotFoundError):
         files.remove(_path(home))
@@ -46,7 +46,7 @@ def forget(home: Home, files: FileOperations) -> None:
 
 def _encoded(document: JsonObject) -> bytes | None:
     try:
-        data = msgspec.json.encode(_Kept(_FORMAT, document))
+        data = msgspec.json.encode(_KeptStatus(_FORMAT, document))
     except (TypeError, ValueError, RecursionError):
         return None
     return data if len(data) <= state_cache.LARGEST else None

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from lifeboat_alf.seams.files import FileOperations
+from lifeboat_alf.seams.file_operations import FileOperations
 
 T = TypeVar("T")
 
@@ -18,7 +18,9 @@ LARGEST = 16 * 1024 * 1024
 """Bytes. None of these files grows that large; one that is did not come from here."""
 
 
-def read(files: FileOperations, path: Path, kind: type[T], is_sane: Callable[[T], bool] = lambda _: True) -> T | None:
+def read_cache(
+    files: FileOperations, path: Path, kind: type[T], is_sane: Callable[[T], bool] = lambda _: True
+) -> T | None:
     """What a cache says, None where there is none that can be used. `is_sane` may refuse it, also by a ValueError, a
     TypeError or an OverflowError. Never raises."""
     try:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from lifeboat_core.capture.seen import Known, StatKey
-from lifeboat_vault.store.read_only import open_readable
+from lifeboat_core.capture.scan_cache import KnownFile, StatKey
+from lifeboat_vault.store.readable_copy import open_readable
 
 VERSION = 9
 _LARGEST = 2**63 - 1
@@ -93,7 +93,7 @@ class StateDb:
         except OSError:
             return cls._in_memory(path, vault_id)
         except sqlite3.Error as error:
-            if not is_for_want_of_writing(error):
+            if not is_write_refusal(error):
                 raise
             return cls._in_memory(path, vault_id)
 
@@ -102,9 +102,9 @@ class StateDb:
         try:
             return cls._connect(path, vault_id)
         except sqlite3.DatabaseError as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_ITS_FAULT or is_for_want_of_writing(error):
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_ITS_FAULT or is_write_refusal(error):
                 raise
-            throw_away(path)
+            delete_cache(path)
             return cls._connect(path, vault_id)
 
     @classmethod
@@ -182,17 +182,17 @@ class StateDb:
         text = json.dumps(value, separators=(",", ":"))
         self.connection.execute("insert or replace into fact values (?, ?)", (key, text))
 
-    def seen(self) -> dict[str, Known]:
+    def seen(self) -> dict[str, KnownFile]:
         """What the last capture saw, by native name."""
         rows = self.connection.execute("select native, path, size, mtime_ns, ctime_ns, inode, mode, racy from seen")
         return {
-            os.fsdecode(native): Known(
+            os.fsdecode(native): KnownFile(
                 path, StatKey(int(size), int(mtime), int(ctime), int(inode), int(mode)), bool(racy)
             )
             for native, path, size, mtime, ctime, inode, mode, racy in rows
         }
 
-    def put_seen(self, changed: dict[str, Known], removed: Iterable[str]) -> None:
+    def put_seen(self, changed: dict[str, KnownFile], removed: Iterable[str]) -> None:
         self.connection.executemany("delete from seen where native = ?", ((os.fsencode(name),) for name in removed))
         self.connection.executemany(
             "insert or replace into seen values (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -313,7 +313,7 @@ class StateDb:
         return sorted(found, key=lambda each: found[each])
 
 
-def is_for_want_of_writing(error: OSError | sqlite3.Error) -> bool:
+def is_write_refusal(error: OSError | sqlite3.Error) -> bool:
     """Return whether nothing is wrong with a cache but that it cannot be written now: a full disk, a lost folder."""
     return isinstance(error, OSError) or getattr(error, "sqlite_errorcode", 0) & 0xFF in _CANNOT_WRITE
 
@@ -341,11 +341,11 @@ def _held(number: int) -> int | str:
     return number if -_LARGEST <= number <= _LARGEST else str(number)
 
 
-def throw_away(path: Path) -> None:
+def delete_cache(path: Path) -> None:
     """Remove a cache with everything beside it."""
     for suffix in ("", "-wal", "-shm", "-journal"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
-def is_folder(known: Known) -> bool:
+def is_folder(known: KnownFile) -> bool:
     return stat.S_ISDIR(known.key.mode)

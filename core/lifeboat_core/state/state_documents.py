@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from lifeboat_alf import codec, layout, metas
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.state import State
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.states import entry_metas
+from lifeboat_alf.states.agent_state import State
 
 WORKSPACE_MODE = "workspace_mode"
 """In the manifest: the nine bits of the workspace's own rights as three octal digits; absent for 755."""
@@ -17,47 +19,47 @@ RIGHTS, ALL = "rights", "all"
 
 def keeps_all_rights(state: State) -> bool:
     """Return whether the rights of every entry are known. Earlier releases kept two bits alone."""
-    return of(state, layout.MANIFEST).get(RIGHTS) == ALL
+    return load_document(state, archive_layout.MANIFEST).get(RIGHTS) == ALL
 
 
-def workspace_mode(state: State) -> int:
+def find_workspace_mode(state: State) -> int:
     """The rights that a workspace is made with."""
     return _mode(state, WORKSPACE_MODE, "755")
 
 
-def home_mode(state: State) -> int:
+def find_home_mode(state: State) -> int:
     """The rights that the runtime's own folder is made with."""
     return _mode(state, HOME_MODE, "700")
 
 
 def _mode(state: State, name: str, usual: str) -> int:
-    written = of(state, layout.MANIFEST).get(name, usual)
-    return metas.mode_of(metas.check(layout.MANIFEST, {"type": "folder", "mode": written}))
+    written = load_document(state, archive_layout.MANIFEST).get(name, usual)
+    return entry_metas.mode_of(entry_metas.check_meta(archive_layout.MANIFEST, {"type": "folder", "mode": written}))
 
 
-def read(data: bytes | None) -> JsonObject:
+def parse_document(data: bytes | None) -> JsonObject:
     """The document in these bytes, an empty one where there is none."""
-    document = {} if data is None else codec.decode(data)
+    document = {} if data is None else json_codec.decode_json(data)
     return document if isinstance(document, dict) else {}
 
 
-def of(state: State, path: str) -> JsonObject:
+def load_document(state: State, path: str) -> JsonObject:
     """A document of a state, an empty one where there is none."""
-    return read(None if state.entry(path) is None else state.body(path))
+    return parse_document(None if state.entry(path) is None else state.body(path))
 
 
-def credentials(document: JsonObject) -> list[JsonObject]:
+def list_credentials(document: JsonObject) -> list[JsonObject]:
     """The credential records that have an id."""
     listed = document.get("credentials")
     return [each for each in listed if isinstance(each, dict) and "id" in each] if isinstance(listed, list) else []
 
 
-def credentials_of(state: State) -> dict[str, JsonObject]:
+def load_credentials(state: State) -> dict[str, JsonObject]:
     """The credential records of a state by id."""
-    return {str(each["id"]): each for each in credentials(of(state, layout.CREDENTIALS))}
+    return {str(each["id"]): each for each in list_credentials(load_document(state, archive_layout.CREDENTIALS))}
 
 
-def capabilities(identity: JsonObject) -> list[JsonObject]:
+def list_capabilities(identity: JsonObject) -> list[JsonObject]:
     """The agent's own capabilities that have a name."""
     structured = identity.get("structured")
     listed = structured.get("capabilities") if isinstance(structured, dict) else None
@@ -65,6 +67,6 @@ def capabilities(identity: JsonObject) -> list[JsonObject]:
     return [each for each in found if isinstance(each, dict) and isinstance(each.get("name"), str)]
 
 
-def texts(value: object) -> list[str]:
+def filter_texts(value: object) -> list[str]:
     """The texts in what should be a list of them."""
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []

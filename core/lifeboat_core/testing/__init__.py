@@ -3,6 +3,6 @@ rest. It holds all tests of an adapter alone (`lifeboat_adapters.testing`), too.
 
 from __future__ import annotations
 
-from lifeboat_core.testing.runtimes import RuntimeConformance
+from lifeboat_core.testing.runtime_conformance import RuntimeConformance
 
 __all__ = ["RuntimeConformance"]

@@ -1,6 +1,7 @@
 """JSON that is shown or told. It spells out names of files that are no UTF-8, so that nothing fails to be said.
 
-What is signed, hashed or read back by this program is encoded by `lifeboat_alf.codec`, which refuses such names.
+What is signed, hashed or read back by this program is encoded by `lifeboat_alf.common.json_codec`, which refuses such
+names.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import msgspec
 _encoder = msgspec.json.Encoder()
 
 
-def encode(document: Any) -> bytes:
+def encode_json(document: Any) -> bytes:
     """Return a document as compact JSON."""
     try:
         return _encoder.encode(document)
@@ -20,12 +21,12 @@ def encode(document: Any) -> bytes:
         return _encoder.encode(_spelled(msgspec.to_builtins(document)))
 
 
-def encode_pretty(document: Any) -> bytes:
+def encode_pretty_json(document: Any) -> bytes:
     """Return a document as JSON for people: two spaces, no newline at the end."""
-    return msgspec.json.format(encode(document), indent=2)
+    return msgspec.json.format(encode_json(document), indent=2)
 
 
-def printable(name: str) -> str:
+def make_printable(name: str) -> str:
     """Return a name as JSON can hold it: a byte that is no UTF-8 as `\\xe9`."""
     try:
         return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
@@ -44,7 +45,7 @@ def is_utf8(text: str) -> bool:
 
 def _spelled(value: Any) -> Any:
     if isinstance(value, str):
-        return printable(value)
+        return make_printable(value)
     if isinstance(value, dict):
         return {_spelled(name): _spelled(one) for name, one in value.items()}
     return [_spelled(one) for one in value] if isinstance(value, list) else value

@@ -27,16 +27,16 @@ _RIGHT_TO_LEFT = ("R", "AL", "AN")
 
 def name_text(name: object) -> str:
     """Return a name on one line, escaped, and isolated where it is written from right to left."""
-    return isolated(_UNSAFE.sub(_escape, str(name)))
+    return isolate_text(_UNSAFE.sub(_escape, str(name)))
 
 
 def cell_text(text: object) -> str:
     """Return what stands in a column, on one line: it turns no other column around."""
     made = line_text(text)
-    return made if ISOLATE in made else isolated(made)
+    return made if ISOLATE in made else isolate_text(made)
 
 
-def isolated(text: str) -> str:
+def isolate_text(text: str) -> str:
     if text.isascii() or not any(unicodedata.bidirectional(letter) in _RIGHT_TO_LEFT for letter in text):
         return text
     return f"{ISOLATE}{text}{END_OF_ISOLATE}"

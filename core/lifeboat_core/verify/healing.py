@@ -11,37 +11,38 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from lifeboat_alf import layout
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common.refusal_texts import refusal_reason
 from lifeboat_alf.errors import AlfError, LifeboatError
-from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_alf.state import BodyAbsent, State
-from lifeboat_alf.system_texts import refusal_reason
+from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
+from lifeboat_alf.states.agent_state import BodyAbsent, State
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.agents.locks import agent_lock
 from lifeboat_core.errors import Busy
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell
-from lifeboat_core.remotes import pulling, redacting, registry
+from lifeboat_core.remotes import pulling, remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.remotes.large_files_of_state import WithLargeFiles
-from lifeboat_core.remotes.opening import check_identity, open_remote
-from lifeboat_core.restore import names
-from lifeboat_core.restore.contents import FILE
-from lifeboat_core.restore.scratch import scratch_folder
-from lifeboat_core.restore.surroundings import locate
-from lifeboat_core.restore.tree import DiskTree
-from lifeboat_core.state.state_db import throw_away
-from lifeboat_core.texts.words import count_text, listed, path_text, sequences_text
+from lifeboat_core.remotes.redactions import purge_exchange
+from lifeboat_core.remotes.remote_kinds import check_identity, open_remote
+from lifeboat_core.remotes.state_with_large_files import StateWithLargeFiles
+from lifeboat_core.restore import disk_names
+from lifeboat_core.restore.folder_tree import DiskTree
+from lifeboat_core.restore.scratch_folders import make_scratch_folder
+from lifeboat_core.restore.target_installation import locate_installation
+from lifeboat_core.restore.wanted_contents import FILE
+from lifeboat_core.state.state_db import delete_cache
+from lifeboat_core.texts.human_text import count_text, join_names, path_text, sequences_text
 from lifeboat_vault.errors import (
     DraftInvalid,
     RemoteDamaged,
-    UnknownThere,
+    UnknownAtRemote,
     VaultBusy,
     VaultDamaged,
     VaultFull,
     VaultUnusable,
 )
-from lifeboat_vault.remote.contract import Remote
+from lifeboat_vault.remote.remote_contract import Remote
 from lifeboat_vault.vault import HistoryItem, Vault, Verification
 
 T = TypeVar("T")
@@ -50,7 +51,7 @@ Stays = dict[int, list[HistoryItem]]
 """Where each damaged object stands in the history, by its number."""
 _SMALL = 1 << 26
 """Bytes."""
-_NOT_AS_SIGNED = (AlfError, DraftInvalid, RemoteDamaged, UnknownThere, VaultDamaged, BodyAbsent)
+_NOT_AS_SIGNED = (AlfError, DraftInvalid, RemoteDamaged, UnknownAtRemote, VaultDamaged, BodyAbsent)
 """What is wrong with one state of a remote: others of it may be right."""
 
 
@@ -93,7 +94,7 @@ class Healing:
     def _ask_all(self, vault: Vault) -> bool:
         """Ask one remote after the other until nothing is damaged; whether every one could be asked."""
         is_complete = True
-        for config in registry.usable(self._context):
+        for config in remote_registry.list_usable_remotes(self._context):
             if not vault.damaged_states():
                 break
             self._tell(f"Reading what is damaged from {config.name}", 0, None)
@@ -115,12 +116,12 @@ class Healing:
             with agent_lock(self._context, self._agent.id, "verify", only_reads=True):
                 return work()
 
-        return redacting.patiently(alone)
+        return purge_exchange.retry_while_busy(alone)
 
     def _look(self, vault: Vault, found: Verification) -> None:
         """Note all that is damaged, and mend what this machine can mend."""
         with contextlib.suppress(VaultDamaged):
-            self.healed += from_workspace(self._context, self._agent, vault, found.damaged)
+            self.healed += heal_from_workspace(self._context, self._agent, vault, found.damaged)
         vault.check_rows(found.damaged)
         derived = sorted({*found.broken}.difference(vault.broken_states()))
         if derived:
@@ -138,8 +139,8 @@ class Healing:
         self.lost.append(f"{sequences_text(left)}: {what}")
         if head is not None and head.number in vault.broken_states():
             # First: after a crash between the two a capture would take files for captured that no row names any more.
-            throw_away(self._context.home.state_file(self._agent.id))
-            reached(Step.MEND_GIVEN_UP)
+            delete_cache(self._context.home.state_file(self._agent.id))
+            reach_crash_point(CrashPoint.MEND_GIVEN_UP)
             vault.follow_rows()
 
     # One remote -------------------------------------------------------------------------------------------------
@@ -148,7 +149,7 @@ class Healing:
         """Raises LifeboatError. What was purged is exchanged first: nothing of it comes back with what was lost."""
         with contextlib.closing(open_remote(self._context, config)) as remote:
             check_identity(self._context, config, remote)
-            redacting.exchange(self._context, self._agent, config, vault, remote)
+            purge_exchange.exchange_purges(self._context, self._agent, config, vault, remote)
             with contextlib.suppress(VaultDamaged):  # where rows cannot be read they are put back first
                 self._bodies_from(vault, config, remote)
             self._states_from(vault, config, remote)
@@ -178,10 +179,10 @@ class Healing:
     def _put_back(self, vault: Vault, config: RemoteConfig, remote: Remote, number: int) -> None:
         """Raises what is in `_NOT_AS_SIGNED`, _BytesLacking, RemoteError, VaultError."""
         with (
-            pulling.state(remote, self._agent.id, number) as state,
-            scratch_folder(self._context, "mend") as folder,
+            pulling.open_remote_state(remote, self._agent.id, number) as state,
+            make_scratch_folder(self._context, "mend") as folder,
         ):
-            whole = WithLargeFiles(self._context.files, state, vault, folder)
+            whole = StateWithLargeFiles(self._context.files, state, vault, folder)
             whole.fetch()
             done = self._locked(
                 lambda: vault.put_back(number, lambda: whole, has_room=lambda _: self._check_gaps(whole))
@@ -190,16 +191,18 @@ class Healing:
         what = f"{count_text(done.rows, 'row')} and the bytes of {count_text(len(done.healed), 'object')}"
         self.healed.append(f"{sequences}: {what} were put back from {config.name}")
         if whole.absent:
-            paths = listed([path_text(path) for path in sorted(whole.absent)])
+            paths = join_names([path_text(path) for path in sorted(whole.absent)])
             self.lost.append(f"{sequences}: no remote that could be asked has the bytes of {paths}")
 
-    def _check_gaps(self, whole: WithLargeFiles) -> None:
+    def _check_gaps(self, whole: StateWithLargeFiles) -> None:
         """Raises _BytesLacking while other remotes may have what this one lacks."""
         if whole.absent and not self._takes_gaps:
-            raise _BytesLacking(f"it lacks the bytes of {listed([path_text(path) for path in sorted(whole.absent)])}")
+            raise _BytesLacking(
+                f"it lacks the bytes of {join_names([path_text(path) for path in sorted(whole.absent)])}"
+            )
 
 
-def from_workspace(context: Context, agent: Agent, vault: Vault, damaged: Collection[int]) -> list[str]:
+def heal_from_workspace(context: Context, agent: Agent, vault: Vault, damaged: Collection[int]) -> list[str]:
     """Heal objects that are files of the workspace, or of the runtime's own folder, as they stand there now. Return a
     sentence for each. Raises VaultFull, VaultBusy."""
     if not damaged:
@@ -224,9 +227,15 @@ def _damaged_still(vault: Vault, damaged: Collection[int]) -> Stays:
 
 def _folders(context: Context, agent: Agent) -> dict[str, Path]:
     """Return the folders in which entries lie as files, by the prefix of their paths."""
-    found = locate(context, context.adapter(agent.runtime), agent.workspace)
-    home = {} if found is None or found.state_dir is None else {layout.home_prefix(agent.runtime): found.state_dir}
-    return {layout.raw_prefix(agent.runtime): agent.workspace, layout.ARTIFACTS: agent.workspace, **home}
+    found = locate_installation(context, context.adapter(agent.runtime), agent.workspace)
+    home = (
+        {} if found is None or found.state_dir is None else {archive_layout.home_prefix(agent.runtime): found.state_dir}
+    )
+    return {
+        archive_layout.raw_prefix(agent.runtime): agent.workspace,
+        archive_layout.ARTIFACTS: agent.workspace,
+        **home,
+    }
 
 
 def _live(context: Context, stay: HistoryItem, folders: Mapping[str, Path]) -> bytes | None:
@@ -236,7 +245,7 @@ def _live(context: Context, stay: HistoryItem, folders: Mapping[str, Path]) -> b
     prefix = next((each for each in folders if path.startswith(each)), None)
     if prefix is None:
         return None
-    tree, name = DiskTree(context.files, folders[prefix]), names.name_of(path, stay.meta, prefix)
+    tree, name = DiskTree(context.files, folders[prefix]), disk_names.name_of(path, stay.meta, prefix)
     found = tree.find(name)
     if found is None or found.kind != FILE or (found.size > _SMALL and found.size != stay.size):
         return None
@@ -251,7 +260,7 @@ def _bodies_from(agent: Agent, vault: Vault, config: RemoteConfig, remote: Remot
         here = {each: stays for each, stays in here.items() if stays}
         if not here:
             continue
-        with pulling.state(remote, agent.id, number) as state:
+        with pulling.open_remote_state(remote, agent.id, number) as state:
             for each, stays in here.items():
                 del left[each]  # where it stands in another state the bytes are the same
                 body = _body(state, stays[0])

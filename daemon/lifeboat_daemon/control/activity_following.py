@@ -1,7 +1,7 @@
 """Activity as it happens: the daemon says when to look, or, without one, files are looked at every two seconds.
 
-What is told comes from the vaults and receipts in both cases, so it is what `activity.log` would tell later. Nothing is
-read of an agent whose files did not change.
+What is told comes from the vaults and receipts in both cases, so it is what `activity_log.list_activity` would tell
+later. Nothing is read of an agent whose files did not change.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_core.agents.agent import Agent, everyone, find
+from lifeboat_core.agents.agent import Agent, find_agent, list_agents
 from lifeboat_core.errors import AgentError
-from lifeboat_core.history import activity
-from lifeboat_core.history.activity import Activity
-from lifeboat_daemon.control.client import Client, running
+from lifeboat_core.history import activity_log
+from lifeboat_core.history.activity_log import ActivityEntry
+from lifeboat_daemon.control.daemon_client import DaemonClient, connect_if_running
 
 if TYPE_CHECKING:
     from lifeboat_core.home.context import Context
@@ -29,17 +29,17 @@ _VAULT = ("vault.db", "vault.db-wal")
 Seen = tuple[tuple[str, int, int], ...]
 
 
-def following(
+def follow_activity(
     context: Context,
     agent: str | None,
     *,
     polls: Callable[[], None],
     listens: Callable[[], None] = lambda: None,
     pause: Callable[[], None] = lambda: time.sleep(EVERY),
-) -> Iterator[Activity]:
+) -> Iterator[ActivityEntry]:
     """What is done from now on, oldest first, without an end; of one agent or of all. `polls` is called when files are
     looked at because no daemon runs (any more), `listens` when one tells; `pause` between two looks."""
-    news = _News(context, agent)
+    news = _NewActivity(context, agent)
     news.look()
     for _ in _moments(context, polls, listens, pause):
         yield from news.look()
@@ -67,10 +67,10 @@ def _moments(
                 yield
 
 
-def _listening(context: Context) -> Client | None:
+def _listening(context: Context) -> DaemonClient | None:
     """A client that is told what happens. A daemon that does not answer is none, here: `daemon status` says more."""
     try:
-        client = running(context.home, context.files)
+        client = connect_if_running(context.home, context.files)
         if client is not None:
             client.subscribe()
     except LifeboatError:
@@ -78,7 +78,7 @@ def _listening(context: Context) -> Client | None:
     return client
 
 
-class _News:
+class _NewActivity:
     """What was told already, and what the files were like then."""
 
     def __init__(self, context: Context, agent: str | None) -> None:
@@ -87,7 +87,7 @@ class _News:
         self._seen: Seen | None = None
         self._told: set[tuple[object, ...]] = set()
 
-    def look(self) -> list[Activity]:
+    def look(self) -> list[ActivityEntry]:
         """What is new, oldest first."""
         agents = self._agents()
         seen = _files(self._context, agents)
@@ -95,7 +95,7 @@ class _News:
             return []
         self._seen = seen
         try:
-            found = activity.log(self._context, agents, everything=self._agent is None)
+            found = activity_log.list_activity(self._context, agents, everything=self._agent is None)
         except LifeboatError:  # A vault that is being made or removed; the next look will do.
             self._seen = None
             return []
@@ -105,12 +105,12 @@ class _News:
 
     def _agents(self) -> list[Agent]:
         try:
-            return everyone(self._context) if self._agent is None else [find(self._context, self._agent)]
+            return list_agents(self._context) if self._agent is None else [find_agent(self._context, self._agent)]
         except AgentError:
             return []
 
 
-def _name(one: Activity) -> tuple[object, ...]:
+def _name(one: ActivityEntry) -> tuple[object, ...]:
     return one.time, one.agent, one.kind, one.text, one.receipt
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_daemon.control import json_lines
 
 MOST_SAID = 64 * 1024 * 1024
@@ -15,7 +15,7 @@ LONGEST_LINE = 2 * MOST_SAID + 1024 * 1024
 """Bytes. What a command says is text within JSON: its quotes and line ends count twice."""
 
 
-class Run(msgspec.Struct, frozen=True, tag="run"):
+class RunCommand(msgspec.Struct, frozen=True, tag="run"):
     """To the server: run `lifeboat WORDS` with `text` as its standard input. Never shown: it may hold secrets."""
 
     number: int
@@ -26,20 +26,20 @@ class Run(msgspec.Struct, frozen=True, tag="run"):
         return f"Run({self.number})"
 
 
-class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
+class CancelCommand(msgspec.Struct, frozen=True, tag="cancel"):
     """To the server: stop this command, as Ctrl-C does in a terminal."""
 
     number: int
 
 
-class Ready(msgspec.Struct, frozen=True, tag="ready"):
+class CommandServerReady(msgspec.Struct, frozen=True, tag="ready"):
     """From the server, first: everything is loaded."""
 
     pid: int
 
 
-class Told(msgspec.Struct, frozen=True, tag="told"):
-    """How far a command is, at most a few times a second. See `lifeboat_core.processes.progress.Figures`."""
+class CommandTold(msgspec.Struct, frozen=True, tag="told"):
+    """How far a command is, at most a few times a second. See `lifeboat_core.processes.progress.StepProgress`."""
 
     number: int
     text: str
@@ -49,7 +49,7 @@ class Told(msgspec.Struct, frozen=True, tag="told"):
     seconds_left: float | None
 
 
-class Ended(msgspec.Struct, frozen=True, tag="ended"):
+class CommandEnded(msgspec.Struct, frozen=True, tag="ended"):
     """A command's exit status, its standard output and what it said to standard error."""
 
     number: int
@@ -58,28 +58,28 @@ class Ended(msgspec.Struct, frozen=True, tag="ended"):
     notes: str = ""
 
 
-class Failed(msgspec.Struct, frozen=True, tag="failed"):
+class CommandRunFailed(msgspec.Struct, frozen=True, tag="failed"):
     """There is no outcome. `error` has the fields of every error: code, title, message, fix, retryable."""
 
     number: int
     error: JsonObject
 
 
-ToServer = Run | Cancel
-FromServer = Ready | Told | Ended | Failed
+ToServer = RunCommand | CancelCommand
+FromServer = CommandServerReady | CommandTold | CommandEnded | CommandRunFailed
 
 _to_server: msgspec.json.Decoder[ToServer] = msgspec.json.Decoder(ToServer)
 _from_server: msgspec.json.Decoder[FromServer] = msgspec.json.Decoder(FromServer)
-encode = json_lines.encode
+encode = json_lines.encode_line
 
 
-def to_server(line: bytes) -> ToServer:
+def decode_for_server(line: bytes) -> ToServer:
     """What the program said. Raises msgspec.MsgspecError."""
-    message: ToServer = json_lines.decode(_to_server, line)
+    message: ToServer = json_lines.decode_line(_to_server, line)
     return message
 
 
-def from_server(line: bytes) -> FromServer:
+def decode_from_server(line: bytes) -> FromServer:
     """What the server, or one of its commands, said. Raises msgspec.MsgspecError."""
-    message: FromServer = json_lines.decode(_from_server, line)
+    message: FromServer = json_lines.decode_line(_from_server, line)
     return message

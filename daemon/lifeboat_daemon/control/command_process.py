@@ -13,12 +13,19 @@ from dataclasses import dataclass
 import msgspec
 
 from lifeboat_core.errors import BadRequest, CommandLost, WorkerFailed
-from lifeboat_core.processes.interpreter import how_it_ended, python
-from lifeboat_daemon.control import command_messages, failures
-from lifeboat_daemon.control.command_messages import Cancel, Ended, Failed, Ready, Run, Told
-from lifeboat_daemon.control.framing import Lines
+from lifeboat_core.processes.own_interpreter import describe_exit, make_python_command
+from lifeboat_daemon.control import command_messages, error_documents
+from lifeboat_daemon.control.command_messages import (
+    CancelCommand,
+    CommandEnded,
+    CommandRunFailed,
+    CommandServerReady,
+    CommandTold,
+    RunCommand,
+)
+from lifeboat_daemon.control.line_splitter import LineSplitter
 
-SERVER = python("-m", "lifeboat_cli.command_server")
+SERVER = make_python_command("-m", "lifeboat_cli.command_server")
 _PIECE = 256 * 1024
 _CLOSING = 0.5
 """Seconds that a server without work has to end by itself."""
@@ -26,9 +33,9 @@ _MOST_SAID = 8192
 
 
 @dataclass(slots=True, eq=False)
-class _Waiting:
-    answer: asyncio.Future[Ended]
-    hear: Callable[[Told], None]
+class _PendingCommand:
+    answer: asyncio.Future[CommandEnded]
+    hear: Callable[[CommandTold], None]
 
 
 class CommandProcess:
@@ -41,7 +48,7 @@ class CommandProcess:
         self._alone = alone
         self._number = 0
         self._is_ready = False
-        self._waiting: dict[int, _Waiting] = {}
+        self._waiting: dict[int, _PendingCommand] = {}
         self._said = b""
         self._draining = loop.create_task(self._drain())
         self.gone = loop.create_task(self._listen())
@@ -70,19 +77,19 @@ class CommandProcess:
     def pid(self) -> int:
         return self._process.pid
 
-    async def run(self, words: Sequence[str], text: str, hear: Callable[[Told], None]) -> Ended:
+    async def run(self, words: Sequence[str], text: str, hear: Callable[[CommandTold], None]) -> CommandEnded:
         """Have a command run, and wait for its end. See `Commands.run` for what it raises, and for cancelling."""
         self._number += 1
         number = self._number
         if self.gone.done():
             raise self._failure()
-        request = Run(number, tuple(words), text)
+        request = RunCommand(number, tuple(words), text)
         if len(command_messages.encode(request)) >= command_messages.LONGEST_REQUEST:
             raise BadRequest(
                 f"a command takes {command_messages.LONGEST_REQUEST >> 20} MiB at most, words and input together"
             )
-        answer: asyncio.Future[Ended] = self._loop.create_future()
-        self._waiting[number] = _Waiting(answer, hear)
+        answer: asyncio.Future[CommandEnded] = self._loop.create_future()
+        self._waiting[number] = _PendingCommand(answer, hear)
         self._write(request)
         try:
             return await asyncio.shield(answer)
@@ -113,7 +120,7 @@ class CommandProcess:
 
     def _stop(self, number: int) -> None:
         if not self._alone:
-            self._write(Cancel(number))
+            self._write(CancelCommand(number))
             return
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(_stop_signal())
@@ -130,11 +137,11 @@ class CommandProcess:
     async def _listen(self) -> None:
         stdout = self._process.stdout
         assert stdout is not None
-        lines = Lines(command_messages.LONGEST_LINE)
+        lines = LineSplitter(command_messages.LONGEST_LINE)
         try:
             while data := await stdout.read(_PIECE):
                 for line in lines.feed(data):
-                    self._hear(command_messages.from_server(line))
+                    self._hear(command_messages.decode_from_server(line))
                 if lines.broken:
                     break
         except (msgspec.MsgspecError, OSError):
@@ -156,16 +163,16 @@ class CommandProcess:
         self._draining.cancel()
 
     def _hear(self, message: command_messages.FromServer) -> None:
-        if isinstance(message, Ready):
+        if isinstance(message, CommandServerReady):
             self._is_ready = True
             return
         each = self._waiting.get(message.number)
         if each is None or each.answer.done():
             return  # nobody waits for it any more
-        if isinstance(message, Told):
+        if isinstance(message, CommandTold):
             self._loop.call_soon(each.hear, message)
-        elif isinstance(message, Failed):
-            each.answer.set_exception(failures.from_document(message.error))
+        elif isinstance(message, CommandRunFailed):
+            each.answer.set_exception(error_documents.rebuild_error(message.error))
         else:
             each.answer.set_result(message)
 
@@ -176,7 +183,7 @@ class CommandProcess:
             self._said = (self._said + data)[-_MOST_SAID:]
 
     def _failure(self) -> WorkerFailed | CommandLost:
-        how = how_it_ended(self._process.returncode)
+        how = describe_exit(self._process.returncode)
         if self._alone:
             return WorkerFailed(f"the command {how}")
         if self._is_ready:

@@ -12,7 +12,7 @@ T = TypeVar("T")
 _encoder = msgspec.json.Encoder()
 
 
-def encode(message: msgspec.Struct) -> bytes:
+def encode_line(message: msgspec.Struct) -> bytes:
     """A message as one line, its newline included. Raises TypeError for what JSON does not know."""
     try:
         return _encoder.encode(message) + b"\n"
@@ -20,7 +20,7 @@ def encode(message: msgspec.Struct) -> bytes:
         return json.dumps(msgspec.to_builtins(message)).encode() + b"\n"
 
 
-def decode(decoder: msgspec.json.Decoder[T], line: bytes) -> T:
+def decode_line(decoder: msgspec.json.Decoder[T], line: bytes) -> T:
     """What such a line says. Raises msgspec.MsgspecError."""
     try:
         return decoder.decode(line)

@@ -19,7 +19,7 @@ from math import inf
 from typing import NamedTuple
 
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.settings.config import Config
+from lifeboat_core.settings.config_file import Config
 
 AFTER_INTERACTION, AFTER_SESSION, SCHEDULED, MANUAL = "after_interaction", "after_session", "scheduled", "manual"
 REQUEST, CHANGE, SESSION, RETRY, SCAN, LATE = "request", "change", "session", "retry", "scan", "late"
@@ -31,7 +31,7 @@ _QUICK_RETRIES = 16
 """So many retries come within a minute of each other, some eleven minutes in all; then they become seldom."""
 
 
-class Timing(NamedTuple):
+class CadenceSettings(NamedTuple):
     """The settings of one agent's cadence; times in seconds. `cron` is the schedule of the cadence `scheduled`."""
 
     cadence: str = AFTER_INTERACTION
@@ -42,13 +42,13 @@ class Timing(NamedTuple):
     cron: str = "0 * * * *"
 
 
-def timing(config: Config, agent: Agent) -> Timing:
+def load_cadence_settings(config: Config, agent: Agent) -> CadenceSettings:
     """What the settings say for an agent."""
 
     def seconds(name: str) -> float:
         return float(config.get(name, agent.settings).value)
 
-    return Timing(
+    return CadenceSettings(
         cadence=config.get("cadence", agent.settings).value,
         quiet=seconds("capture.quiet"),
         at_most=seconds("capture.at_most"),
@@ -58,7 +58,7 @@ def timing(config: Config, agent: Agent) -> Timing:
     )
 
 
-class Due(NamedTuple):
+class DueCapture(NamedTuple):
     """When to begin a capture (now, when `at` is not later than now), and why."""
 
     at: float
@@ -66,26 +66,26 @@ class Due(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Changes:
+class _UncapturedChanges:
     """What was seen and is in no capture yet: when the first and the last of it was."""
 
     first: float
     last: float
 
 
-class Pacer:
-    """When one agent is captured next. `timing` may be replaced at any time.
+class CapturePacer:
+    """When one agent is captured next. `load_cadence_settings` may be replaced at any time.
 
     A change that is seen while a capture runs may have come too late for it, so it starts the clock anew. Two captures
     hardly ever touch: after one the agent is left alone for as long as it took, at most `at_most`, and never begins
     twice within `quiet`. Only a request does not wait.
     """
 
-    def __init__(self, timing: Timing) -> None:
+    def __init__(self, timing: CadenceSettings) -> None:
         self.timing = timing
-        self._changes: _Changes | None = None
+        self._changes: _UncapturedChanges | None = None
         self._request: float | None = None
-        self._scan: Due | None = None
+        self._scan: DueCapture | None = None
         self._running = 0
         self._began = -inf
         self._ended = -inf
@@ -98,7 +98,7 @@ class Pacer:
     def changed(self, now: float) -> None:
         """Something in the workspace changed."""
         if self._changes is None:
-            self._changes = _Changes(now, now)
+            self._changes = _UncapturedChanges(now, now)
         else:
             self._changes.last = max(self._changes.last, now)
 
@@ -107,7 +107,7 @@ class Pacer:
         if reason == REQUEST:
             self._request = now if self._request is None else self._request
         elif self._scan is None:
-            self._scan = Due(now, reason)
+            self._scan = DueCapture(now, reason)
 
     def began(self, now: float) -> None:
         """A capture begins: it takes what was seen until now."""
@@ -124,34 +124,34 @@ class Pacer:
         self._failures = 0 if complete else self._failures + 1
         self._late = None if due_in is None else now + due_in
 
-    def due(self, now: float) -> Due | None:
+    def due(self, now: float) -> DueCapture | None:
         """When to begin next, and why; None while a capture runs or when there is nothing to wait for."""
         if self._running:
             return None
         return min(self._reasons(), key=lambda due: due.at, default=None)
 
-    def _reasons(self) -> list[Due]:
-        found = [] if self._request is None else [Due(self._request, REQUEST)]
+    def _reasons(self) -> list[DueCapture]:
+        found = [] if self._request is None else [DueCapture(self._request, REQUEST)]
         if self.timing.cadence == MANUAL:
             return found
         if self._scan is not None:
-            found.append(Due(max(self._scan.at, self._rested(), self._held_back()), self._scan.reason))
+            found.append(DueCapture(max(self._scan.at, self._rested(), self._held_back()), self._scan.reason))
         if self._changes is not None:
             found += self._after_changes(self._changes)
         if self._late is not None and self.timing.cadence != SCHEDULED:
-            found.append(Due(max(self._late, self._rested(), self._held_back()), LATE))
+            found.append(DueCapture(max(self._late, self._rested(), self._held_back()), LATE))
         if self._failures:
-            found.append(Due(max(self._ended + self._retry_after(), self._rested()), RETRY))
+            found.append(DueCapture(max(self._ended + self._retry_after(), self._rested()), RETRY))
         elif self._looked < inf:
-            found.append(Due(self._looked + self.timing.scan_interval, SCAN))
+            found.append(DueCapture(self._looked + self.timing.scan_interval, SCAN))
         return found
 
-    def _after_changes(self, changes: _Changes) -> list[Due]:
+    def _after_changes(self, changes: _UncapturedChanges) -> list[DueCapture]:
         if self.timing.cadence == AFTER_INTERACTION:
             at = min(changes.last + self.timing.quiet, changes.first + self.timing.at_most)
-            return [Due(max(at, self._rested(), self._held_back()), CHANGE)]
+            return [DueCapture(max(at, self._rested(), self._held_back()), CHANGE)]
         if self.timing.cadence == AFTER_SESSION:
-            return [Due(max(changes.last + self.timing.idle, self._rested(), self._held_back()), SESSION)]
+            return [DueCapture(max(changes.last + self.timing.idle, self._rested(), self._held_back()), SESSION)]
         return []
 
     def _rested(self) -> float:

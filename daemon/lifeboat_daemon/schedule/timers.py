@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
 
-from lifeboat_alf.seams.clock import Clock, SystemClock
-from lifeboat_daemon.schedule.zone import local_zone
+from lifeboat_alf.seams.system_clock import Clock, SystemClock
+from lifeboat_daemon.schedule.local_time_zone import find_local_zone
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.schedule.crons import Crons
+    from lifeboat_daemon.schedule.cron_schedules import CronSchedules
 
 Call = Callable[[], Awaitable[None] | None]
 """What a timer does: at once, or as a coroutine that `stop` waits for."""
@@ -26,7 +26,7 @@ _DRAIN = 5.0
 
 
 @dataclass(slots=True)
-class _Timer:
+class _ScheduledTimer:
     """`due` in seconds of the clock that counts sleep."""
 
     due: float
@@ -41,13 +41,17 @@ class Timers:
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, *, clock: Clock | None = None, zone: Callable[[], tzinfo] = local_zone
+        self,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        clock: Clock | None = None,
+        zone: Callable[[], tzinfo] = find_local_zone,
     ) -> None:
         self._loop = loop
         self._clock = clock or SystemClock()
         self._zone = zone
-        self._timers: dict[str, _Timer] = {}
-        self._crons: Crons | None = None
+        self._timers: dict[str, _ScheduledTimer] = {}
+        self._crons: CronSchedules | None = None
         self._tasks: set[asyncio.Future[None]] = set()
         self._is_started = self._is_stopped = False
 
@@ -64,7 +68,7 @@ class Timers:
         former = self._timers.get(name)
         if former is not None and former.handle is not None:
             former.handle.cancel()
-        self._timers[name] = timer = _Timer(self._clock.since_boot() + max(0.0, seconds), call)
+        self._timers[name] = timer = _ScheduledTimer(self._clock.since_boot() + max(0.0, seconds), call)
         self._arm(name, timer)
 
     def cron(self, name: str, expression: str, call: Call, last_run: datetime | None) -> None:
@@ -114,13 +118,13 @@ class Timers:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    def _arm(self, name: str, timer: _Timer) -> None:
+    def _arm(self, name: str, timer: _ScheduledTimer) -> None:
         if timer.handle is not None:
             timer.handle.cancel()
         wait = max(0.0, timer.due - self._clock.since_boot())
         timer.handle = self._loop.call_later(wait, self._fire, name, timer)
 
-    def _fire(self, name: str, timer: _Timer) -> None:
+    def _fire(self, name: str, timer: _ScheduledTimer) -> None:
         del self._timers[name]
         self._call(timer.call)
 
@@ -143,11 +147,11 @@ class Timers:
     def _failed(self, error: BaseException) -> None:
         self._loop.call_exception_handler({"message": "a timer failed", "exception": error})
 
-    def _make_crons(self) -> Crons:
+    def _make_crons(self) -> CronSchedules:
         """APScheduler costs some megabytes: only who has a schedule pays for them."""
-        from lifeboat_daemon.schedule.crons import Crons
+        from lifeboat_daemon.schedule.cron_schedules import CronSchedules
 
-        made = Crons(self._loop, self._clock.now, self._zone, self._call)
+        made = CronSchedules(self._loop, self._clock.now, self._zone, self._call)
         if self._is_started:
             made.start()
         return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from lifeboat_daemon.service.main import main
+from lifeboat_daemon.service.daemon_process import main
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

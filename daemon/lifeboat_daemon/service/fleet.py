@@ -9,10 +9,10 @@ from lifeboat_core.agents import agent as agent_files
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.errors import UnknownAgent
 from lifeboat_core.home.context import Context
-from lifeboat_core.settings.config import Config
-from lifeboat_core.system_refusals import of_system
-from lifeboat_daemon.schedule.cadence import Pacer, timing
-from lifeboat_daemon.service.charge import Charge
+from lifeboat_core.settings.config_file import Config
+from lifeboat_core.system_refusals import convert_system_error
+from lifeboat_daemon.schedule.cadence import CapturePacer, load_cadence_settings
+from lifeboat_daemon.service.watched_agent import WatchedAgent
 
 
 class Fleet:
@@ -20,25 +20,25 @@ class Fleet:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self.charges: dict[str, Charge] = {}
+        self.charges: dict[str, WatchedAgent] = {}
         self.config = Config()
         self.problem: str | None = None
         self._home_id = ""
 
-    def __iter__(self) -> Iterator[Charge]:
+    def __iter__(self) -> Iterator[WatchedAgent]:
         return iter(list(self.charges.values()))
 
-    def get(self, agent_id: str) -> Charge | None:
+    def get(self, agent_id: str) -> WatchedAgent | None:
         return self.charges.get(agent_id)
 
-    def load(self) -> tuple[list[Charge], list[str]]:
+    def load(self) -> tuple[list[WatchedAgent], list[str]]:
         """Read the files; those that are new, and the ids of those that went. A file that cannot be used changes
         nothing, and `problem` says so. The agents are listed before the home is looked for: one that is moved away
         at this moment has no agents either."""
         try:
             ids_there = agent_files.all_ids(self._context)
         except OSError as error:
-            self.problem = of_system(error).message
+            self.problem = convert_system_error(error).message
             return [], []
         self.problem = self._lost_home()
         if self.problem is not None:
@@ -71,20 +71,20 @@ class Fleet:
         """An agent as its file says. One that cannot be read is no reason to leave the others, or what was known of
         it; one that goes at this moment is missed the next time."""
         try:
-            return agent_files.read(self._context, agent_id)
+            return agent_files.load_agent(self._context, agent_id)
         except UnknownAgent:
             return None
         except LifeboatError as error:
             self.problem = error.message
             return None
 
-    def _take(self, agent: Agent) -> Charge | None:
+    def _take(self, agent: Agent) -> WatchedAgent | None:
         """Take an agent as it is written now; a Charge when it is one that was not known."""
-        wanted = timing(self.config, agent)
+        wanted = load_cadence_settings(self.config, agent)
         known = self.charges.get(agent.id)
         if known is not None:
             known.agent, known.pacer.timing = agent, wanted
             return None
-        charge = Charge(agent, Pacer(wanted))
+        charge = WatchedAgent(agent, CapturePacer(wanted))
         self.charges[agent.id] = charge
         return charge

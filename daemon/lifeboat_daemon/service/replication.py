@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from lifeboat_alf import times
+from lifeboat_alf.common import times
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.json_types import JsonObject
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.errors import Cancelled
-from lifeboat_core.health import due
-from lifeboat_core.health.second_copies import (
+from lifeboat_core.health import due_checks
+from lifeboat_core.health.remote_health import (
     DAMAGED,
     DEFERRED,
     ERASED,
@@ -30,17 +30,17 @@ from lifeboat_core.health.second_copies import (
     UNREACHABLE,
     UNUSABLE,
     RemoteFacts,
-    told,
+    make_sync_entry,
 )
-from lifeboat_core.health.states import ERROR, FENCED, HELD, OK, WAITING
-from lifeboat_core.machine import conditions
-from lifeboat_core.remotes import backoff
-from lifeboat_daemon.service import returning
-from lifeboat_daemon.service.charge import Charge
+from lifeboat_core.health.state_words import ERROR, FENCED, HELD, OK, WAITING
+from lifeboat_core.machine import power_and_network
+from lifeboat_core.remotes import retry_backoff
+from lifeboat_daemon.service import returned_folders
+from lifeboat_daemon.service.agent_statuses import AgentStatuses
+from lifeboat_daemon.service.daemon_tools import DaemonTools
+from lifeboat_daemon.service.event_log import LogWord
 from lifeboat_daemon.service.fleet import Fleet
-from lifeboat_daemon.service.logs import Word
-from lifeboat_daemon.service.parts import Parts
-from lifeboat_daemon.service.standings import Standings
+from lifeboat_daemon.service.watched_agent import WatchedAgent
 
 AT_MOST = 2.0
 """Seconds from a push to the next one: what was captured meanwhile goes at once."""
@@ -57,7 +57,7 @@ AT_ONE_REMOTE = 2
 
 
 @dataclass(slots=True)
-class _Way:
+class ReplicationState:
     """From an agent to a remote. `pushes` are under way or wait for a worker, `push` is the last one that was begun;
     `failures` in a row, of reading back `verify_failures`; `not_before` and `verify_not_before` on the clock that
     counts sleep; `is_offline`: it waits for a network; `is_unreachable`: nobody was there; `is_away`: and its folder
@@ -85,10 +85,10 @@ class Replication:
 
     def __init__(
         self,
-        parts: Parts,
+        parts: DaemonTools,
         fleet: Fleet,
-        standings: Standings,
-        look_up: Callable[[Charge], Coroutine[Any, Any, None]],
+        standings: AgentStatuses,
+        look_up: Callable[[WatchedAgent], Coroutine[Any, Any, None]],
         *,
         erased: Callable[[Agent], None] = lambda _: None,
         chance: random.Random | None = None,
@@ -99,7 +99,7 @@ class Replication:
         self._look_up = look_up
         self._erased = erased
         self._chance = chance or random.Random()
-        self._ways: dict[tuple[str, str], _Way] = {}
+        self._ways: dict[tuple[str, str], ReplicationState] = {}
         self._files: list[tuple[str, int, int]] | None = None
         self._is_looking = False
         self._captures: Counter[str] = Counter()
@@ -107,7 +107,7 @@ class Replication:
 
     # When -------------------------------------------------------------------------------------------------------
 
-    def seen(self, charge: Charge) -> None:
+    def seen(self, charge: WatchedAgent) -> None:
         """Somebody found out how an agent stands: send what a remote lacks."""
         for remote in _remotes(charge):
             self._arrange(charge, remote)
@@ -137,7 +137,7 @@ class Replication:
     def tick(self) -> None:
         """A network or a folder that is back, and the verification that is due."""
         waiting = [way for way in self._ways.values() if way.is_offline]
-        if waiting and conditions.is_online() is not False:
+        if waiting and power_and_network.is_online() is not False:
             for way in waiting:
                 way.is_offline, way.not_before, way.purge_not_before = False, 0.0, 0.0
             self._arrange_all()
@@ -150,7 +150,7 @@ class Replication:
         names = {way.remote for way in self._ways.values() if way.is_unreachable}
         if names and not self._is_looking:
             self._is_looking = True
-            returning.look(self._parts.context, names, self._looked)
+            returned_folders.look_for_folders(self._parts.context, names, self._looked)
 
     def _looked(self, there: dict[str, bool]) -> None:
         """What is back is tried at once: a stick is not put in for as long as a pause may be."""
@@ -178,7 +178,7 @@ class Replication:
         for charge in self._fleet:
             self.seen(charge)
 
-    def _arrange(self, charge: Charge, remote: RemoteFacts) -> None:
+    def _arrange(self, charge: WatchedAgent, remote: RemoteFacts) -> None:
         """Begin to send, or wait for the moment to begin. Called whenever anything changed that could move it."""
         way, timer = self._way(charge, remote.name), _timer(charge.id, remote.name)
         if way.pushes or self._captures[charge.id] or not (_is_wanted(charge, remote) or _has_purges(charge, remote)):
@@ -192,7 +192,7 @@ class Replication:
         if not self._is_full(remote.name):  # otherwise whoever ends there arranges everything anew
             self._begin(charge, way, asked=False)
 
-    def _wait(self, charge: Charge, way: _Way, remote: RemoteFacts) -> float:
+    def _wait(self, charge: WatchedAgent, way: ReplicationState, remote: RemoteFacts) -> float:
         """Seconds until the remote may be spoken to: about what was captured, or about what was purged."""
         not_before = way.not_before if remote.is_behind else max(way.not_before, way.mend_not_before)
         waits = [not_before] if _is_wanted(charge, remote) else []
@@ -201,7 +201,7 @@ class Replication:
             waits.append(max(way.purge_not_before, self._parts.seconds() + asked))
         return min(waits) - self._parts.seconds()
 
-    def _begin(self, charge: Charge, way: _Way, *, asked: bool) -> asyncio.Task[JsonObject]:
+    def _begin(self, charge: WatchedAgent, way: ReplicationState, *, asked: bool) -> asyncio.Task[JsonObject]:
         way.pushes += 1
         way.push = self._parts.spawn(self._push(charge, way, asked=asked))
         return way.push
@@ -211,12 +211,12 @@ class Replication:
         most = 1 if any(way.failures for way in ways) else AT_ONE_REMOTE
         return sum(way.pushes > 0 for way in ways) >= most
 
-    def _way(self, charge: Charge, remote: str) -> _Way:
-        return self._ways.setdefault((charge.id, remote), _Way(remote))
+    def _way(self, charge: WatchedAgent, remote: str) -> ReplicationState:
+        return self._ways.setdefault((charge.id, remote), ReplicationState(remote))
 
     # Sending ----------------------------------------------------------------------------------------------------
 
-    async def after(self, charge: Charge, capture: Awaitable[JsonObject]) -> JsonObject:
+    async def after(self, charge: WatchedAgent, capture: Awaitable[JsonObject]) -> JsonObject:
         """A capture that somebody asked for, and then everything sent to every remote, whatever waits: one agent of
         `sync --json`. Raises what the capture raises, and nothing for what fails here."""
         self._captures[charge.id] += 1
@@ -227,7 +227,7 @@ class Replication:
         asked = [self._asked_for(charge, remote) for remote in _remotes(charge)]
         return {**document, "remotes": list(await asyncio.gather(*asked))}
 
-    async def _asked_for(self, charge: Charge, remote: RemoteFacts) -> JsonObject:
+    async def _asked_for(self, charge: WatchedAgent, remote: RemoteFacts) -> JsonObject:
         if remote.code == UNUSABLE:
             return _document(remote, ERROR, remote.message, remote.code)
         way = self._way(charge, remote.name)
@@ -239,13 +239,13 @@ class Replication:
             await self._verify(charge, now)
         return document
 
-    def _leaves_something(self, charge: Charge, document: JsonObject) -> bool:
+    def _leaves_something(self, charge: WatchedAgent, document: JsonObject) -> bool:
         """Whether another push makes sense at once after one that nobody asked for: not where nobody answered."""
         remote = _named(charge, document["name"])
         is_behind = remote is not None and remote.is_behind
         return is_behind and (document["state"] == OK or document["code"] in (DEFERRED, NO_NETWORK))
 
-    async def _push(self, charge: Charge, way: _Way, *, asked: bool) -> JsonObject:
+    async def _push(self, charge: WatchedAgent, way: ReplicationState, *, asked: bool) -> JsonObject:
         """A push that is counted among its way's until it has ended."""
         answer: JsonObject | None = None
         try:
@@ -263,14 +263,14 @@ class Replication:
             self._arrange_all()
         return document
 
-    def _ended(self, charge: Charge, way: _Way, answer: JsonObject) -> JsonObject:
+    def _ended(self, charge: WatchedAgent, way: ReplicationState, answer: JsonObject) -> JsonObject:
         """What a push brought: when the next one may be, and what is told of it."""
         document: JsonObject = answer["remote"]
         state, code = document["state"], document.get("code") or ""
         self._set_pause(way, state, code, answer.get("retry_after"))
         if state != OK or document.get("bytes"):
             level = "info" if state in (OK, HELD) else "warning"
-            said = {"state": Word(state), "code": Word(code) if code else None, "sequence": document["sequence"]}
+            said = {"state": LogWord(state), "code": LogWord(code) if code else None, "sequence": document["sequence"]}
             self._parts.log.event("pushed", level=level, agent=charge.id, **said, bytes=document.get("bytes", 0))
             self._publish(charge, document)
         if code == ERASED:  # its file is gone too: nobody else would say it
@@ -278,26 +278,26 @@ class Replication:
             self._erased(charge.agent)
         return document
 
-    def _failed(self, charge: Charge, way: _Way, error: LifeboatError) -> JsonObject:
+    def _failed(self, charge: WatchedAgent, way: ReplicationState, error: LifeboatError) -> JsonObject:
         """No worker came to an end with it. Who was stopped is not tried again at once."""
         way.failures += 1
         stopped = error.code == Cancelled.code
-        wait = backoff.LONGEST if stopped else backoff.pause(way.failures, self._chance)
+        wait = retry_backoff.LONGEST if stopped else retry_backoff.compute_pause(way.failures, self._chance)
         way.not_before = way.purge_not_before = self._parts.seconds() + wait
         if not charge.is_gone and not stopped:
             self._parts.log.event("push_failed", level="warning", agent=charge.id, code=error.code)
         remote = _named(charge, way.remote) or RemoteFacts(way.remote)
         return _document(remote, WAITING if error.retryable else ERROR, error.message, error.code)
 
-    def _set_pause(self, way: _Way, state: str, code: str, asked_for: float | None) -> None:
+    def _set_pause(self, way: ReplicationState, state: str, code: str, asked_for: float | None) -> None:
         wait, way.mend_not_before = AT_MOST, 0.0
         way.is_offline, way.is_unreachable = code == NO_NETWORK, code == UNREACHABLE
         if state in (OK, HELD):
             way.failures = 0
         elif state == ERROR and code == DAMAGED:  # what is new is sent all the same
             way.failures += 1
-            wait = backoff.pause(way.failures, self._chance)
-            mending = backoff.pause(way.failures, self._chance, longest=BY_A_PERSON)
+            wait = retry_backoff.compute_pause(way.failures, self._chance)
+            mending = retry_backoff.compute_pause(way.failures, self._chance, longest=BY_A_PERSON)
             way.mend_not_before = self._parts.seconds() + mending
         elif state in (FENCED, ERROR):
             wait = BY_A_PERSON
@@ -305,17 +305,17 @@ class Replication:
             wait = DEFERRED_FOR
         else:
             way.failures += 1
-            wait = max(backoff.pause(way.failures, self._chance), min(asked_for or 0.0, LONGEST_ASKED))
+            wait = max(retry_backoff.compute_pause(way.failures, self._chance), min(asked_for or 0.0, LONGEST_ASKED))
         way.not_before = self._parts.seconds() + wait
-        tried = backoff.pause(way.failures or 1, self._chance)
+        tried = retry_backoff.compute_pause(way.failures or 1, self._chance)
         way.purge_not_before = self._parts.seconds() + (tried if wait == BY_A_PERSON else wait)
 
-    def _publish(self, charge: Charge, document: JsonObject) -> None:
+    def _publish(self, charge: WatchedAgent, document: JsonObject) -> None:
         self._parts.publish({"event": "push", "agent": charge.id, "name": charge.agent.name, "remote": document})
 
     # Verification -----------------------------------------------------------------------------------------------
 
-    def _verify_if_due(self, charge: Charge) -> bool:
+    def _verify_if_due(self, charge: WatchedAgent) -> bool:
         """Whether one was begun."""
         for remote in _remotes(charge):
             if charge.agent.watched and self._is_due(charge, remote):
@@ -324,7 +324,7 @@ class Replication:
                 return True
         return False
 
-    def _is_due(self, charge: Charge, remote: RemoteFacts) -> bool:
+    def _is_due(self, charge: WatchedAgent, remote: RemoteFacts) -> bool:
         way = self._way(charge, remote.name)
         if remote.sequence is None or remote.state == FENCED or remote.code == UNUSABLE:
             return False
@@ -332,9 +332,11 @@ class Replication:
             return False
         every = float(self._fleet.config.get("verify.every", charge.agent.settings).value)
         now = self._parts.context.clock.now()
-        return due.remote_is_due(remote.verified_at, every, now, share=due.share(charge.id, remote.id))
+        return due_checks.is_remote_due(
+            remote.verified_at, every, now, share=due_checks.compute_share(charge.id, remote.id)
+        )
 
-    async def _verify(self, charge: Charge, remote: RemoteFacts) -> None:
+    async def _verify(self, charge: WatchedAgent, remote: RemoteFacts) -> None:
         way = self._way(charge, remote.name)
         way.is_verifying = True
         answer: JsonObject | None = None
@@ -350,42 +352,42 @@ class Replication:
         way.verify_failures = 0 if answer is None or answer["ok"] else way.verify_failures + 1
         if answer is None or answer.get("deferred") or answer["sequence"] is None or not answer["ok"]:
             # A copy that does not hold is read back whole each time.
-            wait = backoff.pause(way.verify_failures, self._chance, longest=BY_A_PERSON)
+            wait = retry_backoff.compute_pause(way.verify_failures, self._chance, longest=BY_A_PERSON)
             way.verify_not_before = self._parts.seconds() + max(VERIFY_AGAIN, wait)
         if answer is not None and not charge.is_gone:
             self._parts.log.event("verified_remote", agent=charge.id, ok=answer["ok"], sequence=answer["sequence"])
             self._standings.took(charge, answer)
 
 
-def _remotes(charge: Charge) -> Iterator[RemoteFacts]:
+def _remotes(charge: WatchedAgent) -> Iterator[RemoteFacts]:
     """Those of an agent of which something is there to be sent."""
     facts = charge.facts
     if facts is not None and facts.sequence is not None and not charge.is_gone:
         yield from facts.remotes
 
 
-def _named(charge: Charge, name: str) -> RemoteFacts | None:
+def _named(charge: WatchedAgent, name: str) -> RemoteFacts | None:
     return next((remote for remote in _remotes(charge) if remote.name == name), None)
 
 
-def _is_wanted(charge: Charge, remote: RemoteFacts) -> bool:
+def _is_wanted(charge: WatchedAgent, remote: RemoteFacts) -> bool:
     """What was never taken into care is not sent unasked: it may live elsewhere."""
     return charge.agent.watched and remote.code != UNUSABLE and (remote.is_behind or remote.state in (FENCED, ERROR))
 
 
-def _has_purges(charge: Charge, remote: RemoteFacts) -> bool:
+def _has_purges(charge: WatchedAgent, remote: RemoteFacts) -> bool:
     """Whether the remote has to hear of a purge, or is to be asked what became of one: also where nothing is to be
     sent, or this machine may not write."""
     return charge.agent.watched and remote.code != UNUSABLE and remote.purges > 0
 
 
 def _seconds_until(moment: str | None, now: datetime) -> float:
-    return 0.0 if moment is None else max(0.0, (times.parse(moment) - now).total_seconds())
+    return 0.0 if moment is None else max(0.0, (times.parse_time(moment) - now).total_seconds())
 
 
 def _document(remote: RemoteFacts, state: str, message: str, code: str) -> JsonObject:
     """One remote of `sync --json` that nobody came to."""
-    return told(remote.name, remote.sequence, state, optional=remote.optional, message=message, code=code)
+    return make_sync_entry(remote.name, remote.sequence, state, optional=remote.optional, message=message, code=code)
 
 
 def _timer(agent_id: str, remote: str) -> str:

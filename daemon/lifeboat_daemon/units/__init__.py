@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lifeboat_core.home.context import Context
-    from lifeboat_daemon.units.unit import Manager, UnitState
+    from lifeboat_daemon.units.service_unit import ServiceManager, UnitState
 
 
-def manager(context: Context, platform: str = sys.platform) -> Manager:
+def find_manager(context: Context, platform: str = sys.platform) -> ServiceManager:
     """The service manager of this system."""
     if platform == "darwin":
         from lifeboat_daemon.units.launchd import Launchd
@@ -28,16 +28,16 @@ def manager(context: Context, platform: str = sys.platform) -> Manager:
     return Systemd(context)
 
 
-def install(context: Context, *, start: bool = True) -> list[str]:
+def install_unit(context: Context, *, start: bool = True) -> list[str]:
     """Have the service started at every login, and now; what was done. Raises UnitError."""
-    return manager(context).install(start=start)
+    return find_manager(context).install(start=start)
 
 
-def uninstall(context: Context) -> list[str]:
+def uninstall_unit(context: Context) -> list[str]:
     """Undo that; what was done. Raises UnitError."""
-    return manager(context).uninstall()
+    return find_manager(context).uninstall()
 
 
-def unit_state(context: Context) -> UnitState:
+def inspect_unit(context: Context) -> UnitState:
     """How the service stands with the system. Never raises."""
-    return manager(context).state()
+    return find_manager(context).state()

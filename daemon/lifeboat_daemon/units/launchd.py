@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.parsers.expat import ExpatError
 
-from lifeboat_core.system_refusals import system_errors
-from lifeboat_daemon.units.unit import (
+from lifeboat_core.system_refusals import convert_system_errors
+from lifeboat_daemon.units.service_unit import (
     PATIENCE,
     START_PATIENCE,
-    Program,
-    Ran,
+    ToolResult,
+    UnitProgram,
     UnitState,
-    must,
-    put,
-    put_sentence,
+    describe_unit_change,
+    read_unit_file,
     refuse_other_home,
+    require_success,
     run_tool,
-    text_of,
+    write_unit_file,
 )
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ _PID = re.compile(r"^\s*pid = (\d+)$", re.MULTILINE)
 _STATE = re.compile(r"^\s*state = (.+)$", re.MULTILINE)
 
 
-def render(program: Program) -> bytes:
+def render_agent_plist(program: UnitProgram) -> bytes:
     """The property list of the launch agent."""
     return plistlib.dumps(_document(program))
 
 
-def _document(program: Program) -> dict[str, Any]:
+def _document(program: UnitProgram) -> dict[str, Any]:
     return {
         "Label": LABEL,
         "ProgramArguments": list(program.command),
@@ -71,13 +71,13 @@ class Launchd:
         return self._context.user_home / "Library" / "LaunchAgents" / f"{LABEL}.plist"
 
     def text(self) -> str:
-        return render(Program.of(self._context)).decode()
+        return render_agent_plist(UnitProgram.of(self._context)).decode()
 
     def install(self, *, start: bool) -> list[str]:
         before = self.state()
         refuse_other_home(before, self._context)
-        changed = put(self._context, self.path, self.text().encode())
-        done = [put_sentence(self.path, changed=changed), "It starts when you log in."]
+        changed = write_unit_file(self._context, self.path, self.text().encode())
+        done = [describe_unit_change(self.path, changed=changed), "It starts when you log in."]
         if start:
             if before.running and changed:
                 self.stop()
@@ -89,18 +89,20 @@ class Launchd:
         if not self.path.exists():
             return ["No service is installed."]
         self._ask("bootout", self._target(), patience=START_PATIENCE)
-        with system_errors():
+        with convert_system_errors():
             self._context.files.remove(self.path)
         return ["It is stopped, and does not start any more.", f"{self.path} removed."]
 
     def state(self) -> UnitState:
-        text = text_of(self._context, self.path)
+        text = read_unit_file(self._context, self.path)
         program = None if text is None else _program_of(text)
         if text is None or program is None:
             return UnitState("launchd")
         ran = self._ask("print", self._target())
         pid, state = _PID.search(ran.output), _STATE.search(ran.output)
-        current = text.encode() == render(Program(Program.of(self._context).command, program.variables))
+        current = text.encode() == render_agent_plist(
+            UnitProgram(UnitProgram.of(self._context).command, program.variables)
+        )
         return replace(
             UnitState.of_file(self._context, "launchd", self.path, program, current=current),
             enabled=None if ran.status is None else ran.status == 0,
@@ -118,11 +120,13 @@ class Launchd:
             if ran.status == 0 or pause is None:
                 break
             time.sleep(pause)
-        must(ran, "launchd did not start the service")
+        require_success(ran, "launchd did not start the service")
 
     def stop(self) -> None:
         """`kill` alone would have it started again."""
-        must(self._ask("bootout", self._target(), patience=START_PATIENCE), "launchd did not stop the service")
+        require_success(
+            self._ask("bootout", self._target(), patience=START_PATIENCE), "launchd did not stop the service"
+        )
 
     def _domain(self) -> str:
         return f"gui/{os.getuid() if hasattr(os, 'getuid') else 0}"
@@ -130,15 +134,17 @@ class Launchd:
     def _target(self) -> str:
         return f"{self._domain()}/{LABEL}"
 
-    def _ask(self, *arguments: str, patience: float = PATIENCE) -> Ran:
+    def _ask(self, *arguments: str, patience: float = PATIENCE) -> ToolResult:
         return run_tool(self._context, ("/bin/launchctl", *arguments), patience=patience)
 
 
-def _program_of(text: str) -> Program | None:
+def _program_of(text: str) -> UnitProgram | None:
     """What a property list starts, None for one that is damaged."""
     try:
         document = plistlib.loads(text.encode())
         variables = document.get("EnvironmentVariables", {})
-        return Program(tuple(map(str, document["ProgramArguments"])), {str(k): str(v) for k, v in variables.items()})
+        return UnitProgram(
+            tuple(map(str, document["ProgramArguments"])), {str(k): str(v) for k, v in variables.items()}
+        )
     except (plistlib.InvalidFileException, ExpatError, KeyError, ValueError, AttributeError):
         return None

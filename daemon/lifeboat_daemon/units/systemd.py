@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lifeboat_core.errors import UnitError
-from lifeboat_core.system_refusals import system_errors
-from lifeboat_daemon.units.unit import (
+from lifeboat_core.system_refusals import convert_system_errors
+from lifeboat_daemon.units.service_unit import (
     PATIENCE,
     START_PATIENCE,
     WITHOUT_MANAGER,
-    Program,
-    Ran,
+    ToolResult,
+    UnitProgram,
     UnitState,
-    must,
-    put,
-    put_sentence,
+    describe_unit_change,
+    read_unit_file,
     refuse_other_home,
+    require_success,
     run_tool,
-    text_of,
+    write_unit_file,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _COMMAND = re.compile(r"^ExecStart=(.*)$", re.MULTILINE)
 _ARGUMENT = re.compile(r'"((?:[^"\\]|\\.)*)"|(\S+)')
 
 
-def render(program: Program) -> str:
+def render_unit(program: UnitProgram) -> str:
     """The unit that starts a program. Also what packages of distributions install, with their own command."""
     template = resources.files("lifeboat_daemon.units").joinpath(NAME).read_text()
     lines = "".join(f'Environment="{name}={_escaped(value)}"\n' for name, value in program.variables.items())
@@ -64,12 +64,12 @@ def _unescaped(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text).replace("%%", "%")
 
 
-def _program_of(text: str) -> Program:
+def _program_of(text: str) -> UnitProgram:
     """What a unit starts."""
     found = _COMMAND.search(text)
     arguments = _ARGUMENT.findall(found[1]) if found else []
     command = tuple(_unescaped(quoted or plain).replace("$$", "$") for quoted, plain in arguments)
-    return Program(command, {name: _unescaped(value) for name, value in _VARIABLE.findall(text)})
+    return UnitProgram(command, {name: _unescaped(value) for name, value in _VARIABLE.findall(text)})
 
 
 class Systemd:
@@ -85,15 +85,15 @@ class Systemd:
         return configuration / "systemd" / "user" / NAME
 
     def text(self) -> str:
-        return render(Program.of(self._context))
+        return render_unit(UnitProgram.of(self._context))
 
     def install(self, *, start: bool) -> list[str]:
         self._need_manager()
         before = self.state()
         refuse_other_home(before, self._context)
         done = self._write(before)
-        must(self._ask("daemon-reload"), "systemd did not read the unit")
-        must(self._ask("enable", NAME), "systemd did not enable the service")
+        require_success(self._ask("daemon-reload"), "systemd did not read the unit")
+        require_success(self._ask("enable", NAME), "systemd did not enable the service")
         done.append("It starts when you log in.")
         if start:
             done.append(self._begin(anew=bool(before.running) and not before.current))
@@ -103,11 +103,13 @@ class Systemd:
         """A unit that a package installed serves the usual home; it is used as it is."""
         if before.path not in (None, self.path) and before.ours:
             return [f"{before.path} is there already."]
-        return [put_sentence(self.path, changed=put(self._context, self.path, self.text().encode()))]
+        return [
+            describe_unit_change(self.path, changed=write_unit_file(self._context, self.path, self.text().encode()))
+        ]
 
     def _begin(self, *, anew: bool) -> str:
         verb = "restart" if anew else "start"
-        must(self._ask(verb, NAME, patience=START_PATIENCE), "systemd did not start the service")
+        require_success(self._ask(verb, NAME, patience=START_PATIENCE), "systemd did not start the service")
         return "It runs now."
 
     def uninstall(self) -> list[str]:
@@ -118,7 +120,7 @@ class Systemd:
         if ran.status == 0:
             done.append("It is stopped, and does not start any more.")
         if self.path.exists():
-            with system_errors():
+            with convert_system_errors():
                 self._context.files.remove(self.path)
                 self._forget_links()
             done.append(f"{self.path} removed.")
@@ -133,7 +135,7 @@ class Systemd:
 
     def state(self) -> UnitState:
         path = next((each for each in self._places() if each.is_file()), None)
-        text = None if path is None else text_of(self._context, path)
+        text = None if path is None else read_unit_file(self._context, path)
         if path is None or text is None:
             return UnitState("systemd", problem=self._problem())
         program = _program_of(text)
@@ -149,11 +151,11 @@ class Systemd:
             problem=None if ran.status == 0 else _no_manager(ran),
         )
 
-    def _is_current(self, path: Path, text: str, program: Program) -> bool:
+    def _is_current(self, path: Path, text: str, program: UnitProgram) -> bool:
         """Whether this release writes it so. One of a package is the package's matter."""
         if path != self.path:
             return True
-        return text == render(Program(Program.of(self._context).command, program.variables))
+        return text == render_unit(UnitProgram(UnitProgram.of(self._context).command, program.variables))
 
     def _places(self) -> list[Path]:
         return [self.path, *(Path(folder) / NAME for folder in _PACKAGED)]
@@ -165,12 +167,12 @@ class Systemd:
 
     def start(self) -> None:
         self._need_manager()
-        must(self._ask("reset-failed", NAME), "systemd does not know the service")
-        must(self._ask("start", NAME, patience=START_PATIENCE), "systemd did not start the service")
+        require_success(self._ask("reset-failed", NAME), "systemd does not know the service")
+        require_success(self._ask("start", NAME, patience=START_PATIENCE), "systemd did not start the service")
 
     def stop(self) -> None:
         self._need_manager()
-        must(self._ask("stop", NAME, patience=START_PATIENCE), "systemd did not stop the service")
+        require_success(self._ask("stop", NAME, patience=START_PATIENCE), "systemd did not stop the service")
 
     def _need_manager(self) -> None:
         problem = self._problem()
@@ -181,10 +183,10 @@ class Systemd:
         ran = self._ask("show", "-p", "Version")
         return None if ran.status == 0 else _no_manager(ran)
 
-    def _ask(self, *arguments: str, patience: float | None = None) -> Ran:
+    def _ask(self, *arguments: str, patience: float | None = None) -> ToolResult:
         tool = shutil.which("systemctl", path=self._context.environment.get("PATH"))
         if tool is None:
-            return Ran(None, "", "there is no systemctl")
+            return ToolResult(None, "", "there is no systemctl")
         command = (tool, "--user", "--no-pager", *arguments)
         return run_tool(self._context, command, patience=patience or PATIENCE, **self._session())
 
@@ -196,5 +198,5 @@ class Systemd:
         return {"XDG_RUNTIME_DIR": folder} if os.path.isdir(folder) else {}
 
 
-def _no_manager(ran: Ran) -> str:
+def _no_manager(ran: ToolResult) -> str:
     return f"no systemd for this user answers here: {ran.said}"

@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from lifeboat_core.home.path_variables import HOME as HOME_VARIABLE
-from lifeboat_daemon.units.unit import Program, Ran, UnitState, is_ours, must, put, refuse_other_home, run_tool
+from lifeboat_daemon.units.service_unit import (
+    ToolResult,
+    UnitProgram,
+    UnitState,
+    is_unit_of_home,
+    refuse_other_home,
+    require_success,
+    run_tool,
+    write_unit_file,
+)
 
 if TYPE_CHECKING:
     from lifeboat_core.home.context import Context
@@ -43,7 +52,7 @@ _SETTINGS = (
 _RESTARTS = (("Interval", "PT1M"), ("Count", "255"))
 
 
-def render(program: Program, user: str) -> bytes:
+def render_task(program: UnitProgram, user: str) -> bytes:
     """The task's document, in UTF-16 as `schtasks` wants it. `user` is who logs on (`DOMAIN\\name`)."""
     ElementTree.register_namespace("", _SPACE)
     task = ElementTree.Element(_tag("Task"), {"version": "1.2"})
@@ -71,7 +80,7 @@ def _add(parent: ElementTree.Element, name: str, texts: tuple[tuple[str, str], .
     return made
 
 
-def _command(program: Program) -> list[str]:
+def _command(program: UnitProgram) -> list[str]:
     """`pythonw` opens no window. `PATH` and the like every process has; what is ours has to be set."""
     interpreter, *arguments = program.command
     folder, name = ntpath.split(interpreter)
@@ -97,12 +106,12 @@ class TaskScheduler:
         return self._context.home.state_folder / "service-task.xml"
 
     def text(self) -> str:
-        return render(Program.of(self._context), self._user()).decode("utf-16")
+        return render_task(UnitProgram.of(self._context), self._user()).decode("utf-16")
 
     def install(self, *, start: bool) -> list[str]:
         refuse_other_home(self.state(), self._context)
-        put(self._context, self.path, render(Program.of(self._context), self._user()))
-        must(self._ask("/Create", "/TN", NAME, "/XML", str(self.path), "/F"), "the task was not made")
+        write_unit_file(self._context, self.path, render_task(UnitProgram.of(self._context), self._user()))
+        require_success(self._ask("/Create", "/TN", NAME, "/XML", str(self.path), "/F"), "the task was not made")
         done = [f"The task '{NAME}' is in the task scheduler.", "It starts when you log in."]
         if start:
             self.start()
@@ -113,7 +122,7 @@ class TaskScheduler:
         if self._ask("/Query", "/TN", NAME).status != 0:
             return ["No service is installed."]
         self._ask("/End", "/TN", NAME)
-        must(self._ask("/Delete", "/TN", NAME, "/F"), "the task was not removed")
+        require_success(self._ask("/Delete", "/TN", NAME, "/F"), "the task was not removed")
         self.path.unlink(missing_ok=True)
         return [f"The task '{NAME}' is removed."]
 
@@ -124,12 +133,12 @@ class TaskScheduler:
             return UnitState("task_scheduler", problem=ran.said if ran.status is None else None)
         command, arguments = _action(ran.output)
         home = _home_in(arguments)
-        wanted = _command(Program.of(self._context))
+        wanted = _command(UnitProgram.of(self._context))
         return UnitState(
             "task_scheduler",
             path=self.path,
             home=home,
-            ours=is_ours(self._context, home),
+            ours=is_unit_of_home(self._context, home),
             current=command == wanted[0] and _MODULE in arguments,
             program=command,
             program_found=command is not None and os.path.exists(command),
@@ -137,10 +146,10 @@ class TaskScheduler:
         )
 
     def start(self) -> None:
-        must(self._ask("/Run", "/TN", NAME), "the task was not started")
+        require_success(self._ask("/Run", "/TN", NAME), "the task was not started")
 
     def stop(self) -> None:
-        must(self._ask("/End", "/TN", NAME), "the task was not stopped")
+        require_success(self._ask("/End", "/TN", NAME), "the task was not stopped")
 
     def _user(self) -> str:
         around = self._context.environment
@@ -148,7 +157,7 @@ class TaskScheduler:
         domain = around.get("USERDOMAIN")
         return f"{domain}\\{name}" if domain else name
 
-    def _ask(self, *arguments: str) -> Ran:
+    def _ask(self, *arguments: str) -> ToolResult:
         return run_tool(self._context, ("schtasks", *arguments))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from lifeboat_alf.findings import Finding, Level
+from lifeboat_alf.common.doctor_checks import DoctorFinding, DoctorLevel
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.server import tls
 
@@ -14,14 +14,14 @@ NEEDS = ()
 _SOON = timedelta(days=30)
 
 
-def check(endpoint: Endpoint) -> Iterator[Finding]:
+def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
     """Nothing is said where the endpoint has none of its own."""
-    ends = tls.end_of(endpoint.folder / tls.FOLDER)
+    ends = tls.find_certificate_end(endpoint.folder / tls.FOLDER)
     if ends is None:
         return
     result = f"ends on {ends.date()}"
     if ends - endpoint.clock.now() > _SOON:
-        yield Finding(Level.OK, TITLE, result)
+        yield DoctorFinding(DoctorLevel.OK, TITLE, result)
         return
     fix = f"lifeboat endpoint serve --data DIR; it has to be able to write in {endpoint.folder / tls.FOLDER}"
-    yield Finding(Level.ERROR, TITLE, f"{result}, and no server has renewed it", fix)
+    yield DoctorFinding(DoctorLevel.ERROR, TITLE, f"{result}, and no server has renewed it", fix)

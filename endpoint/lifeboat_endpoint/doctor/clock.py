@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_alf import times
-from lifeboat_alf.findings import Finding, Level
+from lifeboat_alf.common import times
+from lifeboat_alf.common.doctor_checks import DoctorFinding, DoctorLevel
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.maintenance.trust import is_trusted
+from lifeboat_endpoint.maintenance.trusted_time import is_trusted
 
 TITLE = "The clock"
 NEEDS = ("database", "schema")
 
 
-def check(endpoint: Endpoint) -> Iterator[Finding]:
+def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
     if is_trusted(endpoint):
-        yield Finding(Level.OK, TITLE, "goes on as expected")
+        yield DoctorFinding(DoctorLevel.OK, TITLE, "goes on as expected")
         return
     now, other = endpoint.clock.now(), endpoint.engine.time()
     beside = "" if other is None else f", that of the database {times.to_text(other)}"
     result = f"it says {times.to_text(now)}{beside}; meanwhile nothing is thinned, swept or purged"
-    yield Finding(
-        Level.WARNING, TITLE, result, "set the clock right, or: lifeboat endpoint compact --trust-clock --data DIR"
+    yield DoctorFinding(
+        DoctorLevel.WARNING,
+        TITLE,
+        result,
+        "set the clock right, or: lifeboat endpoint compact --trust-clock --data DIR",
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lifeboat_alf.findings import Finding, Level
+from lifeboat_alf.common.doctor_checks import DoctorFinding, DoctorLevel
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.engines.opening import shared_engine
+from lifeboat_endpoint.engines.engine_choice import as_shared_engine
 
 if TYPE_CHECKING:
-    from lifeboat_endpoint.engines.postgres.set_up import SetUp
+    from lifeboat_endpoint.engines.postgres.database_setup import DatabaseSetup
     from lifeboat_endpoint.engines.shared import SharedEngine
 
 TITLE = "PostgreSQL"
@@ -26,13 +26,13 @@ _OLD = 1_000_000_000
 """Transactions: PostgreSQL freezes by itself long before, and takes no writes any more after twice as many."""
 
 
-def check(endpoint: Endpoint) -> Iterator[Finding]:
-    engine = shared_engine(endpoint.engine)
+def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
+    engine = as_shared_engine(endpoint.engine)
     if engine is None:
         return
-    from lifeboat_endpoint.engines.postgres.set_up import asked
+    from lifeboat_endpoint.engines.postgres.database_setup import read_setup
 
-    said = asked(engine.pools)
+    said = read_setup(engine.pools)
     yield from _durable(said)
     yield _checksums(said)
     yield _connections(said)
@@ -40,54 +40,60 @@ def check(endpoint: Endpoint) -> Iterator[Finding]:
     yield _age(said)
 
 
-def _durable(said: SetUp) -> Iterator[Finding]:
+def _durable(said: DatabaseSetup) -> Iterator[DoctorFinding]:
     """What was acknowledged is on a disk."""
     lax = [name for name in ("fsync", "full_page_writes", "synchronous_commit") if getattr(said, name) == "off"]
     for name in lax:
         result = f"{name} is off: a push that was acknowledged is lost when the power fails"
-        yield Finding(
-            Level.ERROR, TITLE, result, f'psql -c "alter system set {name} = on" -c "select pg_reload_conf()"'
+        yield DoctorFinding(
+            DoctorLevel.ERROR, TITLE, result, f'psql -c "alter system set {name} = on" -c "select pg_reload_conf()"'
         )
     if not lax:
-        yield Finding(Level.OK, TITLE, f"{said.version}: what it acknowledges is on a disk")
+        yield DoctorFinding(DoctorLevel.OK, TITLE, f"{said.version}: what it acknowledges is on a disk")
 
 
-def _checksums(said: SetUp) -> Finding:
+def _checksums(said: DatabaseSetup) -> DoctorFinding:
     if said.data_checksums == "on":
-        return Finding(Level.OK, TITLE, "pages have checksums")
+        return DoctorFinding(DoctorLevel.OK, TITLE, "pages have checksums")
     result = "pages have no checksums: what a disk damages is found late"
-    return Finding(Level.WARNING, TITLE, result, "stop the database, then: pg_checksums --enable --pgdata FOLDER")
+    return DoctorFinding(
+        DoctorLevel.WARNING, TITLE, result, "stop the database, then: pg_checksums --enable --pgdata FOLDER"
+    )
 
 
-def _connections(said: SetUp) -> Finding:
+def _connections(said: DatabaseSetup) -> DoctorFinding:
     result = f"{said.connections} of {said.most_connections} connections are taken"
     if said.connections <= _MANY * said.most_connections:
-        return Finding(Level.OK, TITLE, result)
-    return Finding(Level.WARNING, TITLE, result, "more max_connections, or fewer `connections` in endpoint.json")
+        return DoctorFinding(DoctorLevel.OK, TITLE, result)
+    return DoctorFinding(
+        DoctorLevel.WARNING, TITLE, result, "more max_connections, or fewer `connections` in endpoint.json"
+    )
 
 
-def _reserved(said: SetUp, engine: SharedEngine) -> Iterator[Finding]:
+def _reserved(said: DatabaseSetup, engine: SharedEngine) -> Iterator[DoctorFinding]:
     """Who serves leaves connections for workers and for this examination."""
-    from lifeboat_endpoint.engines.postgres.migrating import RESERVED_CONNECTIONS
+    from lifeboat_endpoint.engines.postgres.postgres_schema import RESERVED_CONNECTIONS
 
     api = engine.store.api_role
     row = engine.control().row(_LIMIT_OF_ROLE, (api,))
     limit, taken = (-1, 0) if row is None else (int(row[0]), int(row[1]))
     if taken > _MANY * limit > 0:
         result = f"{api} has {taken} of the {limit} connections that it may take"
-        level = Level.ERROR if taken >= limit else Level.WARNING
+        level = DoctorLevel.ERROR if taken >= limit else DoctorLevel.WARNING
         told = f"{result}: servers answer that they are busy" if taken >= limit else result
-        yield Finding(level, TITLE, told, _MORE_CONNECTIONS)
+        yield DoctorFinding(level, TITLE, told, _MORE_CONNECTIONS)
     if not 0 <= limit < said.most_connections:
         result = f"{api} may take all connections: then neither workers nor this examination get one"
         fix = (
             f"""psql -c 'alter role "{api}" connection limit {max(1, said.most_connections - RESERVED_CONNECTIONS)}'"""
         )
-        yield Finding(Level.WARNING, TITLE, result, fix)
+        yield DoctorFinding(DoctorLevel.WARNING, TITLE, result, fix)
 
 
-def _age(said: SetUp) -> Finding:
+def _age(said: DatabaseSetup) -> DoctorFinding:
     result = f"the oldest transaction id is {said.age:,} transactions old"
     if said.age < _OLD:
-        return Finding(Level.OK, TITLE, result)
-    return Finding(Level.ERROR, TITLE, f"{result}: autovacuum does not come by", "vacuumdb --freeze DATABASE")
+        return DoctorFinding(DoctorLevel.OK, TITLE, result)
+    return DoctorFinding(
+        DoctorLevel.ERROR, TITLE, f"{result}: autovacuum does not come by", "vacuumdb --freeze DATABASE"
+    )

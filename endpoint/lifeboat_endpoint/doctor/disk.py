@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_alf.findings import Finding, Level
+from lifeboat_alf.common.doctor_checks import DoctorFinding, DoctorLevel
 from lifeboat_endpoint.endpoint import Endpoint
 
 TITLE = "Space on the disk"
@@ -13,10 +13,10 @@ _LITTLE, _NONE = 1_000_000_000, 100_000_000
 """Bytes."""
 
 
-def check(endpoint: Endpoint) -> Iterator[Finding]:
+def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
     if endpoint.engine.shared:
         return
     free = endpoint.files.free_space(endpoint.folder)
-    level = Level.ERROR if free < _NONE else Level.WARNING if free < _LITTLE else Level.OK
-    fix = None if level is Level.OK else "free some space, or: lifeboat endpoint compact --data DIR"
-    yield Finding(level, str(endpoint.folder), f"{free // 1_000_000:,} MB are free", fix)
+    level = DoctorLevel.ERROR if free < _NONE else DoctorLevel.WARNING if free < _LITTLE else DoctorLevel.OK
+    fix = None if level is DoctorLevel.OK else "free some space, or: lifeboat endpoint compact --data DIR"
+    yield DoctorFinding(level, str(endpoint.folder), f"{free // 1_000_000:,} MB are free", fix)

@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from lifeboat_alf.findings import Finding, Level
+from lifeboat_alf.common.doctor_checks import DoctorFinding, DoctorLevel
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.engines.opening import shared_engine
+from lifeboat_endpoint.engines.engine_choice import as_shared_engine
 from lifeboat_endpoint.engines.postgres import policies
 from lifeboat_endpoint.engines.postgres.policies import quoted_name
-from lifeboat_vault.store.protocols import MetadataStore
+from lifeboat_vault.store.store_protocols import MetadataStore
 
 TITLE = "Tenants apart"
 NEEDS = ("database", "schema")
@@ -25,8 +25,8 @@ _MEMBER = """select r.rolname from pg_auth_members m join pg_roles r on r.oid = 
     join pg_roles a on a.oid = m.member where a.rolname = ?"""
 
 
-def check(endpoint: Endpoint) -> Iterator[Finding]:
-    engine = shared_engine(endpoint.engine)
+def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
+    engine = as_shared_engine(endpoint.engine)
     if engine is None:
         return
     rows, roles = engine.control(), (engine.store.api_role, engine.store.worker_role)
@@ -40,46 +40,50 @@ def check(endpoint: Endpoint) -> Iterator[Finding]:
     yield from wrong or [_apart(*roles)]
 
 
-def _apart(api: str, worker: str) -> Finding:
+def _apart(api: str, worker: str) -> DoctorFinding:
     """What holds, and for whom it does not."""
     result = (
         f"row-level security is forced on every table; {api} sees rows of one tenant at a time, and of what belongs to"
         f" none it reads the notes, the version of the schema and the end of the audit; {worker} sees tokens, keys and"
         " audit of all tenants"
     )
-    return Finding(Level.OK, TITLE, result)
+    return DoctorFinding(DoctorLevel.OK, TITLE, result)
 
 
-def _member(role: str, of: str) -> Finding:
+def _member(role: str, of: str) -> DoctorFinding:
     fix = f'psql -c \'revoke "{of}" from "{role}"\''
-    return Finding(Level.ERROR, TITLE, f"the role {role} is a member of {of}, and may do what that one may", fix)
+    return DoctorFinding(
+        DoctorLevel.ERROR, TITLE, f"the role {role} is a member of {of}, and may do what that one may", fix
+    )
 
 
-def _policies(rows: MetadataStore, roles: Mapping[str, str]) -> list[Finding]:
+def _policies(rows: MetadataStore, roles: Mapping[str, str]) -> list[DoctorFinding]:
     """Compare each policy with the one that was made: any expression can let rows of another tenant through."""
     with rows.snapshot():
         rows.row(policies.SPELL)
         found = cast("Iterator[policies.FoundPolicy]", rows.rows(policies.FOUND))
-        return [_policy(*each, roles) for each in policies.differing(found, roles)]
+        return [_policy(*each, roles) for each in policies.find_differing(found, roles)]
 
 
-def _policy(table: str, name: str, made: policies.Policy | None, roles: Mapping[str, str]) -> Finding:
+def _policy(table: str, name: str, made: policies.Policy | None, roles: Mapping[str, str]) -> DoctorFinding:
     result = f"the policy {name} of the table {table} is not the one that was made: it may not keep tenants apart"
     quoted = quoted_name(name)
     fix = f"drop policy {quoted} on {table}" if made is None else made.statement(table, quoted, roles)
-    return Finding(Level.ERROR, TITLE, result, f"psql -c {shlex.quote(fix)}")
+    return DoctorFinding(DoctorLevel.ERROR, TITLE, result, f"psql -c {shlex.quote(fix)}")
 
 
-def _strong(role: str) -> Finding:
+def _strong(role: str) -> DoctorFinding:
     fix = f"psql -c 'alter role \"{role}\" nosuperuser nobypassrls'"
-    return Finding(Level.ERROR, TITLE, f"the role {role} is above row-level security: it sees all tenants", fix)
+    return DoctorFinding(
+        DoctorLevel.ERROR, TITLE, f"the role {role} is above row-level security: it sees all tenants", fix
+    )
 
 
-def _open(table: str) -> Finding:
+def _open(table: str) -> DoctorFinding:
     fix = f'psql -c "alter table {table} enable row level security, force row level security"'
-    return Finding(Level.ERROR, TITLE, f"the table {table} has no row-level security that is forced", fix)
+    return DoctorFinding(DoctorLevel.ERROR, TITLE, f"the table {table} has no row-level security that is forced", fix)
 
 
-def _view(name: str) -> Finding:
+def _view(name: str) -> DoctorFinding:
     result = f"{name} is a view, which shows what its owner may see"
-    return Finding(Level.WARNING, TITLE, result, f'look at its rights, or: psql -c "drop view {name}"')
+    return DoctorFinding(DoctorLevel.WARNING, TITLE, result, f'look at its rights, or: psql -c "drop view {name}"')

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_alf.findings import Finding, Level
+from lifeboat_alf.common.doctor_checks import DoctorFinding, DoctorLevel
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.tenancy.rows import Tenant
+from lifeboat_endpoint.tenancy.tenant_rows import Tenant
 from lifeboat_vault.errors import EndpointError, KeyRevoked, VaultError
 
 TITLE = "Keys of the data"
 NEEDS = ("database", "schema", "objects")
 
 
-def check(endpoint: Endpoint) -> Iterator[Finding]:
+def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
     """A tenant that took its key away did what it may do, so that is no fault of the endpoint."""
     endpoint.signing_key()
     source = endpoint.key_source
@@ -25,14 +25,16 @@ def check(endpoint: Endpoint) -> Iterator[Finding]:
         yield _asked(endpoint, spec, tenants)
 
 
-def _asked(endpoint: Endpoint, spec: str, tenants: list[Tenant]) -> Finding:
+def _asked(endpoint: Endpoint, spec: str, tenants: list[Tenant]) -> DoctorFinding:
     if not tenants:
-        return Finding(Level.OK, spec, "no tenant has its key from there")
+        return DoctorFinding(DoctorLevel.OK, spec, "no tenant has its key from there")
     try:
         endpoint.keys(tenants[0].id).sealer()
     except KeyRevoked as error:
-        level = Level.ERROR if spec == endpoint.key_source else Level.WARNING
-        return Finding(level, spec, f"{tenants[0].name}: {error.message}", error.fix)
+        level = DoctorLevel.ERROR if spec == endpoint.key_source else DoctorLevel.WARNING
+        return DoctorFinding(level, spec, f"{tenants[0].name}: {error.message}", error.fix)
     except (VaultError, EndpointError) as error:
-        return Finding(Level.ERROR, spec, f"{tenants[0].name}: {error.message}", error.fix)
-    return Finding(Level.OK, spec, "gives the key of one of its tenants" if len(tenants) > 1 else "gives its key")
+        return DoctorFinding(DoctorLevel.ERROR, spec, f"{tenants[0].name}: {error.message}", error.fix)
+    return DoctorFinding(
+        DoctorLevel.OK, spec, "gives the key of one of its tenants" if len(tenants) > 1 else "gives its key"
+    )

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_alf.findings import Finding, Level
+from lifeboat_alf.common.doctor_checks import DoctorFinding, DoctorLevel
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.engines.opening import shared_engine
+from lifeboat_endpoint.engines.engine_choice import as_shared_engine
 
 TITLE = "What the object store deletes"
 NEEDS = ("objects",)
 
 
-def check(endpoint: Endpoint) -> Iterator[Finding]:
-    engine = shared_engine(endpoint.engine)
+def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
+    engine = as_shared_engine(endpoint.engine)
     if engine is None:
         return
     kept = engine.bucket.keeps_versions()
     if kept:
         result = "keeps versions of what is deleted, so what is purged stays there"
         fix = "switch versions of objects off for this bucket, and remove those that there are"
-        yield Finding(Level.WARNING, engine.store.objects, result, fix)
+        yield DoctorFinding(DoctorLevel.WARNING, engine.store.objects, result, fix)
     else:
         said = "it does not say whether versions stay" if kept is None else "no version stays"
-        yield Finding(Level.OK, engine.store.objects, f"an object was written and deleted: {said}")
+        yield DoctorFinding(DoctorLevel.OK, engine.store.objects, f"an object was written and deleted: {said}")

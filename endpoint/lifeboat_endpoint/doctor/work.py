@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from lifeboat_alf import times
-from lifeboat_alf.findings import Finding, Level
+from lifeboat_alf.common import times
+from lifeboat_alf.common.doctor_checks import DoctorFinding, DoctorLevel
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.work.opening import queue_of
-from lifeboat_endpoint.work.queue import Count, Latest
+from lifeboat_endpoint.work.endpoint_queue import JobCount, LatestRuns
+from lifeboat_endpoint.work.shared_queue import open_queue
 
 TITLE = "Workers"
 NEEDS = ("database", "schema")
@@ -19,10 +19,10 @@ _START = "lifeboat endpoint work --data DIR"
 _LONG = timedelta(hours=1)
 
 
-def check(endpoint: Endpoint) -> Iterator[Finding]:
+def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
     if not endpoint.engine.shared:
         return
-    queue = queue_of(endpoint)
+    queue = open_queue(endpoint)
     latest, counts = queue.latest(), queue.counts()
     yield _working(endpoint, latest)
     yield _waiting(counts)
@@ -30,48 +30,50 @@ def check(endpoint: Endpoint) -> Iterator[Finding]:
     yield _read_back(endpoint, latest)
 
 
-def _working(endpoint: Endpoint, latest: Latest) -> Finding:
+def _working(endpoint: Endpoint, latest: LatestRuns) -> DoctorFinding:
     """Something is due in each of the shortest periods, whether there are tenants or not."""
     period = timedelta(hours=min(filter(None, msgspec.structs.asdict(endpoint.settings.work_hours).values())))
-    since = max(latest.ended.values(), default=times.parse(endpoint.settings.created_at))
+    since = max(latest.ended.values(), default=times.parse_time(endpoint.settings.created_at))
     if latest.now - since < 2 * period:
-        return Finding(Level.OK, TITLE, "did something lately" if latest.ended else "nothing was due yet")
+        return DoctorFinding(DoctorLevel.OK, TITLE, "did something lately" if latest.ended else "nothing was due yet")
     said = f"nobody has done anything since {times.to_text(since)}"
-    return Finding(Level.ERROR, TITLE, f"{said}: purges and old history wait", _START)
+    return DoctorFinding(DoctorLevel.ERROR, TITLE, f"{said}: purges and old history wait", _START)
 
 
-def _waiting(counts: Iterable[Count]) -> Finding:
+def _waiting(counts: Iterable[JobCount]) -> DoctorFinding:
     late = {count.kind: count.oldest for count in counts if count.state == "waiting"}
     longest = timedelta(seconds=max(late.values(), default=0))
     if longest < _LONG:
-        return Finding(Level.OK, TITLE, "nothing that is due has waited for an hour")
+        return DoctorFinding(DoctorLevel.OK, TITLE, "nothing that is due has waited for an hour")
     kind = max(late, key=lambda each: late[each])
     result = f"what is due has waited for {longest // timedelta(minutes=1)} minutes ({kind})"
     # What was purged here is to be gone by the time that was promised.
-    level = Level.ERROR if timedelta(seconds=late.get("apply_purge", 0)) >= _LONG else Level.WARNING
-    return Finding(level, TITLE, result, f"one more worker: {_START}")
+    level = DoctorLevel.ERROR if timedelta(seconds=late.get("apply_purge", 0)) >= _LONG else DoctorLevel.WARNING
+    return DoctorFinding(level, TITLE, result, f"one more worker: {_START}")
 
 
-def _given_up(counts: Iterable[Count]) -> Finding:
+def _given_up(counts: Iterable[JobCount]) -> DoctorFinding:
     dead = sum(count.jobs for count in counts if count.state == "dead")
     if not dead:
-        return Finding(Level.OK, TITLE, "nothing was given up")
-    return Finding(Level.WARNING, TITLE, f"given up: {dead}", "lifeboat endpoint jobs list --dead --data DIR")
+        return DoctorFinding(DoctorLevel.OK, TITLE, "nothing was given up")
+    return DoctorFinding(
+        DoctorLevel.WARNING, TITLE, f"given up: {dead}", "lifeboat endpoint jobs list --dead --data DIR"
+    )
 
 
-def _read_back(endpoint: Endpoint, latest: Latest) -> Finding:
+def _read_back(endpoint: Endpoint, latest: LatestRuns) -> DoctorFinding:
     """Of every tenant, in twice the time that was decided."""
     hours = endpoint.settings.work_hours.verify
     if not hours:
-        return Finding(Level.OK, TITLE, "nothing is read back by itself: `verify` is 0 in `work_hours`")
+        return DoctorFinding(DoctorLevel.OK, TITLE, "nothing is read back by itself: `verify` is 0 in `work_hours`")
     before = latest.now - 2 * timedelta(hours=hours)
 
     def last(tenant_id: str, created_at: str) -> datetime:
-        return latest.ended.get(("verify", tenant_id), times.parse(created_at))
+        return latest.ended.get(("verify", tenant_id), times.parse_time(created_at))
 
     tenants = [each for each in endpoint.control.tenants() if each.state == "active"]
     late = sum(last(each.id, each.created_at) < before for each in tenants)
     if not late:
-        return Finding(Level.OK, TITLE, "what is kept is read back in time")
+        return DoctorFinding(DoctorLevel.OK, TITLE, "what is kept is read back in time")
     result = f"what is kept of {late} of {len(tenants)} tenants was not read back for {2 * hours} hours"
-    return Finding(Level.WARNING, TITLE, result, "lifeboat endpoint verify --data DIR, and one more worker")
+    return DoctorFinding(DoctorLevel.WARNING, TITLE, result, "lifeboat endpoint verify --data DIR, and one more worker")

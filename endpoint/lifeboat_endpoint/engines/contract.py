@@ -8,14 +8,14 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from lifeboat_vault.at_rest.key_documents import KeyDocuments
+from lifeboat_vault.at_rest.key_document_store import KeyDocumentStore
 from lifeboat_vault.at_rest.sealer import Sealer
-from lifeboat_vault.operations import Connections
-from lifeboat_vault.store.protocols import BlobStore, MetadataStore
+from lifeboat_vault.store.store_protocols import BlobStore, MetadataStore
+from lifeboat_vault.store.timed_operations import ConnectionCounts
 from lifeboat_vault.vault import Vault
 
 
-class Figures(NamedTuple):
+class TenantUsage(NamedTuple):
     """How much is kept of a tenant, told without any of its keys. `bytes` as they are kept."""
 
     agents: int
@@ -101,7 +101,7 @@ class Engine(Protocol):
         """The tables are made when missing. Raises VaultDamaged, VaultNewer."""
         ...
 
-    def key_documents(self, tenant_id: str, sources: Sources = ...) -> KeyDocuments:
+    def key_documents(self, tenant_id: str, sources: Sources = ...) -> KeyDocumentStore:
         """`sources` are specifications of those that may protect the tenant's keys: of a document that nobody vouches
         for, no other one is asked."""
         ...
@@ -110,7 +110,7 @@ class Engine(Protocol):
         """One process at a time, on any machine, does `what` (a word). Raises EndpointBusy."""
         ...
 
-    def figures(self, tenant_id: str) -> Figures:
+    def figures(self, tenant_id: str) -> TenantUsage:
         """Raises VaultDamaged."""
         ...
 
@@ -130,7 +130,7 @@ class Engine(Protocol):
         """None where processes of other machines keep nothing here."""
         ...
 
-    def connections(self) -> Mapping[str, Connections]:
+    def connections(self) -> Mapping[str, ConnectionCounts]:
         """By kind of work, for figures; empty where there are none."""
         ...
 

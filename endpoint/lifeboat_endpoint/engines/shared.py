@@ -15,32 +15,32 @@ from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from lifeboat_alf import times
-from lifeboat_alf.seams.clock import Clock
-from lifeboat_alf.seams.files import FileOperations
+from lifeboat_alf.common import times
+from lifeboat_alf.seams.file_operations import FileOperations
+from lifeboat_alf.seams.system_clock import Clock
+from lifeboat_endpoint.endpoint_config import SharedStore
 from lifeboat_endpoint.engines import shared_statements as sql
-from lifeboat_endpoint.engines.contract import BucketRows, Figures, Sources
-from lifeboat_endpoint.engines.objects import address
+from lifeboat_endpoint.engines.contract import BucketRows, Sources, TenantUsage
+from lifeboat_endpoint.engines.objects import store_address
 from lifeboat_endpoint.engines.objects.blobs import ObjectBlobs
 from lifeboat_endpoint.engines.objects.bucket import Bucket
-from lifeboat_endpoint.engines.objects.claim import check_claim
-from lifeboat_endpoint.engines.objects.sweeping import named_by, sweep_bucket, tenant_of
-from lifeboat_endpoint.engines.postgres import migrating
-from lifeboat_endpoint.engines.postgres.connecting import Database, Pools, checked
-from lifeboat_endpoint.engines.postgres.rates import PostgresBuckets
-from lifeboat_endpoint.engines.postgres.store import PostgresStore
+from lifeboat_endpoint.engines.objects.bucket_sweep import named_by, sweep_bucket, tenant_of
+from lifeboat_endpoint.engines.objects.place_owner import check_claim
+from lifeboat_endpoint.engines.postgres import postgres_schema
+from lifeboat_endpoint.engines.postgres.connection_pools import Database, Pools, check_database_address
+from lifeboat_endpoint.engines.postgres.postgres_store import PostgresStore
+from lifeboat_endpoint.engines.postgres.rate_rows import PostgresBuckets
 from lifeboat_endpoint.engines.shared_keys import KEYS, ObjectKeyDocuments, is_of, nothing_known
-from lifeboat_endpoint.service.tables import checked_tenant
-from lifeboat_endpoint.settings import SharedStore
+from lifeboat_endpoint.service.tenant_tables import check_tenant
 from lifeboat_vault import errors
 from lifeboat_vault.at_rest.sealer import Sealer
-from lifeboat_vault.operations import Connections
-from lifeboat_vault.store.protocols import BlobStore, MetadataStore
+from lifeboat_vault.store.store_protocols import BlobStore, MetadataStore
+from lifeboat_vault.store.timed_operations import ConnectionCounts
 from lifeboat_vault.vault import Vault
-from lifeboat_vault.vault.beginning import initialise
+from lifeboat_vault.vault.vault_creation import create_tables
 
 if TYPE_CHECKING:
-    from lifeboat_endpoint.engines.opening import Role
+    from lifeboat_endpoint.engines.engine_choice import Role
 
 UNFINISHED = "unfinished:"
 """How the id in the database begins while an endpoint is being moved there (see `migration`)."""
@@ -74,8 +74,8 @@ class SharedEngine:
         self.clock = clock
         self._begun = begun
         name = store.api_role if role == "api" else store.worker_role
-        self.pools = Pools(Database(checked(store.database), name), connections=store.connections)
-        self._objects = address.checked(store.objects, store.object_options)
+        self.pools = Pools(Database(check_database_address(store.database), name), connections=store.connections)
+        self._objects = store_address.check_store_address(store.objects, store.object_options)
         self._bucket: Bucket | None = None
         self._own = threading.local()
         self._checked = False
@@ -115,7 +115,7 @@ class SharedEngine:
     def bucket(self) -> Bucket:
         """Raises EndpointSettings for the place of another endpoint. No thread waits for the answer to another."""
         if self._bucket is None:
-            bucket = address.opened(self._objects)
+            bucket = store_address.open_store(self._objects)
             check_claim(bucket, self._endpoint_id)
             self._bucket = bucket
         return self._bucket
@@ -163,11 +163,11 @@ class SharedEngine:
 
     # Tenants ------------------------------------------------------------------------------------------------------
 
-    def figures(self, tenant_id: str) -> Figures:
+    def figures(self, tenant_id: str) -> TenantUsage:
         place = self.tenant(tenant_id, self.clock.now())
         agents = _number(place.metadata, sql.AGENTS)
         size = place.metadata.size() + _number(self.body_rows(tenant_id), sql.BYTES_OF_BLOBS)
-        return Figures(agents, size + sum(self.vault_rows(tenant_id, each).size() for each in place.vault_ids()))
+        return TenantUsage(agents, size + sum(self.vault_rows(tenant_id, each).size() for each in place.vault_ids()))
 
     def remove_tenant(self, tenant_id: str) -> int:
         """Objects first: their rows are the only list of them."""
@@ -243,7 +243,7 @@ class SharedEngine:
     def buckets(self) -> BucketRows:
         return PostgresBuckets(self.pools.work)
 
-    def connections(self) -> Mapping[str, Connections]:
+    def connections(self) -> Mapping[str, ConnectionCounts]:
         return self.pools.counted()
 
     def checks(self) -> Mapping[str, Callable[[], None]]:
@@ -262,7 +262,7 @@ class SharedEngine:
     def _check_held(self) -> None:
         """That the tables are of this program and of this endpoint: another one may have been moved there since. Raises
         EndpointSettings, EndpointNewer."""
-        migrating.check(self.pools)
+        postgres_schema.check_schema(self.pools)
         row = PostgresStore(self.pools.control, "control", tenant=None).row(sql.ENDPOINT)
         if row is None:
             raise errors.NoEndpoint("the database holds no endpoint", fix=errors.PREPARE)
@@ -292,7 +292,7 @@ class SharedPlace:
         self._tenant = tenant_id
         self.metadata: MetadataStore = engine.tenant_rows(tenant_id)
         self.blobs: BlobStore = engine.blobs(tenant_id, "")
-        checked_tenant(self.metadata, tenant_id, times.to_text(now))
+        check_tenant(self.metadata, tenant_id, times.to_text(now))
 
     def open_vault(self, agent_id: str, sealer: Sealer) -> Vault:
         """What a commit that was cut off left is swept by workers: opening happens with most pushes."""
@@ -308,7 +308,7 @@ class SharedPlace:
         self._remove_vault(agent_id, lambda rows: rows.row(sql.LISTED, (agent_id,)) is None)
         if self.has_vault(agent_id):
             raise errors.VaultBusy(f"another process made the agent {agent_id}")
-        initialise(self._engine.vault_rows(self._tenant, agent_id), agent_id, self._engine.clock, sealer=sealer)
+        create_tables(self._engine.vault_rows(self._tenant, agent_id), agent_id, self._engine.clock, sealer=sealer)
         return self.open_vault(agent_id, sealer)
 
     def has_vault(self, agent_id: str) -> bool:

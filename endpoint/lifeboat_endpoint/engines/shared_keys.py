@@ -14,12 +14,12 @@ from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from lifeboat_alf import times
+from lifeboat_alf.common import times
 from lifeboat_endpoint.engines import shared_statements as sql
 from lifeboat_endpoint.engines.contract import Sources
-from lifeboat_endpoint.engines.postgres.store import PostgresStore
+from lifeboat_endpoint.engines.postgres.postgres_store import PostgresStore
 from lifeboat_vault import errors
-from lifeboat_vault.at_rest import key_document
+from lifeboat_vault.at_rest import wrapped_keys
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.engines.shared import SharedEngine
@@ -36,7 +36,7 @@ def nothing_known() -> Collection[str]:
     return ()
 
 
-class _Named(NamedTuple):
+class _DocumentName(NamedTuple):
     """What the name of a document says: when it was written, later than the one before, and the digest of it."""
 
     time: int
@@ -59,18 +59,18 @@ def is_of(name: str, data: bytes) -> bool:
     return found is not None and found.digest == hashlib.sha256(data).hexdigest()
 
 
-def newer(names: Collection[str], than: str) -> str | None:
+def find_newer(names: Collection[str], than: str) -> str | None:
     """The newest of these documents, None when none is newer."""
     before = _named(than)
     later = [(found.time, each) for each in names if (found := _named(each)) and before and found.time > before.time]
     return max(later)[1] if later else None
 
 
-def _named(name: str) -> _Named | None:
+def _named(name: str) -> _DocumentName | None:
     last = name.rpartition("/")[2]
     if len(last) != _TIME + _DIGEST + _RANDOM or not set(last) <= set("0123456789abcdef"):
         return None
-    return _Named(int(last[:_TIME], 16), last[_TIME : _TIME + _DIGEST])
+    return _DocumentName(int(last[:_TIME], 16), last[_TIME : _TIME + _DIGEST])
 
 
 class ObjectKeyDocuments:
@@ -107,7 +107,7 @@ class ObjectKeyDocuments:
         now = self._key()
         if now is not None and now != missing:
             return self._there(now)  # somebody replaced it a moment ago
-        newest = newer(listed, than=missing)
+        newest = find_newer(listed, than=missing)
         if newest is None:
             what_is = "; what lies there is older" if set(listed) - {missing} else ""
             raise errors.VaultDamaged(f"{self.name} is missing in the object store{what_is}")
@@ -125,7 +125,7 @@ class ObjectKeyDocuments:
 
     def _check_source(self, data: bytes) -> None:
         """No row vouches for this document, and whoever can write to the object store could have put it there."""
-        if key_document.decoded(data, self.name, self._tenant).source not in self._sources():
+        if wrapped_keys.decode_key_document(data, self.name, self._tenant).source not in self._sources():
             raise errors.KeySourceRefused(
                 f"{self.name} is newer than the database, and names another key source than the tenant has there",
                 fix=_MOVED,

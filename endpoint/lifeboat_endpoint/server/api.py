@@ -40,7 +40,7 @@ Content = type[msgspec.Struct] | Octets | None
 
 
 @dataclass(slots=True)
-class Answer:
+class RouteResponse:
     """What a handler answers. `content` is a Struct or a plain value (JSON), bytes, or None; or `file` is sent, `size`
     bytes of it, and closed."""
 
@@ -52,7 +52,7 @@ class Answer:
     size: int = 0
 
 
-Handler = Callable[["Call"], Answer]
+Handler = Callable[["Call"], RouteResponse]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Route:
     words: Callable[[dict[str, Any]], dict[str, Any]] | None = None
 
 
-def contents(route: Route, status: int) -> tuple[Content, ...]:
+def list_contents(route: Route, status: int) -> tuple[Content, ...]:
     """What may be in an answer of a status."""
     found = route.answers[status]
     return found if isinstance(found, tuple) else (found,)

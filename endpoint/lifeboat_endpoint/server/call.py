@@ -10,32 +10,32 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from lifeboat_alf.seams.clock import Clock
+from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.server import presigned
 from lifeboat_endpoint.server.connections import OpenConnection
-from lifeboat_endpoint.server.settings import ServerSettings
-from lifeboat_endpoint.service.limits import Limits
+from lifeboat_endpoint.server.server_settings import ServerSettings
+from lifeboat_endpoint.service.endpoint_limits import EndpointLimits
 from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_vault.errors import RemoteBusy
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.server.api import Route
-    from lifeboat_endpoint.server.metrics import Metrics
     from lifeboat_endpoint.server.readiness import Readiness
-    from lifeboat_endpoint.service.space import TenantSpace
+    from lifeboat_endpoint.server.server_metrics import ServerMetrics
+    from lifeboat_endpoint.service.tenant_space import TenantSpace
 
 
 @dataclass(slots=True)
-class Server:
+class ServerContext:
     """What one process serves with. `transfer_key` signs addresses, the same in all processes of the endpoint; it is
     asked for when it is needed, since its wrapping key may be away for a while."""
 
     endpoint: Endpoint
     settings: ServerSettings
-    limits: Limits
+    limits: EndpointLimits
     clock: Clock
-    metrics: Metrics
+    metrics: ServerMetrics
     readiness: Readiness
     release: str
     routes: tuple[Route, ...] = ()
@@ -63,10 +63,10 @@ class Server:
 
     def transfer_key(self) -> bytes:
         """Raises KeyRevoked, KeySourceRefused."""
-        from lifeboat_endpoint.server.transfer_key import kept_key
+        from lifeboat_endpoint.server.transfer_key import load_transfer_key
 
         if not self._key:
-            self._key = kept_key(self.endpoint)
+            self._key = load_transfer_key(self.endpoint)
         return self._key
 
 
@@ -75,7 +75,7 @@ class Call:
     """One request. `path` and `query` are checked, `body` is a Struct, bytes, an iterator of bytes or None. `headers`
     have small letters. `address` is whom the connection comes from, `forwarded` says that somebody stands between."""
 
-    server: Server
+    server: ServerContext
     route: Route
     path: dict[str, str]
     query: Any
@@ -119,7 +119,7 @@ class Call:
 
     def signed_url(self, method: str, what: str, *, limit: int) -> str:
         """An absolute address that permits one thing for some minutes."""
-        token = presigned.permit(
+        token = presigned.sign_permission(
             self.server.transfer_key(),
             method,
             what,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from lifeboat_endpoint.server.rates import address_key
+from lifeboat_endpoint.server.rates.token_buckets import address_key
 from lifeboat_vault.errors import CannotServe
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from lifeboat_endpoint.server.logs import LOGGER
-from lifeboat_endpoint.server.processes import start_method
+from lifeboat_endpoint.server.process_supervisor import start_method
+from lifeboat_endpoint.server.server_log import LOGGER
 
 
-class Flag:
+class SharedFlag:
     """A word from the first process to those that answer. It is one byte of shared memory: nobody can be stopped or
     killed with a lock on it."""
 
@@ -30,7 +30,7 @@ class Draining:
     """Stands before whatever ends the server (`end`): the first signal begins a drain of some seconds, a second one
     ends it at once. Without seconds the first one ends it."""
 
-    def __init__(self, end: Callable[[], None], seconds: float, flag: Flag) -> None:
+    def __init__(self, end: Callable[[], None], seconds: float, flag: SharedFlag) -> None:
         self._end = end
         self._seconds = seconds
         self._flag = flag

@@ -7,11 +7,11 @@ from http import HTTPStatus
 
 import msgspec
 
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_endpoint.server.api import ANY, OPEN, Content, Octets, Route, contents
-from lifeboat_endpoint.server.parameters import FORMS, path_parameter_names
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_endpoint.server.api import ANY, OPEN, Content, Octets, Route, list_contents
+from lifeboat_endpoint.server.http_shapes import ProblemShape
 from lifeboat_endpoint.server.problems import MEDIA_TYPE
-from lifeboat_endpoint.server.shapes import ProblemShape
+from lifeboat_endpoint.server.request_parameters import FORMS, path_parameter_names
 
 _REFERENCE = "#/components/schemas/{name}"
 _BEARER = "token"
@@ -27,7 +27,7 @@ _HEADERS: dict[int, JsonObject] = {
 }
 
 
-def document(routes: Iterable[Route], release: str) -> JsonObject:
+def make_document(routes: Iterable[Route], release: str) -> JsonObject:
     """Everything that the server answers."""
     table = tuple(routes)
     paths: JsonObject = {}
@@ -91,7 +91,7 @@ def _operation(route: Route, *, head: bool = False) -> JsonObject:
 
 def _answer(route: Route, status: int, *, head: bool) -> JsonObject:
     found: JsonObject = {"description": HTTPStatus(status).phrase}
-    content = _content(contents(route, status))
+    content = _content(list_contents(route, status))
     if content and not head:
         found["content"] = content
     if route.answer_headers:
@@ -146,7 +146,7 @@ def _header_parameters(route: Route) -> Iterator[JsonObject]:
 def _structs(table: Iterable[Route]) -> list[type[msgspec.Struct]]:
     found: dict[type[msgspec.Struct], None] = {ProblemShape: None}
     for route in table:
-        alternatives = [route.body, *(each for status in route.answers for each in contents(route, status))]
+        alternatives = [route.body, *(each for status in route.answers for each in list_contents(route, status))]
         for content in alternatives:
             if isinstance(content, type):
                 found[content] = None

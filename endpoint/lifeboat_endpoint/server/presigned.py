@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from lifeboat_vault.errors import UnknownThere
+from lifeboat_vault.errors import UnknownAtRemote
 
 KEY_BYTES = 32
 _CONTEXT = b"lifeboat transfer 1\0"
@@ -37,7 +37,7 @@ class Permission(msgspec.Struct, frozen=True, array_like=True):
     token: str = ""
 
 
-def permit(
+def sign_permission(
     key: bytes,
     method: str,
     what: str,
@@ -56,7 +56,7 @@ def permit(
     return f"{_text(payload)}.{_text(_mac(key, payload))}"
 
 
-def check(key: bytes, token: str, method: str, now: datetime) -> Permission:
+def check_permission(key: bytes, token: str, method: str, now: datetime) -> Permission:
     """What a signed address permits. Raises UnknownThere, whatever is wrong with it."""
     payload, mac = _parts(token)
     if not hmac.compare_digest(mac, _mac(key, payload)):
@@ -71,7 +71,7 @@ def agent_of(token: str) -> str:
     """Whose agent an address says it is for, before that is believed; "" where it says nothing."""
     try:
         return msgspec.json.decode(_parts(token)[0], type=Permission).agent
-    except (UnknownThere, msgspec.DecodeError, UnicodeDecodeError):
+    except (UnknownAtRemote, msgspec.DecodeError, UnicodeDecodeError):
         return ""
 
 
@@ -97,5 +97,5 @@ def _bytes(text: str) -> bytes:
     return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
 
 
-def _unknown() -> UnknownThere:
-    return UnknownThere("this address permits nothing: it ended, was used, or was never given")
+def _unknown() -> UnknownAtRemote:
+    return UnknownAtRemote("this address permits nothing: it ended, was used, or was never given")

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Any
 
 from lifeboat_alf.errors import AlfError, LifeboatError
-from lifeboat_endpoint.service.refusing import BUSY, UNUSABLE
+from lifeboat_endpoint.service.remote_errors import BUSY, UNUSABLE
 from lifeboat_vault import errors
 from lifeboat_vault.errors import RemoteError
 
@@ -26,7 +26,7 @@ STATUS: tuple[tuple[type[LifeboatError], int], ...] = (
     (errors.RemoteFull, 507),
     (errors.RemoteBusy, 503),
     (errors.RemoteTooLarge, 413),
-    (errors.UnknownThere, 404),
+    (errors.UnknownAtRemote, 404),
     (errors.RemoteRefused, 422),
     (errors.RemoteUnreachable, 503),
     (errors.KeyRevoked, 403),
@@ -34,7 +34,7 @@ STATUS: tuple[tuple[type[LifeboatError], int], ...] = (
 """The first class that fits counts. RemoteDenied is 401 or 403, all others are 500."""
 
 
-class Refusal(Exception):
+class HttpRefusal(Exception):
     """An error with another status than the table's: what HTTP itself has a word for."""
 
     def __init__(self, status: int, error: RemoteError) -> None:
@@ -44,7 +44,7 @@ class Refusal(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ProblemDocument:
     """A status, the document, and headers that belong to it."""
 
     status: int
@@ -52,10 +52,10 @@ class Problem:
     headers: dict[str, str]
 
 
-def problem(error: Exception, request_id: str) -> Problem:
+def make_problem(error: Exception, request_id: str) -> ProblemDocument:
     """What a client is told of an error."""
-    told = for_client(error.error if isinstance(error, Refusal) else error, request_id)
-    status = error.status if isinstance(error, Refusal) else _status(told)
+    told = for_client(error.error if isinstance(error, HttpRefusal) else error, request_id)
+    status = error.status if isinstance(error, HttpRefusal) else _status(told)
     details = told.details() if isinstance(told, RemoteError) else {}
     document = {
         "type": _TYPE + told.code,
@@ -68,10 +68,10 @@ def problem(error: Exception, request_id: str) -> Problem:
         "request_id": request_id,
         **details,
     }
-    return Problem(status, document, _headers(told, status))
+    return ProblemDocument(status, document, _headers(told, status))
 
 
-def of_status(status: int, request_id: str, headers: dict[str, str] | None = None) -> Problem:
+def make_status_problem(status: int, request_id: str, headers: dict[str, str] | None = None) -> ProblemDocument:
     """For what fits no error of ours, such as a method that a route does not have."""
     phrase = HTTPStatus(status).phrase
     document = {
@@ -84,7 +84,7 @@ def of_status(status: int, request_id: str, headers: dict[str, str] | None = Non
         "retryable": False,
         "request_id": request_id,
     }
-    return Problem(status, document, headers or {})
+    return ProblemDocument(status, document, headers or {})
 
 
 def for_client(error: Exception, request_id: str) -> LifeboatError:
@@ -106,7 +106,7 @@ def for_client(error: Exception, request_id: str) -> LifeboatError:
     if isinstance(error, errors.VaultUnusable):
         return errors.RemoteBusy(UNUSABLE, retry_after=60)
     if isinstance(error, errors.UnknownSequence):
-        return errors.UnknownThere("there is no such sequence")
+        return errors.UnknownAtRemote("there is no such sequence")
     if isinstance(error, errors.UnknownTenant):
         return errors.RemoteDenied("this is no token of this endpoint")
     if isinstance(error, errors.KeySourceAway):
@@ -115,10 +115,10 @@ def for_client(error: Exception, request_id: str) -> LifeboatError:
         return errors.RemoteBusy("the endpoint cannot reach the key of its data", retry_after=60)
     if isinstance(error, errors.VaultError):
         return errors.RemoteDamaged(f"the endpoint cannot read or write its data; its log says more of {request_id}")
-    return _Accident(f"the endpoint failed; its log says more of {request_id}")
+    return _UnexpectedFailure(f"the endpoint failed; its log says more of {request_id}")
 
 
-class _Accident(LifeboatError):
+class _UnexpectedFailure(LifeboatError):
     """Something that must not happen."""
 
     code = "accident"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
-from lifeboat_endpoint.server.logs import LOGGER, reason
+from lifeboat_endpoint.server.server_log import LOGGER, explain_error
 
 LIMIT = 2.0
 """Seconds: what does not answer for so long is missing."""
@@ -21,7 +21,7 @@ Check = Callable[[], None]
 
 
 @dataclass(slots=True)
-class _Part:
+class _ReadinessPart:
     """One thing. `running` is left to itself when it takes too long; meanwhile nothing else is asked."""
 
     check: Check
@@ -49,7 +49,7 @@ class Readiness:
         thread_done: Callable[[], None] = lambda: None,
         limit: float = LIMIT,
     ) -> None:
-        self._parts = {name: _Part(check, (fresh or {}).get(name, FRESH)) for name, check in checks.items()}
+        self._parts = {name: _ReadinessPart(check, (fresh or {}).get(name, FRESH)) for name, check in checks.items()}
         self._optional = frozenset(optional)
         self._draining = draining
         self._told = told
@@ -85,13 +85,13 @@ class Readiness:
         finally:
             self._thread_done()
 
-    def _conclude(self, name: str, part: _Part) -> None:
+    def _conclude(self, name: str, part: _ReadinessPart) -> None:
         running, part.at = part.running, time.monotonic()
         part.is_well, why = False, "no answer in time"
         if running is not None and running.done():
             part.running = None
             error = running.exception()
-            part.is_well, why = error is None, "" if error is None else reason(error)
+            part.is_well, why = error is None, "" if error is None else explain_error(error)
         self._told(name, part.is_well)
         if part.is_well != part.was_well:
             part.was_well = part.is_well

@@ -21,8 +21,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from lifeboat_alf.seams.clock import Clock
-from lifeboat_alf.seams.files import FileOperations, write_atomic
+from lifeboat_alf.seams.file_operations import FileOperations, write_atomic
+from lifeboat_alf.seams.system_clock import Clock
 
 FOLDER = "tls"
 """Of an endpoint's folder."""
@@ -36,7 +36,7 @@ _ENDLESS_NAME = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate:
+class ServedCertificate:
     """What TLS is served with. `authority` in PEM and `pin` (see `pin_of`) are empty for a certificate that was given:
     its authority is not ours."""
 
@@ -46,7 +46,7 @@ class Certificate:
     pin: str = ""
 
 
-class Authority:
+class CertificateAuthority:
     """The authority in a folder, made when there is none, and the certificate that it signs for this endpoint. Several
     processes may use one folder."""
 
@@ -55,7 +55,7 @@ class Authority:
         self._files = files
         self._clock = clock
 
-    def certificate(self, names: Collection[str]) -> Certificate:
+    def certificate(self, names: Collection[str]) -> ServedCertificate:
         """A certificate for all of `names` (hosts and addresses) that does not end soon; a new one where the one that
         lies there is not that. Raises OSError."""
         self._files.make_folders(self._folder, 0o700)
@@ -64,7 +64,7 @@ class Authority:
             if not self._is_good(authority, names):
                 self._sign(authority, key, names)
         pem = authority.public_bytes(serialization.Encoding.PEM)
-        return Certificate(self._folder / CERTIFICATE, self._folder / KEY, pem, pin_of(authority))
+        return ServedCertificate(self._folder / CERTIFICATE, self._folder / KEY, pem, pin_of(authority))
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -133,7 +133,7 @@ def pin_of(certificate: x509.Certificate) -> str:
     return hashlib.sha256(public).hexdigest()
 
 
-def end_of(folder: Path) -> datetime | None:
+def find_certificate_end(folder: Path) -> datetime | None:
     """When the certificate that the endpoint made itself ends, None where there is none. Raises OSError."""
     with contextlib.suppress(FileNotFoundError, ValueError):
         return x509.load_pem_x509_certificate((folder / CERTIFICATE).read_bytes()).not_valid_after_utc

@@ -8,20 +8,20 @@ from functools import partial
 
 from lifeboat_endpoint.endpoint import TRANSFER_KEY, Endpoint
 from lifeboat_endpoint.server.presigned import KEY_BYTES
-from lifeboat_vault.at_rest import kept_secrets
-from lifeboat_vault.at_rest.key_sources import registry
+from lifeboat_vault.at_rest import endpoint_secrets
+from lifeboat_vault.at_rest.key_sources import key_source_registry
 from lifeboat_vault.errors import VaultDamaged
 
 _SECONDS = 30.0
 
 
-def kept_key(endpoint: Endpoint) -> bytes:
+def load_transfer_key(endpoint: Endpoint) -> bytes:
     """The key, made when there is none that opens. Raises KeyRevoked, KeySourceRefused where the source gives none,
     VaultDamaged where it gives something else."""
-    source = registry.key_source(endpoint.key_source, outside=endpoint.folder)
+    source = key_source_registry.open_key_source(endpoint.key_source, outside=endpoint.folder)
     alone = endpoint.engine.alone(TRANSFER_KEY, seconds=_SECONDS)
     make = partial(os.urandom, KEY_BYTES)
-    found = kept_secrets.kept(endpoint.control, source, TRANSFER_KEY, make, alone, renews=True)
+    found = endpoint_secrets.ensure_secret(endpoint.control, source, TRANSFER_KEY, make, alone, renews=True)
     if len(found) != KEY_BYTES:
         raise VaultDamaged(f"what {source.spec} unwrapped is not the key that signs addresses")
     return found

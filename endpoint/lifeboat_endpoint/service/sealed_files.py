@@ -11,17 +11,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lifeboat_alf import times
-from lifeboat_alf.seams.clock import Clock
+from lifeboat_alf.common import times
+from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_endpoint.service import sealed_statements as sql
-from lifeboat_endpoint.service.bodies import Bodies
-from lifeboat_endpoint.service.limits import Limits
-from lifeboat_endpoint.service.quota import Quota
-from lifeboat_endpoint.service.refusing import as_remote
-from lifeboat_endpoint.service.roster import Roster
-from lifeboat_endpoint.service.tables import Keys, opened
+from lifeboat_endpoint.service.agent_roster import Roster
+from lifeboat_endpoint.service.endpoint_limits import EndpointLimits
+from lifeboat_endpoint.service.remote_errors import as_remote
+from lifeboat_endpoint.service.tenant_bodies import TenantBodies
+from lifeboat_endpoint.service.tenant_quota import TenantQuota
+from lifeboat_endpoint.service.tenant_tables import TenantKeys, open_sealed
 from lifeboat_vault import errors
-from lifeboat_vault.store.protocols import MetadataStore
+from lifeboat_vault.store.store_protocols import MetadataStore
 
 HEAD_BYTES = 4 << 20
 """The largest head. A client moves older rows into files, so that a head stays far below."""
@@ -30,7 +30,7 @@ _HEAD = "sealed head"
 
 
 @dataclass(frozen=True, slots=True)
-class SealedFile:
+class StoredSealedFile:
     """`size` in bytes as the client sent them; `written_at` (timestamp) and `age` (seconds) by the endpoint's clock."""
 
     name: str
@@ -43,19 +43,19 @@ class _KeyChanged(errors.VaultBusy):
     """Nothing was written: unlike after a commit that never answered, the body is nobody's."""
 
 
-class SealedFiles:
+class SealedFileStore:
     """Sealed files of one tenant. Every method raises UnknownThere for an agent that is not there, RemoteRefused for
     one that is not kept sealed. Belongs to one thread."""
 
     def __init__(
         self,
         metadata: MetadataStore,
-        bodies: Bodies,
+        bodies: TenantBodies,
         roster: Roster,
-        keys: Keys,
+        keys: TenantKeys,
         *,
-        quota: Quota,
-        limits: Limits,
+        quota: TenantQuota,
+        limits: EndpointLimits,
         clock: Clock,
     ) -> None:
         self._metadata = metadata
@@ -67,12 +67,12 @@ class SealedFiles:
         self._clock = clock
 
     @as_remote()
-    def names(self, agent_id: str) -> list[SealedFile]:
+    def names(self, agent_id: str) -> list[StoredSealedFile]:
         """Sorted by name."""
         self._check_agent(agent_id)
         now = self._clock.now()
         return [
-            SealedFile(name, size, written_at, max(0.0, (now - times.parse(written_at)).total_seconds()))
+            StoredSealedFile(name, size, written_at, max(0.0, (now - times.parse_time(written_at)).total_seconds()))
             for name, size, written_at in self._metadata.rows(sql.FILES, (agent_id,))
         ]
 
@@ -97,7 +97,7 @@ class SealedFiles:
         try:
             if not self._named(agent_id, name, len(data), body, key_id):
                 self._refuse_other(agent_id, name, data)
-        except (errors.UnknownThere, errors.AgentErased, _KeyChanged):
+        except (errors.UnknownAtRemote, errors.AgentErased, _KeyChanged):
             self._bodies.remove(body)
             raise
 
@@ -120,7 +120,7 @@ class SealedFiles:
         self._check_agent(agent_id)
         row = self._row(agent_id, name)
         if row is None:
-            raise errors.UnknownThere(f"there is no file {name!r}")
+            raise errors.UnknownAtRemote(f"there is no file {name!r}")
         try:
             return self._bodies.read(agent_id, row[1])
         except errors.VaultDamaged:
@@ -151,7 +151,7 @@ class SealedFiles:
         """Its bytes and its tag."""
         self._check_agent(agent_id)
         row = self._metadata.row(sql.HEAD, (agent_id,))
-        return None if row is None else (opened(self._keys, agent_id, _HEAD, bytes(row[1])), str(row[0]))
+        return None if row is None else (open_sealed(self._keys, agent_id, _HEAD, bytes(row[1])), str(row[0]))
 
     @as_remote()
     def set_head(self, agent_id: str, data: bytes, expected: str | None) -> str:
@@ -182,7 +182,7 @@ class SealedFiles:
             with self._metadata.transaction():
                 found = self._metadata.row(sql.HEAD, (agent_id,))
                 if found is not None:
-                    data = opened(self._keys, agent_id, _HEAD, bytes(found[1]))
+                    data = open_sealed(self._keys, agent_id, _HEAD, bytes(found[1]))
                     sealed = self._keys.sealer(agent_id).seal(_HEAD, data)
                     self._metadata.execute(sql.SET_HEAD_DATA, (sealed, agent_id))
 
@@ -205,7 +205,7 @@ class SealedFiles:
         if row is None:
             return
         try:
-            data = opened(self._keys, agent_id, _HEAD, bytes(row[1]))
+            data = open_sealed(self._keys, agent_id, _HEAD, bytes(row[1]))
         except errors.VaultDamaged as error:
             yield f"the sealed head of {agent_id}: {error.message}"
             return

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 
-from lifeboat_alf.state import State
-from lifeboat_endpoint.service import giving, importing
-from lifeboat_endpoint.service.giving import GivenState, Mark
-from lifeboat_endpoint.service.importing import Additions
-from lifeboat_endpoint.service.refusing import as_bundle
+from lifeboat_alf.states.agent_state import State
+from lifeboat_endpoint.service import given_state, memory_import
+from lifeboat_endpoint.service.given_state import GivenState, GivingMark
+from lifeboat_endpoint.service.memory_import import Additions
+from lifeboat_endpoint.service.remote_errors import as_bundle
 from lifeboat_endpoint.service.space_parts import SpaceParts
 from lifeboat_vault.errors import DraftInvalid, RemoteBusy
 from lifeboat_vault.vault import SequenceRow, Vault
@@ -21,20 +21,20 @@ class SpaceExchange(SpaceParts):
     """The exchange of a `TenantSpace` with formats that are not its own."""
 
     @contextlib.contextmanager
-    def given(self, agent_id: str) -> Iterator[tuple[State, Mark]]:
+    def given(self, agent_id: str) -> Iterator[tuple[State, GivingMark]]:
         """What an agent is now, without what somebody asked to have purged; and the mark by which `check_given` knows
         later whether it still may be given. An agent without history gives an empty state."""
         with self._open(agent_id) as vault:
-            mark = giving.mark_of(vault)
-            waiting = [row for row in giving.counting(vault) if not row.applied]
-            state = importing.state_at(vault, vault.head())
+            mark = given_state.mark_of(vault)
+            waiting = [row for row in given_state.list_effective_redactions(vault) if not row.applied]
+            state = memory_import.state_at(vault, vault.head())
             yield (GivenState(state, waiting) if waiting else state), mark
 
-    def check_given(self, agent_id: str, mark: Mark) -> None:
+    def check_given(self, agent_id: str, mark: GivingMark) -> None:
         """Whether what was read may still be given out. Raises AgentErased, UnknownThere, RemoteBusy when a purge came
         in between."""
         with self._open(agent_id) as vault:
-            if not giving.is_as_marked(vault, mark):
+            if not given_state.is_as_marked(vault, mark):
                 raise RemoteBusy("something of the agent was purged meanwhile", retry_after=1.0)
 
     def add_to(self, agent_id: str, size: int, make: Callable[[State], Additions]) -> SequenceRow | None:
@@ -47,12 +47,12 @@ class SpaceExchange(SpaceParts):
         self._quota.check(size)
         for _ in range(_TRIES):
             with self._open(agent_id) as vault, as_bundle():
-                importing.check_importable(vault)
+                memory_import.check_importable(vault)
                 base, purges = vault.head(), len(vault.redactions)
-                before = importing.state_at(vault, base)
+                before = memory_import.state_at(vault, base)
                 additions = make(before)
                 try:
-                    made = importing.add(
+                    made = memory_import.add_memories(
                         vault,
                         self.roster.get(agent_id),
                         base,

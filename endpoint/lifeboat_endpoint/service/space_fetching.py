@@ -6,18 +6,18 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.redactions import Redactions
-from lifeboat_alf.state import State
-from lifeboat_endpoint.service import bundles
-from lifeboat_endpoint.service.receiving import remote_head
-from lifeboat_endpoint.service.refusing import as_remote
+from lifeboat_alf.redaction.redactions import Redactions
+from lifeboat_alf.states.agent_state import State
+from lifeboat_endpoint.service import state_bundles
+from lifeboat_endpoint.service.bundle_receiver import make_remote_head
+from lifeboat_endpoint.service.remote_errors import as_remote
 from lifeboat_endpoint.service.space_parts import SpaceParts
-from lifeboat_vault.errors import RemoteBusy, RemoteRefused, UnknownThere
-from lifeboat_vault.legacy.view import legacy_view
-from lifeboat_vault.remote import sampling
-from lifeboat_vault.remote.contract import Bundle, RemoteHead, RemoteSequence, RemoteVerification
+from lifeboat_vault.errors import RemoteBusy, RemoteRefused, UnknownAtRemote
+from lifeboat_vault.legacy.legacy_state import legacy_view
+from lifeboat_vault.remote import read_back
+from lifeboat_vault.remote.remote_contract import RemoteBundle, RemoteHead, RemoteSequence, RemoteVerification
 from lifeboat_vault.vault import Vault
 
 Made = TypeVar("Made")
@@ -31,7 +31,7 @@ class SpaceFetching(SpaceParts):
         row = self._receiving.open_row(agent_id)
         with as_remote():
             head = self._vault(row).head()
-        return None if head is None else remote_head(head, row)
+        return None if head is None else make_remote_head(head, row)
 
     def keys(self, agent_id: str) -> JsonObject | None:
         with as_remote():
@@ -39,42 +39,44 @@ class SpaceFetching(SpaceParts):
 
     def sequences(self, agent_id: str) -> Iterator[RemoteSequence]:
         with self._open(agent_id) as vault:
-            return iter([bundles.listed(row) for row in vault.sequences()])
+            return iter([state_bundles.to_remote_sequence(row) for row in vault.sequences()])
 
-    def snapshot(self, agent_id: str, number: int | None = None) -> Bundle:
+    def snapshot(self, agent_id: str, number: int | None = None) -> RemoteBundle:
         keys = self.keys(agent_id)
-        return self._steadily(agent_id, lambda vault: bundles.snapshot(vault.state(number), keys))
+        return self._steadily(agent_id, lambda vault: state_bundles.make_snapshot(vault.state(number), keys))
 
-    def delta(self, agent_id: str, base: int, number: int) -> Bundle:
+    def delta(self, agent_id: str, base: int, number: int) -> RemoteBundle:
         """From one kept state to a later one."""
-        return self._steadily(agent_id, lambda vault: bundles.delta(vault, base, number))
+        return self._steadily(agent_id, lambda vault: state_bundles.make_delta(vault, base, number))
 
-    def deltas(self, agent_id: str, since: int) -> Iterator[Bundle]:
+    def deltas(self, agent_id: str, since: int) -> Iterator[RemoteBundle]:
         with self._open(agent_id) as vault:
-            steps = bundles.steps(vault, since)
+            steps = state_bundles.list_steps(vault, since)
         for base, number in steps:
             yield self.delta(agent_id, base, number)
 
     def object(self, agent_id: str, sha256: str) -> bytes:
-        found = self._steadily(agent_id, lambda vault: vault.artifacts.read(checked_sha256(sha256)))
+        found = self._steadily(agent_id, lambda vault: vault.artifacts.read(check_sha256(sha256)))
         if found is None:
-            raise UnknownThere("the endpoint has no such artifact")
+            raise UnknownAtRemote("the endpoint has no such artifact")
         return found
 
     def read(self, agent_id: str, number: int, entries: Sequence[str], records: Sequence[str]) -> list[bytes | None]:
         """The bytes of entries (by path), then the lines of records (by id) of one state; None for what is not there
         or is not held."""
-        return self._steadily(agent_id, lambda vault: bundles.read(vault.state(number), entries, records))
+        return self._steadily(agent_id, lambda vault: state_bundles.read_items(vault.state(number), entries, records))
 
     def verify(self, agent_id: str, state: State, *, bodies: int, chance: random.Random) -> RemoteVerification:
         """As `Remote.verify`, read back from the files here."""
-        sample = sampling.choose(state, bodies, chance)
+        sample = read_back.choose_sample(state, bodies, chance)
         with self._open(agent_id) as vault:
             head = vault.head()
-            result = sampling.compare_head(state.sequence, None if head is None else bundles.listed(head))
+            result = read_back.compare_head(
+                state.sequence, None if head is None else state_bundles.to_remote_sequence(head)
+            )
             if head is not None and head.number == state.sequence.number:
-                found = bundles.read_back(vault.state(head.number), *sample.names())
-                sampling.compare_bodies(sample, found, result)
+                found = state_bundles.read_back(vault.state(head.number), *sample.names())
+                read_back.compare_bodies(sample, found, result)
         return result
 
     def _steadily(self, agent_id: str, make: Callable[[Vault], Made]) -> Made:
@@ -98,16 +100,18 @@ class SpaceFetching(SpaceParts):
         with self._open(agent_id) as vault:
             return vault.redactions is before
 
-    def older_view(self, agent_id: str, number: int) -> Bundle:
+    def older_view(self, agent_id: str, number: int) -> RemoteBundle:
         """What the agent is at a state, for clients that know neither successors nor cuts (see `legacy.view`)."""
-        return self._steadily(agent_id, lambda vault: bundles.snapshot(legacy_view(vault.state(number)), None))
+        return self._steadily(
+            agent_id, lambda vault: state_bundles.make_snapshot(legacy_view(vault.state(number)), None)
+        )
 
 
 def is_sha256(text: str) -> bool:
     return len(text) == 64 and not text.strip("0123456789abcdef")
 
 
-def checked_sha256(text: str) -> str:
+def check_sha256(text: str) -> str:
     """Raises RemoteRefused."""
     if not is_sha256(text):
         raise RemoteRefused("a large artifact is known by its SHA-256 in hexadecimal letters")

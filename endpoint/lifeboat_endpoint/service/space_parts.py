@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from lifeboat_alf.seams.clock import Clock
-from lifeboat_endpoint.service.erasing import Erasing
-from lifeboat_endpoint.service.quota import Quota
-from lifeboat_endpoint.service.receiving import Receiving
-from lifeboat_endpoint.service.redacting import Redacting
-from lifeboat_endpoint.service.refusing import as_remote
-from lifeboat_endpoint.service.roster import AgentRow, Roster
-from lifeboat_endpoint.service.vaults import Vaults
+from lifeboat_alf.seams.system_clock import Clock
+from lifeboat_endpoint.service.agent_roster import AgentRow, Roster
+from lifeboat_endpoint.service.agent_vaults import AgentVaults
+from lifeboat_endpoint.service.bundle_receiver import BundleReceiver
+from lifeboat_endpoint.service.purge.tenant_redactions import TenantRedactions
+from lifeboat_endpoint.service.purge.whole_agent_purge import WholeAgentPurge
+from lifeboat_endpoint.service.remote_errors import as_remote
+from lifeboat_endpoint.service.tenant_quota import TenantQuota
 from lifeboat_vault.errors import RemoteRefused
-from lifeboat_vault.store.protocols import MetadataStore
+from lifeboat_vault.store.store_protocols import MetadataStore
 from lifeboat_vault.vault import Vault
 
 
@@ -24,11 +24,11 @@ class SpaceParts:
     roster: Roster
     _metadata: MetadataStore
     _clock: Clock
-    _vaults: Vaults
-    _quota: Quota
-    _receiving: Receiving
-    _redacting: Redacting
-    _erasing: Erasing
+    _vaults: AgentVaults
+    _quota: TenantQuota
+    _receiving: BundleReceiver
+    _redacting: TenantRedactions
+    _erasing: WholeAgentPurge
 
     @contextlib.contextmanager
     def _open(self, agent_id: str) -> Iterator[Vault]:

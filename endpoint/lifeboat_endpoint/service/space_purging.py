@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_endpoint.service.purging import PendingRedaction
-from lifeboat_endpoint.service.refusing import as_remote
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_endpoint.service.purge.purge_policy import PendingRedaction
+from lifeboat_endpoint.service.remote_errors import as_remote
 from lifeboat_endpoint.service.space_parts import SpaceParts
-from lifeboat_vault.remote.contract import RedactionState
+from lifeboat_vault.remote.remote_contract import RemoteRedaction
 
 
 class SpacePurging(SpaceParts):
@@ -17,7 +17,7 @@ class SpacePurging(SpaceParts):
         with as_remote():
             return self._redacting.held(agent_id)
 
-    def redact(self, agent_id: str, document: JsonObject, *, confirmed: bool = False) -> RedactionState:
+    def redact(self, agent_id: str, document: JsonObject, *, confirmed: bool = False) -> RemoteRedaction:
         """As `Remote.redact`; `confirmed`: whoever owns the endpoint said so, so it does not wait."""
         with as_remote():
             return self._redacting.take(agent_id, document, confirmed=confirmed)
@@ -33,7 +33,7 @@ class SpacePurging(SpaceParts):
         with as_remote():
             return self._redacting.pending()
 
-    def confirm_redaction(self, agent_id: str, redaction_id: str) -> RedactionState:
+    def confirm_redaction(self, agent_id: str, redaction_id: str) -> RemoteRedaction:
         """Apply a purge that waits, now. One that was applied is no error. Raises UnknownThere."""
         with as_remote():
             return self._redacting.confirm(agent_id, redaction_id)

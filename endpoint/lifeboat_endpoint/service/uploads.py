@@ -13,18 +13,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from lifeboat_alf import times
-from lifeboat_alf.seams.clock import Clock
-from lifeboat_endpoint.service import statements as sql
-from lifeboat_endpoint.service.bodies import Bodies
-from lifeboat_endpoint.service.limits import Limits
-from lifeboat_endpoint.service.quota import Quota
-from lifeboat_endpoint.service.receiving import Receiving, Sent
-from lifeboat_endpoint.service.refusing import as_remote
-from lifeboat_endpoint.service.tables import Keys, opened
-from lifeboat_vault.errors import RemoteRefused, RemoteTooLarge, UnknownThere
-from lifeboat_vault.remote.contract import BundleKind
-from lifeboat_vault.store.protocols import MetadataStore
+from lifeboat_alf.common import times
+from lifeboat_alf.seams.system_clock import Clock
+from lifeboat_endpoint.service import tenant_statements as sql
+from lifeboat_endpoint.service.bundle_receiver import BundleReceiver, SentBundle
+from lifeboat_endpoint.service.endpoint_limits import EndpointLimits
+from lifeboat_endpoint.service.remote_errors import as_remote
+from lifeboat_endpoint.service.tenant_bodies import TenantBodies
+from lifeboat_endpoint.service.tenant_quota import TenantQuota
+from lifeboat_endpoint.service.tenant_tables import TenantKeys, open_sealed
+from lifeboat_vault.errors import RemoteRefused, RemoteTooLarge, UnknownAtRemote
+from lifeboat_vault.remote.remote_contract import BundleKind
+from lifeboat_vault.store.store_protocols import MetadataStore
 
 _MACHINE = "upload machine"
 _PART = "upload part"
@@ -32,7 +32,7 @@ _MOST_PARTS = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ExpectedPart:
     """A part of a bundle, in its order: SHA-256 (hex) and size in bytes."""
 
     sha256: str
@@ -40,7 +40,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Upload:
+class UploadState:
     """An upload under way. `missing` are the SHA-256s of parts that did not come yet; `done` the number of the sequence
     that it became; `size` in bytes, of all parts that are known of and not pushed yet."""
 
@@ -61,12 +61,12 @@ class Uploads:
     def __init__(
         self,
         metadata: MetadataStore,
-        keys: Keys,
-        bodies: Bodies,
-        receiving: Receiving,
+        keys: TenantKeys,
+        bodies: TenantBodies,
+        receiving: BundleReceiver,
         *,
-        quota: Quota,
-        limits: Limits,
+        quota: TenantQuota,
+        limits: EndpointLimits,
         clock: Clock,
     ) -> None:
         self._metadata = metadata
@@ -78,8 +78,8 @@ class Uploads:
         self._clock = clock
 
     def begin(
-        self, agent_id: str, kind: BundleKind, base: int | None, parts: Sequence[Part] | None, machine: str
-    ) -> Upload:
+        self, agent_id: str, kind: BundleKind, base: int | None, parts: Sequence[ExpectedPart] | None, machine: str
+    ) -> UploadState:
         """`parts` None: the bundle comes as one body (`put_body`). Raises UnknownThere, RemoteRefused, RemoteTooLarge,
         RemoteFull."""
         self._receiving.open_row(agent_id)
@@ -107,7 +107,7 @@ class Uploads:
             found = [upload_id for (upload_id,) in self._metadata.rows(sql.UNFINISHED, (agent_id,))]
         return found[: max(0, len(found) - self._limits.uploads + 1)]
 
-    def _check_parts(self, parts: Sequence[Part]) -> None:
+    def _check_parts(self, parts: Sequence[ExpectedPart]) -> None:
         if len(parts) > _MOST_PARTS:
             raise RemoteTooLarge(f"{len(parts)} parts, at most {_MOST_PARTS} are taken")
         for part in parts:
@@ -116,18 +116,18 @@ class Uploads:
             if part.size > self._limits.part_bytes:
                 raise RemoteTooLarge(f"a part of {part.size} bytes, at most {self._limits.part_bytes} are taken")
 
-    def get(self, upload_id: str) -> Upload:
+    def get(self, upload_id: str) -> UploadState:
         """Raises UnknownThere."""
         with as_remote():
             row = self._metadata.row(sql.UPLOAD, (upload_id,))
-            if row is None or times.parse(row[6]) <= self._clock.now():
-                raise UnknownThere("there is no such upload: it was never begun, or not finished in time")
+            if row is None or times.parse_time(row[6]) <= self._clock.now():
+                raise UnknownAtRemote("there is no such upload: it was never begun, or not finished in time")
             agent_id = row[1]
             parts = list(self._metadata.rows(sql.PARTS, (upload_id,)))
             missing = [self._sha256(agent_id, token) for _, token, _, body in parts if body is None]
-            machine = opened(self._keys, agent_id, _MACHINE, row[4]).decode()
+            machine = open_sealed(self._keys, agent_id, _MACHINE, row[4]).decode()
         size = sum(size for _, _, size, _ in parts)
-        return Upload(row[0], row[1], row[2], row[3], machine, row[6], row[7], list(dict.fromkeys(missing)), size)
+        return UploadState(row[0], row[1], row[2], row[3], machine, row[6], row[7], list(dict.fromkeys(missing)), size)
 
     def put_part(self, upload_id: str, sha256: str, data: bytes) -> None:
         """One part; again is no error. Raises UnknownThere, RemoteRefused."""
@@ -163,7 +163,7 @@ class Uploads:
                     self._replace_parts(upload_id, made)
         except BaseException as error:
             # A commit that never answered may have named them: then they are in use, or else swept.
-            if not is_named or isinstance(error, UnknownThere):
+            if not is_named or isinstance(error, UnknownAtRemote):
                 for body, _ in made:
                     self._bodies.remove(body)
             raise
@@ -172,20 +172,20 @@ class Uploads:
     def _replace_parts(self, upload_id: str, made: list[tuple[str, int]]) -> None:
         with self._metadata.transaction():
             if self._metadata.row(sql.UPLOAD, (upload_id,)) is None:
-                raise UnknownThere("the upload ended meanwhile")
+                raise UnknownAtRemote("the upload ended meanwhile")
             before = self._drop_parts(upload_id)
             for position, (body, size) in enumerate(made):
                 self._metadata.execute(sql.ADD_PART, (upload_id, position, None, size, body))
         self._remove_unused(before)
 
-    def sent(self, upload: Upload) -> Sent:
+    def sent(self, upload: UploadState) -> SentBundle:
         """The whole bundle, in memory. Raises UnknownThere, RemoteRefused while parts are missing."""
         with as_remote():
             parts = list(self._metadata.rows(sql.PARTS, (upload.id,)))
             if not parts or any(body is None for *_, body in parts):
                 raise RemoteRefused("parts of the upload are missing")
             data = b"".join(self._bodies.read(upload.agent_id, body) for *_, body in parts)
-        return Sent(upload.kind, io.BytesIO(data), len(data), upload.base, machine=upload.machine)
+        return SentBundle(upload.kind, io.BytesIO(data), len(data), upload.base, machine=upload.machine)
 
     def finish(self, upload_id: str, number: int) -> None:
         """It became a sequence: its parts go, and whoever asks again is told."""

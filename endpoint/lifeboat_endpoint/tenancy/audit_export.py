@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from lifeboat_alf import codec
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_vault.vault import audit
-from lifeboat_vault.vault.rows import AuditRow
+from lifeboat_vault.rows import audit_chain
+from lifeboat_vault.rows.sequence_rows import AuditRow
 
 _PAGE = 1000
 LONGEST = 1 << 20
@@ -26,13 +26,13 @@ _OF_CALLERS = ("tenant", "token")
 """What stands in the details of a row and has a place of its own in a line."""
 
 
-class Audit(Protocol):
+class AuditSource(Protocol):
     """What is exported (`control.Control`)."""
 
     def audit_page(self, after: int, most: int) -> tuple[bytes, list[AuditRow]]: ...
 
 
-class End(NamedTuple):
+class AuditExportEnd(NamedTuple):
     """Up to where an audit was written: the row of this number, and its hash in hex. `rows` were written, all of one
     tenant (its id) or of all."""
 
@@ -42,7 +42,9 @@ class End(NamedTuple):
     tenant: str | None
 
 
-def export(found: Audit, write: Callable[[bytes], object], *, after: int, tenant: str | None = None) -> End:
+def export_audit(
+    found: AuditSource, write: Callable[[bytes], object], *, after: int, tenant: str | None = None
+) -> AuditExportEnd:
     """Write the lines of all rows after a number, those that concern a tenant or all, and the one that ends them. Never
     more than some rows are in memory. Raises VaultError."""
     number, newest, written = after, b"", 0
@@ -50,19 +52,19 @@ def export(found: Audit, write: Callable[[bytes], object], *, after: int, tenant
         previous, rows = found.audit_page(number, _PAGE)
         newest = newest or previous
         for row in rows:
-            if tenant is None or concerns(row, tenant):
-                write(codec.encode(_document(row, previous)) + b"\n")
+            if tenant is None or is_row_of_tenant(row, tenant):
+                write(json_codec.encode_json(_document(row, previous)) + b"\n")
                 written += 1
             number, previous = row.number, row.hash
             newest = previous
         if len(rows) < _PAGE:
             break
-    end = End(number, newest.hex(), written, tenant)
-    write(codec.encode({"end": end.number, "hash": end.hash, "rows": end.rows, "tenant": end.tenant}) + b"\n")
+    end = AuditExportEnd(number, newest.hex(), written, tenant)
+    write(json_codec.encode_json({"end": end.number, "hash": end.hash, "rows": end.rows, "tenant": end.tenant}) + b"\n")
     return end
 
 
-def concerns(row: AuditRow, tenant: str) -> bool:
+def is_row_of_tenant(row: AuditRow, tenant: str) -> bool:
     """Whether a row is of a tenant (its id)."""
     return tenant in (row.subject, row.details.get("tenant"))
 
@@ -86,12 +88,12 @@ def _document(row: AuditRow, previous: bytes) -> JsonObject:
 # Reading it again -----------------------------------------------------------------------------------------------------
 
 
-class Line(NamedTuple):
+class AuditExportLine(NamedTuple):
     """A line that was read: a row and what it follows from, or an end."""
 
     row: AuditRow | None
     previous: bytes
-    end: End | None
+    end: AuditExportEnd | None
 
     @property
     def number(self) -> int:
@@ -102,25 +104,25 @@ class Line(NamedTuple):
         return self.row.hash.hex() if self.row is not None else self.end.hash if self.end is not None else ""
 
 
-def parsed(data: bytes) -> Line | None:
+def parse_audit_line(data: bytes) -> AuditExportLine | None:
     """A line of an export, None for what is none."""
     try:
-        document = codec.decode_object(data, entry="line")
+        document = json_codec.decode_object(data, entry="line")
         return _end(document) if "end" in document else _row(document)
     except (LifeboatError, KeyError, TypeError, ValueError):
         return None
 
 
-def _end(document: JsonObject) -> Line:
+def _end(document: JsonObject) -> AuditExportLine:
     tenant = document["tenant"]
     number, rows = document["end"], document["rows"]
     texts = (document["hash"], "" if tenant is None else tenant)
     if type(number) is not int or type(rows) is not int or not all(isinstance(text, str) for text in texts):
         raise TypeError
-    return Line(None, b"", End(number, document["hash"], rows, tenant))
+    return AuditExportLine(None, b"", AuditExportEnd(number, document["hash"], rows, tenant))
 
 
-def _row(document: JsonObject) -> Line:
+def _row(document: JsonObject) -> AuditExportLine:
     apart = {name: document[name] for name in _OF_CALLERS if document[name] is not None}
     number, details = document["number"], document["details"]
     if type(number) is not int or not isinstance(details, dict):
@@ -129,18 +131,18 @@ def _row(document: JsonObject) -> Line:
     if not all(isinstance(text, str) for text in (time, kind, subject, *apart.values())):
         raise TypeError
     row = AuditRow(number, time, kind, subject, {**details, **apart}, bytes.fromhex(document["hash"]))
-    return Line(row, bytes.fromhex(document["previous"]), None)
+    return AuditExportLine(row, bytes.fromhex(document["previous"]), None)
 
 
 @dataclass(slots=True)
-class Checked:
+class AuditExportReport:
     """What was found in an export. `first` and `last` are numbers of rows, 0 for none; `end` the last one. `problems`
     are sentences, the first `MOST_PROBLEMS` of `wrong`."""
 
     rows: int = 0
     first: int = 0
     last: int = 0
-    end: End | None = None
+    end: AuditExportEnd | None = None
     wrong: int = 0
     problems: list[str] = field(default_factory=list)
 
@@ -163,11 +165,11 @@ class Checked:
         }
 
 
-class _Checking:
+class _AuditExportChecker:
     """Line by line; of what came before only where the chain stands is kept."""
 
     def __init__(self) -> None:
-        self.found = Checked()
+        self.found = AuditExportReport()
         self._number = 0
         self._hash: str | None = None
         self._missing: list[str] = []
@@ -177,7 +179,7 @@ class _Checking:
         self._whose: set[str] | None = None
 
     def line(self, place: int, data: bytes) -> None:
-        line = None if len(data) > LONGEST or not data.endswith(b"\n") else parsed(data)
+        line = None if len(data) > LONGEST or not data.endswith(b"\n") else parse_audit_line(data)
         if line is None:
             self._wrong(f"line {place} is no whole line of an export")
         elif line.row is not None:
@@ -187,7 +189,7 @@ class _Checking:
 
     def _row(self, row: AuditRow, previous: bytes) -> None:
         found = self.found
-        if audit.row_hash(previous, row) != row.hash:
+        if audit_chain.row_hash(previous, row) != row.hash:
             self._wrong(f"row {row.number} is not what its hash says")
         if self._hash is not None or row.number == 1:
             self._follows(row.number, previous)
@@ -201,7 +203,7 @@ class _Checking:
         self._is_open = True
 
     def _follows(self, number: int, previous: bytes) -> None:
-        expected = audit.START.hex() if number == 1 else self._hash
+        expected = audit_chain.START.hex() if number == 1 else self._hash
         if number <= self._number:
             self._wrong(f"row {number} comes after row {self._number}")
         elif number == self._number + 1 and previous.hex() != expected:
@@ -211,7 +213,7 @@ class _Checking:
             if len(self._missing) < MOST_PROBLEMS:
                 self._missing.append(_missing(self._number + 1, number - 1))
 
-    def _end(self, end: End) -> None:
+    def _end(self, end: AuditExportEnd) -> None:
         before = self.found.end
         if before is not None and before.tenant != end.tenant:
             self._wrong(f"what ends at {end.number} is of other tenants than what comes before")
@@ -226,7 +228,7 @@ class _Checking:
         self.found.end = end
         self._is_open = False
 
-    def _check_rows(self, end: End) -> None:
+    def _check_rows(self, end: AuditExportEnd) -> None:
         """There may be more than an end counts: some had been written before, by a run that was cut off."""
         if self._since_end < end.rows:
             self._wrong(f"{end.rows} rows were written up to number {end.number}, and {self._since_end} are there")
@@ -234,7 +236,7 @@ class _Checking:
             self._wrong(f"before the end at {end.number} are rows of others than the tenant {end.tenant}")
         self._since_end, self._whose = 0, None
 
-    def finish(self) -> Checked:
+    def finish(self) -> AuditExportReport:
         found = self.found
         if found.end is None or found.end.tenant is None:
             for text in self._missing:
@@ -250,10 +252,10 @@ class _Checking:
             self.found.problems.append(text)
 
 
-def check(lines: Iterable[bytes]) -> Checked:
+def check_audit_export(lines: Iterable[bytes]) -> AuditExportReport:
     """Whether an export is whole: each row what its hash says, each following from the one before, as many as were
     written, all of the tenant whose they are said to be, and with an end. Lines have their line feed."""
-    checking = _Checking()
+    checking = _AuditExportChecker()
     for place, data in enumerate(lines, 1):
         checking.line(place, data)
     return checking.finish()

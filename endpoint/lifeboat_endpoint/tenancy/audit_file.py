@@ -9,20 +9,28 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from lifeboat_alf.seams.files import flush
-from lifeboat_endpoint.tenancy.audit_export import LONGEST, Audit, Checked, Line, check, lines_of, parsed
+from lifeboat_alf.seams.file_operations import flush_to_disk
+from lifeboat_endpoint.tenancy.audit_export import (
+    LONGEST,
+    AuditExportLine,
+    AuditExportReport,
+    AuditSource,
+    check_audit_export,
+    lines_of,
+    parse_audit_line,
+)
 from lifeboat_vault.errors import AuditFileRefused, EndpointBusy
 
 
-class Place(NamedTuple):
+class AuditFilePosition(NamedTuple):
     """Where lines are written to: `file` at its end, after what `last` says, None for a file that begins."""
 
     file: BinaryIO
-    last: Line | None
+    last: AuditExportLine | None
 
 
 @contextlib.contextmanager
-def appending(path: Path, tenant: str | None) -> Iterator[Place]:
+def open_audit_file(path: Path, tenant: str | None) -> Iterator[AuditFilePosition]:
     """A file for its owner only, made when missing. Of one that is there a line that was cut off is removed; it must be
     of the same tenant. What was written is on the disk when this ends. What is no file (a pipe) is written only.
 
@@ -30,7 +38,7 @@ def appending(path: Path, tenant: str | None) -> Iterator[Place]:
     """
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
         with path.open("wb") as pipe:
-            yield Place(pipe, None)
+            yield AuditFilePosition(pipe, None)
         return
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
     with open(descriptor, "r+b") as file:
@@ -39,12 +47,12 @@ def appending(path: Path, tenant: str | None) -> Iterator[Place]:
         if last is not None and last.end is not None and last.end.tenant != tenant:
             whose = "of all tenants" if last.end.tenant is None else f"of the tenant {last.end.tenant}"
             raise AuditFileRefused(f"{path} is an export {whose}: name another file")
-        yield Place(file, last)
+        yield AuditFilePosition(file, last)
         file.flush()
-        flush(file.fileno())
+        flush_to_disk(file.fileno())
 
 
-def check_follows(last: Line, found: Audit) -> int:
+def check_follows(last: AuditExportLine, found: AuditSource) -> int:
     """How many rows after the last line of a file were let go before anybody wrote them. Raises AuditFileRefused where
     the audit has another row there, or does not reach as far."""
     previous, rows = found.audit_page(last.number, 1)
@@ -59,10 +67,10 @@ def check_follows(last: Line, found: Audit) -> int:
     return 0
 
 
-def checked(path: Path) -> Checked:
+def check_audit_file(path: Path) -> AuditExportReport:
     """Whether the export in a file is whole (see `audit_export.check`). Raises OSError."""
     with path.open("rb") as file:
-        return check(lines_of(file.readline))
+        return check_audit_export(lines_of(file.readline))
 
 
 def _alone(file: BinaryIO, path: Path) -> None:
@@ -76,14 +84,14 @@ def _alone(file: BinaryIO, path: Path) -> None:
         raise EndpointBusy(f"another process writes {path}") from None
 
 
-def _at_end(file: BinaryIO, path: Path) -> Line | None:
+def _at_end(file: BinaryIO, path: Path) -> AuditExportLine | None:
     """The last whole line; the file stands behind it, and has nothing after it."""
     size = file.seek(0, os.SEEK_END)
     begin = max(0, size - 2 * LONGEST)
     file.seek(begin)
     tail = file.read(size - begin)
     whole = tail.rfind(b"\n") + 1
-    line = parsed(tail[tail.rfind(b"\n", 0, max(0, whole - 1)) + 1 : whole]) if whole else None
+    line = parse_audit_line(tail[tail.rfind(b"\n", 0, max(0, whole - 1)) + 1 : whole]) if whole else None
     if line is None and size and not (begin == 0 and tail[:1] == b"{" and not whole):
         raise AuditFileRefused(f"{path} holds something else than an export of the audit: name another file")
     file.truncate(begin + whole)

@@ -8,18 +8,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Protocol
 
-from lifeboat_alf import codec, ids, times
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.seams.clock import Clock
-from lifeboat_endpoint.tenancy import names, token_secrets
-from lifeboat_endpoint.tenancy import statements as sql
+from lifeboat_alf.common import ids, json_codec, times
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.seams.system_clock import Clock
+from lifeboat_endpoint.tenancy import control_statements as sql
+from lifeboat_endpoint.tenancy import tenant_names, token_secrets
+from lifeboat_endpoint.tenancy.audit_buffer import AuditBatch, AuditBuffer
 from lifeboat_endpoint.tenancy.callers import SCOPES, Caller
-from lifeboat_endpoint.tenancy.notes import Batch, Notes
-from lifeboat_endpoint.tenancy.rows import Tenant, Token
+from lifeboat_endpoint.tenancy.tenant_rows import Tenant, TokenRow
 from lifeboat_vault import errors
-from lifeboat_vault.store.protocols import MetadataStore
-from lifeboat_vault.vault import audit
-from lifeboat_vault.vault.rows import AuditRow, json_of
+from lifeboat_vault.rows import audit_chain
+from lifeboat_vault.rows.sequence_rows import AuditRow, json_of
+from lifeboat_vault.store.store_protocols import MetadataStore
 
 AT_ONCE = ("tenant.", "token.", "key.rotated", "key.moved", "key.destroyed", "agent.removed", "epoch", "purge")
 """Beginnings of the kinds of notes that are written before `note` returns; others are gathered."""
@@ -46,7 +46,7 @@ class Control:
     def __init__(self, stores: ControlStores, *, clock: Clock) -> None:
         self._stores = stores
         self._clock = clock
-        self._notes = Notes(self._write_batch, stores.close_thread)
+        self._notes = AuditBuffer(self._write_batch, stores.close_thread)
 
     @property
     def _store(self) -> MetadataStore:
@@ -72,9 +72,9 @@ class Control:
         self, name: str, *, key_source: str | None = None, quota: int | None = None, tenant_id: str | None = None
     ) -> Tenant:
         """Raises TenantExists, EndpointError for what is no name."""
-        key = names.comparable(names.checked(name))
+        key = tenant_names.fold_name(tenant_names.check_name(name))
         now = self._now()
-        tenant = Tenant(tenant_id or ids.new(now), name, key_source, quota, now)
+        tenant = Tenant(tenant_id or ids.make_id(now), name, key_source, quota, now)
         with self._changing(self._store):
             if self._store.row(sql.TENANT_NAMED, (key, key)) is not None:
                 raise errors.TenantExists(f"{name!r} is the name of a tenant already")
@@ -91,7 +91,7 @@ class Control:
     def tenant(self, name_or_id: str) -> Tenant:
         """Raises UnknownTenant."""
         store = self._stores.control(tenant=name_or_id)
-        row = store.row(sql.TENANT_NAMED, (names.comparable(name_or_id), name_or_id))
+        row = store.row(sql.TENANT_NAMED, (tenant_names.fold_name(name_or_id), name_or_id))
         if row is None:
             raise errors.UnknownTenant(f"{name_or_id!r} is neither the name nor the id of a tenant")
         return Tenant(*row)
@@ -142,7 +142,7 @@ class Control:
         expires_at: datetime | str | None = None,
         *,
         by: Caller | None = None,
-    ) -> tuple[Token, str]:
+    ) -> tuple[TokenRow, str]:
         """A new token and its secret, which nobody can be told again. Raises UnknownTenant, EndpointError for scopes
         that there are not."""
         wanted = frozenset(scopes)
@@ -152,16 +152,16 @@ class Control:
         token_id = token_secrets.new_id()
         secret = token_secrets.new_secret(token_id)
         ends = _text(expires_at)
-        token = Token(token_id, tenant.id, names.checked(name), wanted, self._now(), ends)
+        token = TokenRow(token_id, tenant.id, tenant_names.check_name(name), wanted, self._now(), ends)
         store = self._stores.control(tenant=tenant.id)
         with self._changing(store, tokens=True):
-            row = (token.id, tenant.id, name, token_secrets.digest(secret), _scopes_text(wanted))
+            row = (token.id, tenant.id, name, token_secrets.digest_secret(secret), _scopes_text(wanted))
             store.execute(sql.ADD_TOKEN, (*row, token.created_at, ends))
             details = {"tenant": tenant.id, "scopes": _scopes_text(wanted), "expires_at": ends}
             self._append(store, by, "token.add", token.id, details)
         return token, secret
 
-    def tokens(self, tenant_id: str | None = None) -> list[Token]:
+    def tokens(self, tenant_id: str | None = None) -> list[TokenRow]:
         """Of one tenant or of all, oldest first; also those that count no more."""
         if tenant_id is None:
             rows = self._store.rows(sql.TOKENS)
@@ -169,14 +169,14 @@ class Control:
             rows = self._stores.control(tenant=tenant_id).rows(sql.TOKENS_OF, (tenant_id,))
         return [_token(row) for row in rows]
 
-    def token(self, token_id: str) -> Token:
+    def token(self, token_id: str) -> TokenRow:
         """Raises UnknownToken."""
         row = self._stores.control(token=token_id).row(sql.TOKEN, (token_id,))
         if row is None:
             raise errors.UnknownToken(f"{token_id!r} is not the id of a token")
         return _token(row)
 
-    def revoke_token(self, token_id: str, *, by: Caller | None = None) -> Token:
+    def revoke_token(self, token_id: str, *, by: Caller | None = None) -> TokenRow:
         """The token counts no more, from this moment, for every process. Again is no error. Raises UnknownToken."""
         token = self.token(token_id)
         store = self._stores.control(tenant=token.tenant_id)
@@ -191,7 +191,7 @@ class Control:
         token_id = token_secrets.id_of(secret)
         row = None if token_id is None else self._stores.control(token=token_id).row(sql.AUTHENTICATE, (token_id,))
         kept = _NOBODY if row is None else bytes(row[0])
-        if not hmac.compare_digest(kept, token_secrets.digest(secret)) or row is None or token_id is None:
+        if not hmac.compare_digest(kept, token_secrets.digest_secret(secret)) or row is None or token_id is None:
             raise errors.RemoteDenied("this is no token of this endpoint")
         _, tenant_id, name, scopes, expires_at, revoked_at, state = row
         now = self._now()
@@ -229,51 +229,54 @@ class Control:
     def audit_rows(self) -> Iterator[AuditRow]:
         """Everything that was done, oldest first, as far as it is kept; what this process gathered is written first."""
         self.flush()
-        return audit.rows(self._store)
+        return audit_chain.read_rows(self._store)
 
     def audit_page(self, after: int, most: int) -> tuple[bytes, list[AuditRow]]:
         """Some rows after a number, and the hash that the first of them follows from (see `vault.audit.page`)."""
         store = self._store
         with store.snapshot():
-            return audit.page(store, after, most)
+            return audit_chain.read_page(store, after, most)
 
     def audit_since(self, moment: datetime) -> int:
         """The number of the last row before the first one that is as young as a moment, or of the last one of all."""
         store = self._store
         with store.snapshot():
-            return audit.number_before(store, times.to_text(moment))
+            return audit_chain.number_before(store, times.to_text(moment))
 
     def check_audit(self) -> list[int]:
         """Numbers of rows that do not follow from the one before; empty when the chain is whole. Raises VaultDamaged
         for a row that cannot be read."""
         with self._store.snapshot():
-            return audit.broken(self._store)
+            return audit_chain.find_broken_rows(self._store)
 
     def audit_ends(self) -> tuple[int, int, str]:
         """The numbers of the oldest and of the newest row that are kept, and the hash of the newest, which covers all
         before it: noted elsewhere, it shows later that nothing up to there was rewritten."""
         self.flush()
         with self._store.snapshot():
-            return audit.ends(self._store)
+            return audit_chain.chain_ends(self._store)
 
     def trim_audit(self, before: datetime, most: int) -> int:
         """Let go of rows from before a time, and of the oldest beyond `most`; how many. The chain stays whole."""
         with self._store.transaction():
-            return audit.trim(self._store, self._clock.now(), times.to_text(before), most)
+            return audit_chain.trim_rows(self._store, self._clock.now(), times.to_text(before), most)
 
     def _append(
         self, store: MetadataStore, caller: Caller | None, kind: str, subject: str, details: JsonObject
     ) -> None:
         """In the open transaction of the store."""
-        audit.append(store, self._clock.now(), kind, subject, _of(caller, details))
+        audit_chain.append_row(store, self._clock.now(), kind, subject, _of(caller, details))
 
-    def _write_batch(self, batch: Batch) -> None:
+    def _write_batch(self, batch: AuditBatch) -> None:
         store = self._store
         with store.transaction():
-            entries = [audit.Entry(row.first, row.kind, row.subject, row.row_details()) for row in batch.rows.values()]
+            entries = [
+                audit_chain.AuditEntry(row.first, row.kind, row.subject, row.row_details())
+                for row in batch.rows.values()
+            ]
             if batch.lost:
-                entries.append(audit.Entry(self._now(), _LOST, "", {"rows": batch.lost}))
-            audit.append_all(store, entries)
+                entries.append(audit_chain.AuditEntry(self._now(), _LOST, "", {"rows": batch.lost}))
+            audit_chain.append_rows(store, entries)
             if not self._stores.shared:
                 store.execute_many(sql.USE_TOKEN, [(time, token_id) for token_id, time in batch.uses.items()])
         if self._stores.shared:  # there nobody writes the tokens of all tenants at once
@@ -296,7 +299,7 @@ class Control:
         with self._store.transaction():
             for name, value in values.items():
                 self._store.execute(sql.DROP_NOTE, (name,))
-                self._store.execute(sql.ADD_NOTE, (name, codec.encode(value).decode()))
+                self._store.execute(sql.ADD_NOTE, (name, json_codec.encode_json(value).decode()))
 
     def problems(self) -> list[str]:
         """What the database itself finds wrong with its file."""
@@ -325,9 +328,9 @@ def _scopes_text(scopes: frozenset[str]) -> str:
 
 
 def _text(moment: datetime | str | None) -> str | None:
-    return None if moment is None else times.to_text(times.parse(moment) if isinstance(moment, str) else moment)
+    return None if moment is None else times.to_text(times.parse_time(moment) if isinstance(moment, str) else moment)
 
 
-def _token(row: tuple[Any, ...]) -> Token:
+def _token(row: tuple[Any, ...]) -> TokenRow:
     token_id, tenant_id, name, scopes, *rest = row
-    return Token(token_id, tenant_id, name, frozenset(scopes.split()), *rest)
+    return TokenRow(token_id, tenant_id, name, frozenset(scopes.split()), *rest)

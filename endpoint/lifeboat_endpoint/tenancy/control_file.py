@@ -6,13 +6,13 @@ import contextlib
 import threading
 from pathlib import Path
 
-from lifeboat_alf import times
-from lifeboat_alf.seams.clock import Clock
-from lifeboat_endpoint.tenancy import schema
-from lifeboat_endpoint.tenancy import statements as sql
-from lifeboat_vault.store.migrations import migrate
-from lifeboat_vault.store.sqlite import SqliteStore
-from lifeboat_vault.vault import audit
+from lifeboat_alf.common import times
+from lifeboat_alf.seams.system_clock import Clock
+from lifeboat_endpoint.tenancy import control_schema
+from lifeboat_endpoint.tenancy import control_statements as sql
+from lifeboat_vault.rows import audit_chain
+from lifeboat_vault.store.schema_migrations import migrate_tables
+from lifeboat_vault.store.sqlite_store import SqliteStore
 
 CONTROL = "control.db"
 
@@ -26,7 +26,7 @@ class ControlFile:
         """A file that is there. Raises VaultMissing, VaultNewer, VaultDamaged."""
         self._path = path
         self._own = threading.local()
-        migrate(self.control(), path, schema.STEPS, schema.VERSION, table="control")
+        migrate_tables(self.control(), path, control_schema.STEPS, control_schema.VERSION, table="control")
 
     def control(self, *, tenant: str | None = None, token: str | None = None) -> SqliteStore:
         """The connection of this thread; a file shows everything to everybody. One that only reads is opened again each
@@ -36,7 +36,7 @@ class ControlFile:
             self.close_thread()
             store = None
         if store is None:
-            store = self._own.store = SqliteStore(self._path, tables=schema.TABLES)
+            store = self._own.store = SqliteStore(self._path, tables=control_schema.TABLES)
         return store
 
     def check_unmoved(self, *, changes: bool = False) -> None:
@@ -50,10 +50,10 @@ class ControlFile:
 
 def create_control(path: Path, clock: Clock) -> None:
     """Make the tables, in a file that may be there without them."""
-    with contextlib.closing(SqliteStore(path, create=True, tables=schema.TABLES)) as store:
+    with contextlib.closing(SqliteStore(path, create=True, tables=control_schema.TABLES)) as store:
         store.prepare()
         with store.transaction():
             if store.row(sql.CONTROL) is None:
-                store.execute(sql.ADD_CONTROL, (schema.VERSION, times.to_text(clock.now())))
-                audit.append(store, clock.now(), "endpoint.create", "")
+                store.execute(sql.ADD_CONTROL, (control_schema.VERSION, times.to_text(clock.now())))
+                audit_chain.append_row(store, clock.now(), "endpoint.create", "")
     path.chmod(0o600)

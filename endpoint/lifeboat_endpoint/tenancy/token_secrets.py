@@ -30,6 +30,6 @@ def id_of(secret: str) -> str | None:
     return None if found is None else found[1]
 
 
-def digest(secret: str) -> bytes:
+def digest_secret(secret: str) -> bytes:
     """What is kept of a token."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()

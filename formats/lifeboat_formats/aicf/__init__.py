@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from lifeboat_formats.aicf.adapter import ADAPTER
-from lifeboat_formats.aicf.format import FORMAT
+from lifeboat_formats.aicf.aicf_format import FORMAT
 
 __all__ = ["ADAPTER", "FORMAT"]

@@ -6,71 +6,85 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.base import BaseAdapter
-from lifeboat_adapters.contract import Derivation, FoundAgent, Installation, Placement, Rendered, Root, Section
-from lifeboat_adapters.credentials import Secret
-from lifeboat_formats.aicf import folder, layers, mapping, patching, purging, reading, rendering, writing
+from lifeboat_adapters.adapter_defaults import AdapterDefaults
+from lifeboat_adapters.contract import (
+    CaptureRoot,
+    Derivation,
+    DiscoveredAgent,
+    Installation,
+    MemorySection,
+    Placement,
+    RenderedFile,
+)
+from lifeboat_adapters.credential_types import FileSecret
+from lifeboat_formats.aicf import aicf_mapping, aicf_workspace
+from lifeboat_formats.aicf.output import file_patching, file_writing, purge_spans, workspace_rendering
+from lifeboat_formats.aicf.records import file_memories, identity_layers
 from lifeboat_formats.interchange.errors import SourceRefused
 
 
-class Aicf(BaseAdapter):
+class AicfAdapter(AdapterDefaults):
     """`contract.Adapter`. Files are kept byte for byte; a change of a memory elsewhere changes its own span only."""
 
-    runtime = mapping.RUNTIME
+    runtime = aicf_mapping.RUNTIME
     splitter_version = 1
-    home_names: tuple[str, ...] = (folder.HOME,)
+    home_names: tuple[str, ...] = (aicf_workspace.HOME,)
 
-    def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
-        return list(folder.discover(environment, user_home))
+    def discover(self, environment: Mapping[str, str], user_home: Path) -> list[DiscoveredAgent]:
+        return list(aicf_workspace.discover_agents(environment, user_home))
 
     def usual_workspace(self, user_home: Path, name: str) -> Path:
-        return user_home / folder.HOME
+        return user_home / aicf_workspace.HOME
 
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
-        return folder.locate(workspace)
+        return aicf_workspace.locate_installation(workspace)
 
     def recognises(self, workspace: Path) -> int:
-        return folder.recognises(workspace)
+        return aicf_workspace.score_workspace(workspace)
 
-    def roots(self, installation: Installation) -> Sequence[Root]:
-        return [Root(mapping.RAW, installation.workspace)]
+    def roots(self, installation: Installation) -> Sequence[CaptureRoot]:
+        return [CaptureRoot(aicf_mapping.RAW, installation.workspace)]
 
     def place(self, path: str, *, is_folder: bool) -> Placement:
-        return folder.place(path, is_folder=is_folder)
+        return aicf_workspace.place_path(path, is_folder=is_folder)
 
     def exclusion(self, path: str, *, is_folder: bool) -> str | None:
-        return folder.exclusion(path, is_folder=is_folder)
+        return aicf_workspace.explain_exclusion(path, is_folder=is_folder)
 
-    def secrets(self, path: str, data: bytes) -> list[Secret] | None:
-        return folder.secrets(path, data)
+    def secrets(self, path: str, data: bytes) -> list[FileSecret] | None:
+        return aicf_workspace.find_file_secrets(path, data)
 
-    def split(self, path: str, text: str) -> list[Section] | None:
-        name = folder.name_in(path)
-        if name is None or not folder.is_readable(name):
+    def split(self, path: str, text: str) -> list[MemorySection] | None:
+        name = aicf_workspace.workspace_name_of(path)
+        if name is None or not aicf_workspace.is_readable(name):
             return None
         try:
-            return reading.sections(text, name)
+            return file_memories.split_capture_sections(text, name)
         except SourceRefused:
             return None
 
     def join(self, path: str, memories: Sequence[tuple[str, str]]) -> str:
-        return writing.plain_file(memories)
+        return file_writing.compose_plain_file(memories)
 
     def rejoin(
         self, path: str, text: str, record_ids: Sequence[str], memories: Sequence[tuple[str, str]]
     ) -> str | None:
-        return patching.rejoined(text, record_ids, dict(memories))
+        return file_patching.rejoin_file(text, record_ids, dict(memories))
 
     def pieces(self, path: str, text: str, record_ids: Sequence[str], gone: Collection[str]) -> list[tuple[int, int]]:
-        name = folder.name_in(path)
-        return [] if name is None or not folder.is_readable(name) else purging.pieces(text, name, record_ids, gone)
+        name = aicf_workspace.workspace_name_of(path)
+        return (
+            []
+            if name is None or not aicf_workspace.is_readable(name)
+            else purge_spans.find_purged_spans(text, name, record_ids, gone)
+        )
 
     def derivations(self) -> Sequence[Derivation]:
-        return layers.DERIVATIONS
+        return identity_layers.DERIVATIONS
 
-    def render(self, state: Any) -> Iterator[Rendered]:
-        return rendering.render(state)
+    def render(self, state: Any) -> Iterator[RenderedFile]:
+        return workspace_rendering.render_workspace(state)
 
 
-ADAPTER = Aicf()
+ADAPTER = AicfAdapter()
 """The adapter of this format's folders."""

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from lifeboat_formats.aimem.adapter import ADAPTER
-from lifeboat_formats.aimem.format import FORMAT
+from lifeboat_formats.aimem.aimem_format import FORMAT
 
 __all__ = ["ADAPTER", "FORMAT"]

@@ -9,44 +9,45 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.base import BaseAdapter
+from lifeboat_adapters.adapter_defaults import AdapterDefaults
 from lifeboat_adapters.contract import (
+    AgentFiles,
+    CaptureRoot,
     Derivation,
     DerivationContext,
-    Files,
-    FoundAgent,
+    DiscoveredAgent,
     Installation,
+    MemorySection,
     Placement,
-    Rendered,
-    Root,
-    Section,
+    RenderedFile,
 )
-from lifeboat_adapters.credentials import Secret, UnparsableSecrets
+from lifeboat_adapters.credential_types import FileSecret, UnparsableSecrets
 from lifeboat_adapters.errors import NotAWorkspace
-from lifeboat_adapters.litter import VERSION_CONTROL, is_version_control
-from lifeboat_adapters.receipts import Fate
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.state import State
-from lifeboat_formats.aimem import cannot_hold, mapping, purging, strict_json, workspace
-from lifeboat_formats.aimem.bundle import BundleRefused
+from lifeboat_adapters.exclusion_rules import VERSION_CONTROL, is_version_control
+from lifeboat_adapters.item_fates import ItemFate
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.states.agent_state import State
+from lifeboat_formats.aimem import aimem_mapping, bundle_losses, bundle_purge, bundle_workspace
+from lifeboat_formats.aimem.wire import strict_json
+from lifeboat_formats.aimem.wire.bundle_model import BundleRefused
 
 FOLDER = "AIMEM_FOLDER"
 """The environment variable that names a folder of bundles."""
 _PARTS = (".part", ".tmp")
 
 
-class Aimem(BaseAdapter):
+class AimemAdapter(AdapterDefaults):
     """`contract.Adapter` for folders of bundles."""
 
-    runtime = workspace.RUNTIME
+    runtime = bundle_workspace.RUNTIME
     splitter_version = 1
 
-    def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
+    def discover(self, environment: Mapping[str, str], user_home: Path) -> list[DiscoveredAgent]:
         folder = Path(environment[FOLDER]) if environment.get(FOLDER) else None
         if folder is None or not self.recognises(folder):
             return []
         found = self.locate(folder, environment, user_home)
-        return [FoundAgent(self.runtime, found.native_id, found.name, folder, None)]
+        return [DiscoveredAgent(self.runtime, found.native_id, found.name, folder, None)]
 
     def usual_workspace(self, user_home: Path, name: str) -> Path:
         return user_home / self.runtime / name
@@ -60,8 +61,8 @@ class Aimem(BaseAdapter):
     def recognises(self, workspace: Path) -> int:
         return 1 if _has_bundle(workspace) else 0
 
-    def roots(self, installation: Installation) -> Sequence[Root]:
-        return [Root(workspace.RAW, installation.workspace)]
+    def roots(self, installation: Installation) -> Sequence[CaptureRoot]:
+        return [CaptureRoot(bundle_workspace.RAW, installation.workspace)]
 
     def place(self, path: str, *, is_folder: bool) -> Placement:
         if self.exclusion(path, is_folder=is_folder):
@@ -74,13 +75,13 @@ class Aimem(BaseAdapter):
             return VERSION_CONTROL
         return "it is being written" if path.lower().endswith(_PARTS) and not is_folder else None
 
-    def split(self, path: str, text: str) -> list[Section] | None:
-        return workspace.split(path, text)
+    def split(self, path: str, text: str) -> list[MemorySection] | None:
+        return bundle_workspace.split_sections(path, text)
 
     def join(self, path: str, memories: Sequence[tuple[str, str]]) -> str:
-        return workspace.join(path, memories)
+        return bundle_workspace.join_memories(path, memories)
 
-    def secrets(self, path: str, data: bytes) -> list[Secret] | None:
+    def secrets(self, path: str, data: bytes) -> list[FileSecret] | None:
         """A bundle names no credentials. One that is only half there keeps its last version: what cannot be read is no
         deletion."""
         if not _is_read(path):
@@ -89,7 +90,7 @@ class Aimem(BaseAdapter):
         try:
             for number, line in enumerate(lines, 1):
                 if line.strip():
-                    strict_json.parse(line, where=f"line {number}")
+                    strict_json.parse_json(line, where=f"line {number}")
         except BundleRefused as error:
             raise UnparsableSecrets(f"it is no whole bundle: {error.message}") from error
         return []
@@ -97,16 +98,16 @@ class Aimem(BaseAdapter):
     def rejoin(
         self, path: str, text: str, record_ids: Sequence[str], memories: Sequence[tuple[str, str]]
     ) -> str | None:
-        return purging.mended(path, text, memories)
+        return bundle_purge.mend_bundle(path, text, memories)
 
     def pieces(self, path: str, text: str, record_ids: Sequence[str], gone: Collection[str]) -> list[tuple[int, int]]:
-        return purging.pieces(path, text, record_ids, gone)
+        return bundle_purge.find_purged_spans(path, text, record_ids, gone)
 
     def derivations(self) -> Sequence[Derivation]:
         return [Derivation("identity", _is_read, _identity)]
 
-    def render(self, state: State) -> Iterator[Rendered]:
-        return workspace.render(state)
+    def render(self, state: State) -> Iterator[RenderedFile]:
+        return bundle_workspace.render_bundles(state)
 
     def install_into(
         self,
@@ -120,32 +121,36 @@ class Aimem(BaseAdapter):
         name = workspace.name or self.runtime
         return Installation(self.runtime, workspace, name, name)
 
-    def cannot_hold(self, installation: Installation, state: State) -> Iterator[Fate]:
-        return cannot_hold.cannot_hold(state)
+    def cannot_hold(self, installation: Installation, state: State) -> Iterator[ItemFate]:
+        return bundle_losses.list_bundle_losses(state)
 
 
 def _has_bundle(folder: Path) -> bool:
     """Cheap: by the names in the folder itself."""
     try:
-        return folder.is_dir() and any(workspace.is_bundle(each.name) for each in folder.iterdir())
+        return folder.is_dir() and any(bundle_workspace.is_bundle(each.name) for each in folder.iterdir())
     except OSError:
         return False
 
 
 def _is_read(path: str) -> bool:
-    return path.startswith(workspace.RAW) and workspace.is_bundle(path)
+    return path.startswith(bundle_workspace.RAW) and bundle_workspace.is_bundle(path)
 
 
-def _identity(files: Files, previous: JsonObject | None, context: DerivationContext) -> JsonObject | None:
+def _identity(files: AgentFiles, previous: JsonObject | None, context: DerivationContext) -> JsonObject | None:
     """A bundle knows no more of an agent than its name. Who the agent was elsewhere, it stays."""
     if previous is not None:
         return previous
-    paths = [path for path in files.paths(workspace.RAW) if _is_read(path)]
+    paths = [path for path in files.paths(bundle_workspace.RAW) if _is_read(path)]
     if not paths:
         return None
-    said = (workspace.agent_name(files.read(path) or b"") for path in paths)
+    said = (bundle_workspace.agent_name(files.read(path) or b"") for path in paths)
     name = next((each for each in said if each), context.installation.name)
-    return {"structured": {"names": {"primary": name}}, "prose": {}, "source_format": mapping.NAME.removeprefix("x_")}
+    return {
+        "structured": {"names": {"primary": name}},
+        "prose": {},
+        "source_format": aimem_mapping.NAME.removeprefix("x_"),
+    }
 
 
-ADAPTER = Aimem()
+ADAPTER = AimemAdapter()

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from lifeboat_formats.aionforge.adapter import ADAPTER
-from lifeboat_formats.aionforge.format import FORMAT
+from lifeboat_formats.aionforge.aionforge_format import FORMAT
 
 __all__ = ["ADAPTER", "FORMAT"]

@@ -8,28 +8,29 @@ from typing import Any
 
 import msgspec
 
-from lifeboat_adapters.base import BaseAdapter
+from lifeboat_adapters.adapter_defaults import AdapterDefaults
 from lifeboat_adapters.contract import (
+    AgentFiles,
+    CaptureRoot,
     Derivation,
     DerivationContext,
-    Files,
-    FoundAgent,
+    DiscoveredAgent,
     Installation,
+    MemorySection,
     Placement,
-    Root,
-    Row,
-    Section,
+    RuntimeRow,
 )
-from lifeboat_adapters.credentials import Secret
+from lifeboat_adapters.credential_types import FileSecret
 from lifeboat_adapters.errors import NotAWorkspace, RuntimeDatabaseError
+from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_adapters.memory_stores import MemoryStore, ServerWrite, WriteOrder
-from lifeboat_adapters.receipts import Fate, Outcome
-from lifeboat_alf import codec, layout
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_formats.aionforge import data_dir, identity, literals, nodes, server_writing, store
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_formats.aionforge import core_blocks, data_dir, instance_rows, node_records, nodes, restore_to_instance
+from lifeboat_formats.aionforge.aionforge_mapping import RUNTIME
 from lifeboat_formats.aionforge.data_dir import CONFIG, KEYRING, LOG, RAW
-from lifeboat_formats.aionforge.mapping import RUNTIME
-from lifeboat_formats.aionforge.nodes import Node
+from lifeboat_formats.aionforge.nodes import AionforgeNode
 
 CORES = f"raw/{RUNTIME}-home/db/memory/core.jsonl"
 """Where core blocks stand in an archive."""
@@ -37,7 +38,7 @@ _NAME = "Aionforge"
 _AT_WORK = "Aionforge holds its log: it is copied when Aionforge is stopped"
 
 
-class Aionforge(BaseAdapter):
+class AionforgeAdapter(AdapterDefaults):
     """`contract.Adapter`. The workspace is the data folder."""
 
     runtime = RUNTIME
@@ -47,12 +48,12 @@ class Aionforge(BaseAdapter):
     def usual_workspace(self, user_home: Path, name: str) -> Path:
         return user_home / data_dir.HOME
 
-    def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
+    def discover(self, environment: Mapping[str, str], user_home: Path) -> list[DiscoveredAgent]:
         folder = Path(environment.get(data_dir.DATA_DIR) or user_home / data_dir.HOME).expanduser()
         if not self.recognises(folder):
             return []
         found = self.locate(folder, environment, user_home)
-        return [FoundAgent(self.runtime, found.native_id, found.name, folder, found.state_dir)]
+        return [DiscoveredAgent(self.runtime, found.native_id, found.name, folder, found.state_dir)]
 
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
         if not self.recognises(workspace):
@@ -85,14 +86,14 @@ class Aionforge(BaseAdapter):
 
     # Files: copied as they are while nothing is at work.
 
-    def roots(self, installation: Installation) -> Sequence[Root]:
-        return [Root(RAW, installation.workspace)]
+    def roots(self, installation: Installation) -> Sequence[CaptureRoot]:
+        return [CaptureRoot(RAW, installation.workspace)]
 
     def place(self, path: str, *, is_folder: bool) -> Placement:
-        return data_dir.place(path, is_folder=is_folder)
+        return data_dir.place_path(path, is_folder=is_folder)
 
     def exclusion(self, path: str, *, is_folder: bool) -> str | None:
-        return data_dir.exclusion(path, is_folder=is_folder)
+        return data_dir.explain_exclusion(path, is_folder=is_folder)
 
     def share(self, installation: Installation, path: str, data: bytes) -> bytes | None:
         if data_dir.is_part_of_store(path) and self.running(installation):
@@ -102,10 +103,10 @@ class Aionforge(BaseAdapter):
     def running(self, installation: Installation) -> str:
         return _NAME if data_dir.is_locked(installation.workspace / LOG) else ""
 
-    def secrets(self, path: str, data: bytes) -> list[Secret] | None:
-        return data_dir.secrets(path, data)
+    def secrets(self, path: str, data: bytes) -> list[FileSecret] | None:
+        return data_dir.find_file_secrets(path, data)
 
-    def split(self, path: str, text: str) -> list[Section] | None:
+    def split(self, path: str, text: str) -> list[MemorySection] | None:
         return None
 
     # Memories: rows behind the server.
@@ -114,25 +115,25 @@ class Aionforge(BaseAdapter):
         return [installation.workspace / LOG]
 
     def memory_store(self, installation: Installation) -> MemoryStore | None:
-        return store.memory_rows(installation)
+        return instance_rows.memory_rows(installation)
 
-    def memory_of(self, installation: Installation, values: JsonObject) -> Section:
-        return literals.section_of(values)
+    def memory_of(self, installation: Installation, values: JsonObject) -> MemorySection:
+        return node_records.section_of(values)
 
     def row_of(self, record: JsonObject, root_id: str) -> JsonObject:
-        return literals.row_of_record(record, root_id)
+        return node_records.row_of_record(record, root_id)
 
-    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[Row]:
-        for node in store.cores(installation):
-            yield Row(CORES, node.id, literals.row_of_node(node))
+    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[RuntimeRow]:
+        for node in instance_rows.read_core_blocks(installation):
+            yield RuntimeRow(CORES, node.id, node_records.row_of_node(node))
 
     def write_server(self, installation: Installation, order: WriteOrder) -> ServerWrite | None:
-        return server_writing.plan(installation, order)
+        return restore_to_instance.plan_server_write(installation, order)
 
-    def cannot_hold(self, installation: Installation, state: Any) -> Iterator[Fate]:
-        if state.entry(layout.IDENTITY) is not None:
+    def cannot_hold(self, installation: Installation, state: Any) -> Iterator[ItemFate]:
+        if state.entry(archive_layout.IDENTITY) is not None:
             reason = "no tool of Aionforge writes core blocks; kept in the archive"
-            yield Fate("identity", layout.IDENTITY, Outcome.OMITTED, reason, "kept_in_archive")
+            yield ItemFate("identity", archive_layout.IDENTITY, ItemOutcome.OMITTED, reason, "kept_in_archive")
 
     # Core blocks are who the agent is.
 
@@ -140,22 +141,22 @@ class Aionforge(BaseAdapter):
         return [Derivation("identity", lambda path: path == CORES, _identity)]
 
 
-def _identity(files: Files, previous: JsonObject | None, context: DerivationContext) -> JsonObject | None:
+def _identity(files: AgentFiles, previous: JsonObject | None, context: DerivationContext) -> JsonObject | None:
     data = files.read(CORES)
     if data is None:
         return previous
-    return identity.document(list(_cores(data)), context.installation.name, previous)
+    return core_blocks.build_identity(list(_cores(data)), context.installation.name, previous)
 
 
-def _cores(data: bytes) -> Iterator[Node]:
+def _cores(data: bytes) -> Iterator[AionforgeNode]:
     """The blocks of a table; a line that is none is passed over."""
     for line in data.splitlines():
         try:
-            row = codec.decode(line)
+            row = json_codec.decode_json(line)
         except (msgspec.DecodeError, RecursionError):
             continue
         if isinstance(row, dict) and row.get("kind") == nodes.CORE:
-            yield literals.node_of_row(row)
+            yield node_records.node_of_row(row)
 
 
-ADAPTER = Aionforge()
+ADAPTER = AionforgeAdapter()

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lifeboat_adapters.contract import Placement
-from lifeboat_adapters.credentials import Secret, UnparsableSecrets
-from lifeboat_adapters.litter import VERSION_CONTROL, is_version_control
-from lifeboat_adapters.secrets import dotenv, finder, toml
-from lifeboat_adapters.secrets.leaves import Leaf
-from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_formats.aionforge.mapping import RUNTIME
+from lifeboat_adapters.credential_types import FileSecret, UnparsableSecrets
+from lifeboat_adapters.exclusion_rules import VERSION_CONTROL, is_version_control
+from lifeboat_adapters.secrets import dotenv_leaves, secret_finder, toml_leaves
+from lifeboat_adapters.secrets.parsed_leaves import ParsedLeaf
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_formats.aionforge.aionforge_mapping import RUNTIME
 
 RAW = f"raw/{RUNTIME}/"
 LOG, CONFIG = "wal.log", "config.toml"
@@ -77,18 +77,18 @@ def is_part_of_store(path: str) -> bool:
     return path.startswith(RAW) and (name == LOG or name.startswith(AUDIT))
 
 
-def place(path: str, *, is_folder: bool) -> Placement:
-    return Placement.EXCLUDED if exclusion(path, is_folder=is_folder) else Placement.MANAGED
+def place_path(path: str, *, is_folder: bool) -> Placement:
+    return Placement.EXCLUDED if explain_exclusion(path, is_folder=is_folder) else Placement.MANAGED
 
 
-def exclusion(path: str, *, is_folder: bool) -> str | None:
+def explain_exclusion(path: str, *, is_folder: bool) -> str | None:
     if any(map(is_version_control, path.split("/"))):
         return VERSION_CONTROL
     name = path.rpartition("/")[2]
     return None if is_folder or not name.endswith(_OF_A_RUN) else "it belongs to a run of the program on this machine"
 
 
-def secrets(path: str, data: bytes) -> list[Secret] | None:
+def find_file_secrets(path: str, data: bytes) -> list[FileSecret] | None:
     """The seed of the audit key, and values of the configuration that are secrets. Raises UnparsableSecrets."""
     if not path.startswith(RAW):
         return None
@@ -96,18 +96,18 @@ def secrets(path: str, data: bytes) -> list[Secret] | None:
     if name == SEED:
         if not data.strip():
             return []
-        return [Secret(0, len(data), data.decode("utf-8", "surrogateescape"), AUDIT_SERVICE, "custom", SEED)]
+        return [FileSecret(0, len(data), data.decode("utf-8", "surrogateescape"), AUDIT_SERVICE, "custom", SEED)]
     if name == CONFIG or name.endswith((f"/{CONFIG}", ".env")) or name == ".env":
         if len(data) > _LARGEST_SETTINGS:
             raise UnparsableSecrets(f"{name} is too large for settings")
-        leaves = toml.scan(data) if name.endswith(".toml") else dotenv.scan(data)
-        return finder.with_looks(name, data, _labelled(name, data, leaves))
+        leaves = toml_leaves.scan_toml(data) if name.endswith(".toml") else dotenv_leaves.scan_dotenv(data)
+        return secret_finder.add_secret_matches(name, data, _labelled(name, data, leaves))
     return None
 
 
-def _labelled(name: str, data: bytes, leaves: list[Leaf]) -> list[Secret]:
-    found = finder.secrets_of(data, leaves)
+def _labelled(name: str, data: bytes, leaves: list[ParsedLeaf]) -> list[FileSecret]:
+    found = secret_finder.secrets_of(data, leaves)
     return [
-        Secret(each.start, each.end, each.value, each.service, each.credential_type, f"{name}: {each.label}")
+        FileSecret(each.start, each.end, each.value, each.service, each.credential_type, f"{name}: {each.label}")
         for each in found
     ]

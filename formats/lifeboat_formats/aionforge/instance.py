@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from lifeboat_alf import ids
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_formats.aionforge import mapping, nodes, text_form
-from lifeboat_formats.aionforge.client import Answer, AnswerLost, Connection, ToolFailed
-from lifeboat_formats.aionforge.nodes import Node
-from lifeboat_formats.aionforge.text_form import Tagged, Unreadable
+from lifeboat_alf.common import ids
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_formats.aionforge import aionforge_mapping, nodes, text_form
+from lifeboat_formats.aionforge.mcp_client import AnswerLost, InstanceConnection, ToolAnswer, ToolFailed
+from lifeboat_formats.aionforge.nodes import AionforgeNode
+from lifeboat_formats.aionforge.text_form import TaggedMemory, UnreadableAnswer
 
 T = TypeVar("T")
 
@@ -34,16 +34,16 @@ AUDIT_KINDS = (
 )
 
 
-class Hit(NamedTuple):
+class InstanceHit(NamedTuple):
     id: str
     kind: str
 
 
 @dataclass(slots=True)
-class Instance:
+class AionforgeInstance:
     """An instance, asked as one principal. Every method raises InstanceFailed."""
 
-    connection: Connection
+    connection: InstanceConnection
 
     @property
     def lists_everything(self) -> bool:
@@ -52,7 +52,7 @@ class Instance:
     def has(self, tool: str) -> bool:
         return tool in self.connection.tools
 
-    def ask(self, tool: str, *, writes: bool = False, **arguments: Any) -> Answer:
+    def ask(self, tool: str, *, writes: bool = False, **arguments: Any) -> ToolAnswer:
         """One answer. Who asks is said as the tool's own parameters want it."""
         given = {name: value for name, value in arguments.items() if value is not None}
         return self.connection.call(tool, {**self._asking(tool, writes=writes), **given})
@@ -92,20 +92,27 @@ class Instance:
         pages = self._pages("session_manifest", asked)
         return list(dict.fromkeys(id for answer in pages for id in _listed(answer, "session_manifest")))
 
-    def search(self, query: str) -> list[Hit]:
+    def search(self, query: str) -> list[InstanceHit]:
         """At most a hundred hits; core blocks always are among them."""
         answer = self.ask("search", query=query, limit=_SEARCH_PAGE, include_superseded=True)
         found = (answer.structured or {}).get("memories")
         if isinstance(found, list):
-            return [Hit(nodes.normal_id(str(each.get("id"))), str(each.get("kind"))) for each in found if _has_id(each)]
+            return [
+                InstanceHit(nodes.normal_id(str(each.get("id"))), str(each.get("kind")))
+                for each in found
+                if _has_id(each)
+            ]
         said = _read_text(answer.text, "search", _tagged)
-        return [Hit(nodes.normal_id(each.attributes.get("id", "")), each.attributes.get("kind", "")) for each in said]
+        return [
+            InstanceHit(nodes.normal_id(each.attributes.get("id", "")), each.attributes.get("kind", ""))
+            for each in said
+        ]
 
     def work(self) -> tuple[list[str], bool]:
         """The ids of work items, and whether these are all: an instance lists at most 200 of each status."""
         found: dict[str, None] = {}
         full = False
-        for status in mapping.WORK_STATUSES:
+        for status in aionforge_mapping.WORK_STATUSES:
             listed = text_form.ids_by_line(self.ask("work_query", work_status=status, limit=_WORK_PAGE).text)
             full = full or len(listed) >= _WORK_PAGE
             found.update(dict.fromkeys(listed))
@@ -133,7 +140,7 @@ class Instance:
 
     # Reading ----------------------------------------------------------------------------------------------------
 
-    def read(self, wanted: Iterable[str]) -> Iterator[Node]:
+    def read(self, wanted: Iterable[str]) -> Iterator[AionforgeNode]:
         """Nodes whole, 16 at a time. Ids of what is not there, or may not be read, give nothing."""
         some: list[str] = []
         for id in wanted:
@@ -144,12 +151,12 @@ class Instance:
         if some:
             yield from self._read(some)
 
-    def _read(self, some: Sequence[str]) -> list[Node]:
+    def _read(self, some: Sequence[str]) -> list[AionforgeNode]:
         answer = self.ask("read_memory", memory_ids=list(some), full=True)
         asked = {nodes.normal_id(id) for id in some}
         try:
             found = _nodes(answer)
-        except Unreadable as error:
+        except UnreadableAnswer as error:
             raise AnswerLost(f"the answer of Aionforge to read_memory cannot be read: {error}") from None
         unasked = [node for node in found if node.id not in asked]
         if unasked:
@@ -158,7 +165,7 @@ class Instance:
 
     # Pages ------------------------------------------------------------------------------------------------------
 
-    def _pages(self, tool: str, arguments: JsonObject) -> Iterator[Answer]:
+    def _pages(self, tool: str, arguments: JsonObject) -> Iterator[ToolAnswer]:
         """All pages. Raises AnswerLost when they come round again, or do not end."""
         after: JsonObject | None = None
         seen: set[tuple[str, ...]] = set()
@@ -175,18 +182,18 @@ class Instance:
         raise AnswerLost(f"the pages of {tool} do not come to an end")
 
 
-def _nodes(answer: Answer) -> list[Node]:
+def _nodes(answer: ToolAnswer) -> list[AionforgeNode]:
     structured = (answer.structured or {}).get("memories")
     if isinstance(structured, list):
-        return [nodes.from_data(each) for each in structured]
-    said = text_form.figures(answer.text, "read_memory").get("found")
-    found = [nodes.from_text(each) for each in text_form.memories(answer.text)]
+        return [nodes.node_from_data(each) for each in structured]
+    said = text_form.parse_figures(answer.text, "read_memory").get("found")
+    found = [nodes.node_from_text(each) for each in text_form.parse_memories(answer.text)]
     if said is None or not said.isdecimal() or int(said) != len(found):
-        raise Unreadable("it has not as many memories as it says")
+        raise UnreadableAnswer("it has not as many memories as it says")
     return found
 
 
-def _listed(answer: Answer, tool: str) -> list[str]:
+def _listed(answer: ToolAnswer, tool: str) -> list[str]:
     """The ids on a page of a list."""
     said = answer.structured
     if said is not None:
@@ -207,7 +214,7 @@ def _list_in(said: JsonObject, tool: str) -> JsonObject:
     return found if isinstance(found, dict) else {}
 
 
-def _total(answer: Answer, tool: str) -> int | None:
+def _total(answer: ToolAnswer, tool: str) -> int | None:
     """How many there are from this page on."""
     said = None if answer.structured is None else _list_in(answer.structured, tool).get("total_visible")
     if said is None:
@@ -215,7 +222,7 @@ def _total(answer: Answer, tool: str) -> int | None:
     return int(said) if str(said).isdecimal() else None
 
 
-def _next(answer: Answer, tool: str) -> JsonObject | None:
+def _next(answer: ToolAnswer, tool: str) -> JsonObject | None:
     """Where the next page begins: as data, or as `<time>|<id>`."""
     said = answer.structured
     found = None if said is None else _list_in(said, tool).get("next")
@@ -231,18 +238,18 @@ _HEADS = {"audit_history": "audit"}
 _CLOCKS = {"audit_history": "occurred_at"}
 
 
-def _tagged(text: str) -> list[Tagged]:
-    return list(text_form.memories(text))
+def _tagged(text: str) -> list[TaggedMemory]:
+    return list(text_form.parse_memories(text))
 
 
 def _figures(text: str, tool: str) -> dict[str, str]:
-    return _read_text(text, tool, lambda said: text_form.figures(said, tool))
+    return _read_text(text, tool, lambda said: text_form.parse_figures(said, tool))
 
 
 def _read_text(text: str, tool: str, read: Callable[[str], T]) -> T:
     try:
         return read(text)
-    except Unreadable as error:
+    except UnreadableAnswer as error:
         raise AnswerLost(f"the answer of Aionforge to {tool} cannot be read: {error}") from None
 
 

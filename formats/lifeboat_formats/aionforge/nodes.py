@@ -10,8 +10,8 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_formats.aionforge.text_form import Tagged, Unreadable
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_formats.aionforge.text_form import TaggedMemory, UnreadableAnswer
 
 EPISODE, FACT, ENTITY, NOTE, SKILL, BAD_PATTERN = "episode", "fact", "entity", "note", "skill", "bad_pattern"
 CORE, WORK_ITEM, TAG = "core", "work_item", "tag"
@@ -43,7 +43,7 @@ _DEEPEST = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class AionforgeNode:
     """One thing that an instance holds. `text` is what it says, `fields` are all of its other fields."""
 
     id: str
@@ -56,30 +56,30 @@ class Node:
         return str(self.fields.get("namespace") or "")
 
 
-def from_data(found: Any) -> Node:
+def node_from_data(found: Any) -> AionforgeNode:
     """A node from an element of `memories`. Raises Unreadable for one without id or kind, that was cut short, or
     that is nested too deep."""
     if not isinstance(found, dict):
-        raise Unreadable("a memory in the answer is no object")
+        raise UnreadableAnswer("a memory in the answer is no object")
     id, kind = found.get("id"), found.get("kind")
     if not isinstance(id, str) or not isinstance(kind, str):
-        raise Unreadable("a memory in the answer has no id, or no kind")
+        raise UnreadableAnswer("a memory in the answer has no id, or no kind")
     if any(value is True for name, value in found.items() if name.endswith("_truncated")):
-        raise Unreadable("a memory in the answer was cut short")
+        raise UnreadableAnswer("a memory in the answer was cut short")
     if _depth(found) > _DEEPEST:
-        raise Unreadable("a memory in the answer is nested too deep")
+        raise UnreadableAnswer("a memory in the answer is nested too deep")
     if not _is_plain(found):
-        raise Unreadable("a memory in the answer holds a number or a character that no JSON has")
+        raise UnreadableAnswer("a memory in the answer holds a number or a character that no JSON has")
     fields = {name: value for name, value in found.items() if not name.endswith("_truncated")}
-    return made(id, kind, fields)
+    return make_node(id, kind, fields)
 
 
-def from_text(found: Tagged) -> Node:
+def node_from_text(found: TaggedMemory) -> AionforgeNode:
     """A node from the text form. Raises Unreadable."""
     attributes = dict(found.attributes)
     id, kind = attributes.pop("id", ""), attributes.pop("kind", "")
     if not id or not kind:
-        raise Unreadable("a memory in the answer has no id, or no kind")
+        raise UnreadableAnswer("a memory in the answer has no id, or no kind")
     fields: JsonObject = {}
     provenance: JsonObject = {}
     for name, written in attributes.items():
@@ -87,10 +87,10 @@ def from_text(found: Tagged) -> Node:
         target[_SHORT.get(name, name)] = _value(_SHORT.get(name, name), written)
     if provenance:
         fields["provenance"] = provenance
-    return made(id, kind, {**fields, _BODY.get(kind, "body"): found.text})
+    return make_node(id, kind, {**fields, _BODY.get(kind, "body"): found.text})
 
 
-def made(id: str, kind: str, fields: JsonObject) -> Node:
+def make_node(id: str, kind: str, fields: JsonObject) -> AionforgeNode:
     """A node of a kind with all of its fields; those that are nothing but its text stand in `text` alone."""
     rest = {name: value for name, value in fields.items() if name not in ("id", "kind")}
     parts = TEXT_FIELDS.get(kind, ("body", "content", "description"))
@@ -98,7 +98,7 @@ def made(id: str, kind: str, fields: JsonObject) -> Node:
     text = "\n\n".join(dict.fromkeys(said))
     if len(parts) == 1 and rest.get(parts[0]) == text:
         rest.pop(parts[0], None)
-    return Node(normal_id(id), kind, text, rest)
+    return AionforgeNode(normal_id(id), kind, text, rest)
 
 
 def normal_id(id: str) -> str:

@@ -24,11 +24,11 @@ _ITEM_ERROR = re.compile(r"ERR_ITEM\[(\d{1,4})\]\s+(ERR_[A-Z0-9_]{1,60})")
 _CREATED = re.compile(r"\[work_create\]\s+(\S+)")
 
 
-class Unreadable(ValueError):
+class UnreadableAnswer(ValueError):
     """An answer that is cut off, or that is no such text at all."""
 
 
-class Tagged(NamedTuple):
+class TaggedMemory(NamedTuple):
     """A memory as it stands in a text: its attributes and its text, both without escapes."""
 
     attributes: dict[str, str]
@@ -36,7 +36,7 @@ class Tagged(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class CaptureReceipt:
     """What became of one captured text. `id` is "" and `error` the instance's word where it was not taken."""
 
     id: str
@@ -46,18 +46,18 @@ class Receipt:
     error: str = ""
 
 
-def memories(text: str) -> Iterator[Tagged]:
+def parse_memories(text: str) -> Iterator[TaggedMemory]:
     """The memories in an answer, in order. Raises Unreadable for a text that breaks off inside of one."""
     at = 0
     while (start := _next(text, at)) >= 0:
         end = text.find(">", start, start + _LONGEST_HEAD)
         close = text.find(_CLOSE, end) if end >= 0 else -1
         if close < 0:
-            raise Unreadable("the answer breaks off inside of a memory")
+            raise UnreadableAnswer("the answer breaks off inside of a memory")
         body = text[end + 1 : close]
         if "<" in body:
-            raise Unreadable("a memory in the answer is not closed")
-        yield Tagged(_attributes(text[start + len(_OPEN) : end]), unescaped(body))
+            raise UnreadableAnswer("a memory in the answer is not closed")
+        yield TaggedMemory(_attributes(text[start + len(_OPEN) : end]), unescape_text(body))
         at = close + len(_CLOSE)
 
 
@@ -72,14 +72,14 @@ def _attributes(head: str) -> dict[str, str]:
     found: dict[str, str] = {}
     at = 0
     while (hit := _ATTRIBUTE.match(head, at)) is not None:
-        found[hit[1]] = unescaped(hit[2])
+        found[hit[1]] = unescape_text(hit[2])
         at = hit.end()
     if head[at:].strip(" \t\r\n/"):
-        raise Unreadable("a memory in the answer has attributes that are none")
+        raise UnreadableAnswer("a memory in the answer has attributes that are none")
     return found
 
 
-def unescaped(text: str) -> str:
+def unescape_text(text: str) -> str:
     """A text without its escapes, each taken off once: `&amp;lt;` says `&lt;`."""
     if "&" not in text:
         return text
@@ -89,11 +89,11 @@ def unescaped(text: str) -> str:
     return "&".join(parts)
 
 
-def figures(text: str, tool: str) -> dict[str, str]:
+def parse_figures(text: str, tool: str) -> dict[str, str]:
     """The `name=value` of the first line, which begins with `[tool]`. Raises Unreadable where there is no such line."""
     head = text.lstrip().split("\n", 1)[0]
     if not head.startswith(f"[{tool}]"):
-        raise Unreadable(f"the answer to {tool} does not begin as one")
+        raise UnreadableAnswer(f"the answer to {tool} does not begin as one")
     return {name: value for name, value in _FIGURE.findall(head)}
 
 
@@ -113,39 +113,39 @@ def is_disabled(text: str) -> bool:
     return text.split("\n", 1)[0].rpartition("] ")[2].startswith("disabled")
 
 
-def receipt(text: str) -> Receipt:
+def parse_receipt(text: str) -> CaptureReceipt:
     """The receipt of one capture. Raises Unreadable."""
     hit = _RECEIPT.search(text)
     if hit is None or _UUID.fullmatch(hit[1]) is None:
-        raise Unreadable("a receipt is no receipt")
+        raise UnreadableAnswer("a receipt is no receipt")
     said = dict(_FIGURE.findall(text[hit.end() :].split("\n", 1)[0]))
-    return Receipt(hit[1].lower(), hit[2], _count(said.get("redactions")), _count(said.get("flags")))
+    return CaptureReceipt(hit[1].lower(), hit[2], _count(said.get("redactions")), _count(said.get("flags")))
 
 
-def batch_receipts(text: str, items: int) -> list[Receipt]:
+def parse_batch_receipts(text: str, items: int) -> list[CaptureReceipt]:
     """The receipts of a batch of `items` texts, in their order. Raises Unreadable when not every one of them is
     there."""
-    said = figures(text, "batch_capture")
+    said = parse_figures(text, "batch_capture")
     lines = [line for line in text.lstrip().splitlines()[1:] if line.strip()]
     if said.get("items") != str(items) or len(lines) != items:
-        raise Unreadable("the answer has not as many receipts as texts were sent")
+        raise UnreadableAnswer("the answer has not as many receipts as texts were sent")
     return [_item(line, place) for place, line in enumerate(lines)]
 
 
-def _item(line: str, place: int) -> Receipt:
+def _item(line: str, place: int) -> CaptureReceipt:
     failed = _ITEM_ERROR.match(line.strip())
     if failed is None:
-        return receipt(line)
+        return parse_receipt(line)
     if int(failed[1]) != place:
-        raise Unreadable("receipts are not in the order of the texts")
-    return Receipt("", error=failed[2])
+        raise UnreadableAnswer("receipts are not in the order of the texts")
+    return CaptureReceipt("", error=failed[2])
 
 
-def created(text: str) -> str:
+def parse_created_id(text: str) -> str:
     """The id of a work item that was made. Raises Unreadable."""
     hit = _CREATED.search(text)
     if hit is None or _UUID.fullmatch(hit[1]) is None:
-        raise Unreadable("the answer does not say what was made")
+        raise UnreadableAnswer("the answer does not say what was made")
     return hit[1].lower()
 
 

@@ -14,18 +14,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.secrets.finder import KnownValues
-from lifeboat_alf.system_texts import refusal_reason
+from lifeboat_adapters.secrets.secret_finder import KnownSecretSearch
+from lifeboat_alf.common.refusal_texts import refusal_reason
 from lifeboat_formats.interchange import detectors
-from lifeboat_formats.interchange.contract import Kind, Option, Options
-from lifeboat_formats.interchange.detectors import KINDS, SECRET, Found, Words
+from lifeboat_formats.interchange.contract import FormatOption, OptionKind, Options
+from lifeboat_formats.interchange.detectors import KINDS, SECRET, DetectedSpan, WordList
 from lifeboat_formats.interchange.errors import InterchangeError, SanitizerFailed, SecretsFound
 
 REDACT, DETECT, ALLOW_SECRETS = "redact", "detect", "allow-secrets"
 OPTIONS = (
-    Option(REDACT, "write [redacted:...] for mail addresses, numbers, secrets", writes=True),
-    Option(DETECT, "a file of your own words to find, one a line", Kind.FILE, writes=True),
-    Option(ALLOW_SECRETS, "write what looks like a secret, in clear", writes=True),
+    FormatOption(REDACT, "write [redacted:...] for mail addresses, numbers, secrets", writes=True),
+    FormatOption(DETECT, "a file of your own words to find, one a line", OptionKind.FILE, writes=True),
+    FormatOption(ALLOW_SECRETS, "write what looks like a secret, in clear", writes=True),
 )
 
 _REDACTED = re.compile(r"\[redacted:(?:" + "|".join(KINDS) + r")\]")
@@ -43,7 +43,7 @@ _MOST_LISTED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Cleaned:
+class CleanedText:
     """A text as it may leave. `found` counts by pattern what was found in it; it never holds what that was."""
 
     text: str
@@ -57,8 +57,8 @@ class Cleaner:
 
     redacts: bool = False
     allows_secrets: bool = False
-    words: Words = field(default_factory=lambda: Words(()))
-    known: KnownValues | None = None
+    words: WordList = field(default_factory=lambda: WordList(()))
+    known: KnownSecretSearch | None = None
     counts: Counter[str] = field(default_factory=Counter)
     _harmless: set[str] = field(default_factory=set)
 
@@ -69,12 +69,12 @@ class Cleaner:
         Raises InterchangeError for a list of words that cannot be read.
         """
         listed = options.get(DETECT)
-        words = Words(listed_words(Path(listed))) if isinstance(listed, str) and listed else Words(())
+        words = WordList(read_word_list(Path(listed))) if isinstance(listed, str) and listed else WordList(())
         return cls(
             redacts=options.get(REDACT) is True,
             allows_secrets=options.get(ALLOW_SECRETS) is True,
             words=words,
-            known=KnownValues(known_secrets),
+            known=KnownSecretSearch(known_secrets),
         )
 
     def clean(self, text: str, *, where: str = "") -> str:
@@ -84,10 +84,10 @@ class Cleaner:
         """
         return self.cleaned(text, where=where).text
 
-    def cleaned(self, text: str, *, where: str = "") -> Cleaned:
+    def cleaned(self, text: str, *, where: str = "") -> CleanedText:
         """As `clean`, with what was found in this text."""
         if text in self._harmless:
-            return Cleaned(text, False, {})
+            return CleanedText(text, False, {})
         try:
             clear, found = self._redacted(text)
         except Exception as error:
@@ -101,7 +101,7 @@ class Cleaner:
             self._remember(text)
         self.counts.update(each.kind for each in found)
         result = clear if self.redacts else text
-        return Cleaned(result, result != text, Counter(each.pattern for each in found))
+        return CleanedText(result, result != text, Counter(each.pattern for each in found))
 
     def clean_value(self, value: Any, *, where: str = "") -> Any:
         """A JSON value with every text in it cleaned, names of fields too. Raises as `clean` does."""
@@ -130,7 +130,7 @@ class Cleaner:
             return {self.clean(name, where=where): self._value(each, where, depth + 1) for name, each in value.items()}
         return value
 
-    def _redacted(self, text: str) -> tuple[str, list[Found]]:
+    def _redacted(self, text: str) -> tuple[str, list[DetectedSpan]]:
         """The text without what is found in it, until nothing is found; secrets that may go are counted and stay."""
         everything = self._secrets(text) if self.allows_secrets else []
         for _ in range(_ROUNDS):
@@ -141,21 +141,21 @@ class Cleaner:
             text = _without(text, found)
         raise RuntimeError("what is found does not come to an end")
 
-    def _find(self, text: str) -> list[Found]:
+    def _find(self, text: str) -> list[DetectedSpan]:
         masked = _REDACTED.sub(lambda hit: _MASK * len(hit[0]), text) if "[redacted:" in text else text
         found = [
             *([] if self.allows_secrets else self._secrets(masked)),
-            *detectors.emails(masked),
-            *detectors.numbers(masked),
+            *detectors.find_emails(masked),
+            *detectors.find_numbers(masked),
             *self.words.find(masked),
         ]
-        return detectors.apart(found)
+        return detectors.merge_overlaps(found)
 
-    def _secrets(self, text: str) -> list[Found]:
-        return detectors.apart(detectors.secrets(text, self.known))
+    def _secrets(self, text: str) -> list[DetectedSpan]:
+        return detectors.merge_overlaps(detectors.find_secrets(text, self.known))
 
 
-def listed_words(path: Path) -> list[str]:
+def read_word_list(path: Path) -> list[str]:
     """The entries of a user's list: one a line, empty lines left out. Raises InterchangeError."""
     try:
         lines = path.read_text("utf-8-sig").splitlines()
@@ -173,7 +173,7 @@ def listed_words(path: Path) -> list[str]:
     return entries
 
 
-def _without(text: str, found: list[Found]) -> str:
+def _without(text: str, found: list[DetectedSpan]) -> str:
     pieces, at = [], 0
     for each in found:
         pieces += [text[at : each.start], f"[redacted:{each.kind}]"]

@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, BinaryIO, Protocol
 
-from lifeboat_adapters.receipts import Fate
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.state import State
+from lifeboat_adapters.item_fates import ItemFate
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.states.agent_state import State
 
 Value = str | bool
 Options = Mapping[str, Value]
 """What was chosen, by `Option.name`; every option of the format and direction stands in it."""
 
 
-class Kind(StrEnum):
+class OptionKind(StrEnum):
     FLAG = "flag"
     """False unless given."""
     TEXT = "text"
@@ -32,13 +32,13 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class FormatOption:
     """A choice that a format leaves to its user, a command offers it as `--NAME`. `help` has at most 62 characters.
     `reads` and `writes` say in which direction it counts."""
 
     name: str
     help: str
-    kind: Kind = Kind.FLAG
+    kind: OptionKind = OptionKind.FLAG
     choices: tuple[str, ...] = ()
     default: str = ""
     reads: bool = False
@@ -46,7 +46,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class FormatNotice:
     """Something about a whole source or target that its user should know. `code` is for programs; `where` a line, a
     section or a name; neither holds content."""
 
@@ -56,7 +56,7 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FormatFinding:
     """What a check found. `code` is the format's own word; `line` counts from 1, None where there are none."""
 
     code: str
@@ -71,7 +71,7 @@ class Finding:
 
 
 @dataclass(slots=True)
-class Reading:
+class FormatReading:
     """A source as memories.
 
     `records` are whole records of the Agent Life Format but for `agent_id`, each with an `id` that the same source
@@ -84,25 +84,25 @@ class Reading:
     agent_name: str
     records: Iterable[JsonObject]
     entries: Mapping[str, bytes] = field(default_factory=dict)
-    fates: list[Fate] = field(default_factory=list)
-    notices: list[Notice] = field(default_factory=list)
+    fates: list[ItemFate] = field(default_factory=list)
+    notices: list[FormatNotice] = field(default_factory=list)
     agent_id: str | None = None
 
 
 @dataclass(slots=True)
-class Written:
+class FormatWriteResult:
     """What became of a state: a fate for everything that could have been lost. `figures` are counts and ratios that
     the receipt shows by name; `signature` is what belongs into a file of its own beside the target, with that file's
     ending."""
 
-    fates: list[Fate] = field(default_factory=list)
-    notices: list[Notice] = field(default_factory=list)
+    fates: list[ItemFate] = field(default_factory=list)
+    notices: list[FormatNotice] = field(default_factory=list)
     figures: dict[str, int | float] = field(default_factory=dict)
     signature: tuple[str, bytes] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class WriterIdentity:
     """Who writes: `producer` names this installation to others (lower-case ASCII), `sign` makes an Ed25519 signature
     with `public` as its key, None where nothing is signed."""
 
@@ -112,12 +112,12 @@ class Identity:
 
 
 @dataclass(slots=True)
-class Surroundings:
+class ConversionContext:
     """What a conversion may use beside its source: `now` (a timestamp), who writes, and `notes` that last from one
     conversion with the same instance of another system to the next."""
 
     now: str
-    identity: Identity = field(default_factory=Identity)
+    identity: WriterIdentity = field(default_factory=WriterIdentity)
     notes: MutableMapping[str, Any] = field(default_factory=dict)
 
 
@@ -147,27 +147,29 @@ class Format(Protocol):
     title: str
     suffixes: tuple[str, ...]
     """How its files end, the usual one first; () for one that is an instance, not a file."""
-    options: tuple[Option, ...]
+    options: tuple[FormatOption, ...]
 
     def recognises(self, source: str, head: bytes) -> bool:
         """Whether a source is of this format, by its name (or address) and its first 64 KiB."""
         ...
 
-    def read(self, source: str, options: Options, around: Surroundings) -> AbstractContextManager[Reading]: ...
+    def read(
+        self, source: str, options: Options, around: ConversionContext
+    ) -> AbstractContextManager[FormatReading]: ...
 
-    def losses(self, state: State, options: Options) -> list[Fate]:
+    def losses(self, state: State, options: Options) -> list[ItemFate]:
         """What `write` would not carry over as it is. Reads the state only."""
         ...
 
-    def write(self, state: State, target: BinaryIO, options: Options, around: Surroundings) -> Written:
+    def write(self, state: State, target: BinaryIO, options: Options, around: ConversionContext) -> FormatWriteResult:
         """Write a state as a file, in pieces. Raises InterchangeError before the first byte where it can be known."""
         ...
 
-    def send(self, state: State, address: str, options: Options, around: Surroundings) -> Written:
+    def send(self, state: State, address: str, options: Options, around: ConversionContext) -> FormatWriteResult:
         """Write a state into a running instance. Raises NoInstance for a format of files."""
         ...
 
-    def check(self, source: str, *, strict: bool) -> Iterable[Finding]:
+    def check(self, source: str, *, strict: bool) -> Iterable[FormatFinding]:
         """Everything that is wrong with a source, in its order."""
         ...
 

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from lifeboat_adapters.secrets import looks
-from lifeboat_adapters.secrets.finder import KnownValues
+from lifeboat_adapters.secrets import secret_patterns
+from lifeboat_adapters.secrets.secret_finder import KnownSecretSearch
 
 SECRET, EMAIL, CARD, SSN, PHONE, LISTED = KINDS = ("secret", "email", "card", "ssn", "phone", "listed")
 """What is found, by rank: of two findings that overlap, the first kind here names both."""
 
 
-class Found(NamedTuple):
+class DetectedSpan(NamedTuple):
     """`text[start:end]` is of one of KINDS; `pattern` says which form, for a report. Never what it is."""
 
     start: int
@@ -75,44 +75,44 @@ _WORD = re.compile(r"[^\W_]+")
 _SPACE = re.compile(r"\s+")
 
 
-def emails(text: str) -> Iterator[Found]:
+def find_emails(text: str) -> Iterator[DetectedSpan]:
     if "@" in text:
         for hit in _EMAIL.finditer(text):
-            yield Found(*hit.span(), EMAIL, EMAIL)
+            yield DetectedSpan(*hit.span(), EMAIL, EMAIL)
 
 
-def numbers(text: str) -> Iterator[Found]:
+def find_numbers(text: str) -> Iterator[DetectedSpan]:
     """Phone numbers, social security numbers of the United States, and numbers of payment cards."""
     # Most texts have dates and counts at most, and each search costs as much as all the rest of the cleaning.
     most = max((_digits(run) for run in _SOME_DIGITS.findall(text)), default=0)
     if most >= 13:
         yield from _cards(text)
     if most >= 9:
-        yield from (Found(*hit.span(), SSN, SSN) for hit in _SSN.finditer(text))
-        yield from (Found(*hit.span(1), SSN, "ssn_named") for hit in _NAMED_SSN.finditer(text))
+        yield from (DetectedSpan(*hit.span(), SSN, SSN) for hit in _SSN.finditer(text))
+        yield from (DetectedSpan(*hit.span(1), SSN, "ssn_named") for hit in _NAMED_SSN.finditer(text))
     if most >= 7:
         yield from _phones(text, most)
 
 
-def secrets(text: str, known: KnownValues | None = None) -> Iterator[Found]:
+def find_secrets(text: str, known: KnownSecretSearch | None = None) -> Iterator[DetectedSpan]:
     """What looks like a secret, as a capture calls it, and every value of `known`."""
     data = text.encode("utf-8", "surrogatepass")
-    spans = [(look.start, look.end, look.kind) for look in looks.find(data)]
+    spans = [(look.start, look.end, look.kind) for look in secret_patterns.find_secret_matches(data)]
     if known:
         spans.extend((each.start, each.end, "known_secret") for each in known.spans(data))
     if not spans:
         return
     offsets = _offsets(data, {at for start, end, _ in spans for at in (start, end)})
     for start, end, pattern in spans:
-        yield Found(offsets[start], offsets[end], SECRET, pattern)
+        yield DetectedSpan(offsets[start], offsets[end], SECRET, pattern)
 
 
-class Words:
+class WordList:
     """A user's own words and names: found whole, whatever their case and the white space between them."""
 
     def __init__(self, entries: Iterable[str]) -> None:
         """Entries without a letter or digit find nothing."""
-        self._by_first: dict[str, list[_Entry]] = {}
+        self._by_first: dict[str, list[_WordEntry]] = {}
         for entry in entries:
             # What is written with one sign a letter, or with two (an accent by itself), is the same name.
             for form in {unicodedata.normalize("NFC", entry), unicodedata.normalize("NFD", entry)}:
@@ -123,7 +123,7 @@ class Words:
     def __bool__(self) -> bool:
         return bool(self._by_first)
 
-    def find(self, text: str) -> Iterator[Found]:
+    def find(self, text: str) -> Iterator[DetectedSpan]:
         if not self._by_first:
             return
         hits = list(_WORD.finditer(text))
@@ -131,10 +131,10 @@ class Words:
             for entry in self._by_first.get(hit[0].casefold(), ()):
                 span = _match(entry, text, hits, at)
                 if span is not None:
-                    yield Found(*span, LISTED, LISTED)
+                    yield DetectedSpan(*span, LISTED, LISTED)
 
 
-class _Entry(NamedTuple):
+class _WordEntry(NamedTuple):
     """`words` folded, what stands between them with white space as one blank, and before and after them."""
 
     words: tuple[str, ...]
@@ -143,16 +143,16 @@ class _Entry(NamedTuple):
     after: str
 
 
-def _entry(form: str) -> _Entry | None:
+def _entry(form: str) -> _WordEntry | None:
     hits = list(_WORD.finditer(form))
     if not hits:
         return None
     between = tuple(_blank(form[one.end() : two.start()]) for one, two in pairwise(hits))
     words = tuple(hit[0].casefold() for hit in hits)
-    return _Entry(words, between, form[: hits[0].start()], form[hits[-1].end() :])
+    return _WordEntry(words, between, form[: hits[0].start()], form[hits[-1].end() :])
 
 
-def _match(entry: _Entry, text: str, hits: Sequence[re.Match[str]], at: int) -> tuple[int, int] | None:
+def _match(entry: _WordEntry, text: str, hits: Sequence[re.Match[str]], at: int) -> tuple[int, int] | None:
     """The span of an entry that begins with the word `hits[at]`, None where it does not go on."""
     last = at + len(entry.words) - 1
     if last >= len(hits):
@@ -171,43 +171,43 @@ def _blank(between: str) -> str:
     return _SPACE.sub(" ", between)
 
 
-def apart(found: Iterable[Found]) -> list[Found]:
+def merge_overlaps(found: Iterable[DetectedSpan]) -> list[DetectedSpan]:
     """Findings sorted, and those that overlap made one: of the highest rank, over all of them."""
-    merged: list[Found] = []
+    merged: list[DetectedSpan] = []
     for each in sorted(found):
         if merged and each.start < merged[-1].end:
             before = merged[-1]
             first = min(before, each, key=lambda one: KINDS.index(one.kind))
-            merged[-1] = Found(before.start, max(before.end, each.end), first.kind, first.pattern)
+            merged[-1] = DetectedSpan(before.start, max(before.end, each.end), first.kind, first.pattern)
         else:
             merged.append(each)
     return merged
 
 
-def _phones(text: str, most: int) -> Iterator[Found]:
+def _phones(text: str, most: int) -> Iterator[DetectedSpan]:
     """`most`: the digits of the longest number."""
     if most >= 10:
-        yield from (Found(*hit.span(), PHONE, "phone_us") for hit in _PHONE_US.finditer(text))
+        yield from (DetectedSpan(*hit.span(), PHONE, "phone_us") for hit in _PHONE_US.finditer(text))
     if "+" in text:
-        yield from (Found(*hit.span(), PHONE, "phone_us") for hit in _PHONE_PLUS_ONE.finditer(text))
+        yield from (DetectedSpan(*hit.span(), PHONE, "phone_us") for hit in _PHONE_PLUS_ONE.finditer(text))
         for hit in _PHONE_PLUS.finditer(text):
             if 8 <= _digits(hit[0]) <= 15 and _AMOUNT.fullmatch(hit[0]) is None:
-                yield Found(*hit.span(), PHONE, "phone_international")
+                yield DetectedSpan(*hit.span(), PHONE, "phone_international")
     if "00" in text and most >= 10:
         for hit in _PHONE_ZEROS.finditer(text):
             if 10 <= _digits(hit[0]) <= 17:
-                yield Found(*hit.span(), PHONE, "phone_international")
+                yield DetectedSpan(*hit.span(), PHONE, "phone_international")
     lower = text.lower()
     for hit in _PHONE_NAMED.finditer(text) if any(name in lower for name in _PHONE_NAMES) else ():
         if _DATE.match(hit[1]) is None:
-            yield Found(*hit.span(1), PHONE, "phone_named")
+            yield DetectedSpan(*hit.span(1), PHONE, "phone_named")
 
 
-def _cards(text: str) -> Iterator[Found]:
+def _cards(text: str) -> Iterator[DetectedSpan]:
     for hit in _CARD.finditer(text):
         digits = hit[0].replace(" ", "").replace("-", "")
         if _ISSUED.fullmatch(digits) and _luhn(digits):
-            yield Found(*hit.span(), CARD, CARD)
+            yield DetectedSpan(*hit.span(), CARD, CARD)
 
 
 def _luhn(digits: str) -> bool:

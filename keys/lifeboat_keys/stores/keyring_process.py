@@ -17,14 +17,14 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_keys import hardening
 
 LOCKED, AWAY = "locked", "away"
 
 
 @dataclass(frozen=True, slots=True)
-class Backend:
+class KeyringBackend:
     """A backend of `keyring` that keeps secrets as they should be kept. `is_locked` never asks the user."""
 
     keyring: Any
@@ -32,18 +32,18 @@ class Backend:
     is_locked: Callable[[], bool]
 
 
-class NoBackend(Exception):
+class NoKeyringBackend(Exception):
     """None of the known keyrings is there."""
 
 
-def main(choose: Callable[[], Backend] | None = None) -> None:
+def main(choose: Callable[[], KeyringBackend] | None = None) -> None:
     """Answer one request. `choose` finds the backend."""
-    hardening.no_core_dumps()
+    hardening.disable_core_dumps()
     # A backend that prints must not spoil the answer.
     answers, sys.stdout = sys.stdout, sys.stderr
     request = json.load(sys.stdin)
     try:
-        answer = _answer(request, (choose or allowed)())
+        answer = _answer(request, (choose or choose_backend)())
     except Exception as error:
         # Backends raise whatever their bus or system raises, and the text of an exception may hold a secret.
         answer = {"error": LOCKED if _says_locked(error) else AWAY, "detail": type(error).__name__}
@@ -51,7 +51,7 @@ def main(choose: Callable[[], Backend] | None = None) -> None:
     answers.flush()
 
 
-def allowed() -> Backend:
+def choose_backend() -> KeyringBackend:
     """The best backend that can be used now, of the known ones only: configuration files and variables of `keyring`,
     which may name one that keeps everything in clear, are not looked at."""
     found = []
@@ -63,15 +63,15 @@ def allowed() -> Backend:
         except Exception:  # a backend of another system says so in many ways
             continue
     if not found:
-        raise NoBackend
+        raise NoKeyringBackend
     _, place, title, kind, is_locked = max(found, key=lambda each: each[0])
     keyring = kind()
     if place == _WINDOWS:
         keyring.persist = "local machine"  # the default roams with the profile to other machines
-    return Backend(keyring, title, lambda: is_locked(keyring))
+    return KeyringBackend(keyring, title, lambda: is_locked(keyring))
 
 
-def _answer(request: JsonObject, backend: Backend) -> JsonObject:
+def _answer(request: JsonObject, backend: KeyringBackend) -> JsonObject:
     if not request.get("may_ask") and backend.is_locked():
         return {"error": LOCKED, "detail": backend.title}
     answer: JsonObject = {"backend": backend.title, "secret": None, "kept": False}

@@ -7,17 +7,17 @@ import json
 import pytest
 
 from lifeboat_alf.errors import PurgeError
-from lifeboat_alf.purging.cuts import cut
-from lifeboat_alf.purging.wanted import Wanted
-from lifeboat_alf.redactions import edited
+from lifeboat_alf.purging.body_cuts import cut_body
+from lifeboat_alf.purging.purge_terms import PurgeTerms
+from lifeboat_alf.redaction.redactions import apply_edits
 
 DATABASE = "raw/openclaw-home/db/main/rows.jsonl"
 
 
 def _after(path: str, body: bytes, text: str, *, passage: bool = False) -> bytes:
-    wanted = Wanted((text,))
-    made = cut(path, body, lambda data: wanted.spans(path, data), passage=passage)
-    assert made is not None and made.body == edited(body, made.edits)
+    wanted = PurgeTerms((text,))
+    made = cut_body(path, body, lambda data: wanted.spans(path, data), passage=passage)
+    assert made is not None and made.body == apply_edits(body, made.edits)
     assert wanted.spans(path, made.body) == []
     return made.body
 
@@ -57,8 +57,8 @@ def test_a_match_is_taken_out(path: str, body: bytes, left: bytes) -> None:
     ],
 )
 def test_a_number_becomes_null(body: bytes, left: bytes) -> None:
-    wanted = Wanted(("4829",))
-    made = cut("a.json", body, lambda data: wanted.spans("a.json", data))
+    wanted = PurgeTerms(("4829",))
+    made = cut_body("a.json", body, lambda data: wanted.spans("a.json", data))
     assert (body if made is None else made.body) == left
 
 
@@ -82,8 +82,8 @@ def test_what_is_only_structure_takes_the_document() -> None:
 
 def test_what_everything_holds_cannot_be_taken_out() -> None:
     with pytest.raises(PurgeError, match="cannot be taken out"):
-        cut("a.json", b'{"a": 1}', lambda data: [(0, 1)])
+        cut_body("a.json", b'{"a": 1}', lambda data: [(0, 1)])
 
 
 def test_a_file_without_a_match_is_left_alone() -> None:
-    assert cut("a.json", b'{"a": 1}', lambda data: []) is None
+    assert cut_body("a.json", b'{"a": 1}', lambda data: []) is None

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from lifeboat_alf import codec, ids, testing
-from lifeboat_alf.embeddings import Vector, pack
-from lifeboat_alf.purging.items import CutPlan, Item
-from lifeboat_alf.purging.patterns import compiled
-from lifeboat_alf.purging.wanted import Wanted
-from lifeboat_alf.redactions import RECORDS, Redaction
+from lifeboat_alf.common import ids, json_codec
+from lifeboat_alf.memory.embeddings import RecordVector, pack_vectors
+from lifeboat_alf.purging.bounded_patterns import compile_pattern
+from lifeboat_alf.purging.purge_items import CutPlan, PurgeItem
+from lifeboat_alf.purging.purge_terms import PurgeTerms
+from lifeboat_alf.redaction.redactions import RECORDS, Redaction
+from lifeboat_alf.testing import sample_states
 from support.alf.purge_histories import SEED, History
 
 PIN = "004829"
@@ -27,7 +28,7 @@ MADE_AT = "2026-11-20T12:00:00.000Z"
 
 
 def _id(number: int) -> str:
-    return ids.mint(SEED, MADE_AT, str(number))
+    return ids.mint_id(SEED, MADE_AT, str(number))
 
 
 def _history(pin: str) -> History:
@@ -38,14 +39,15 @@ def _history(pin: str) -> History:
     made.record(f"PIN {pin}", id=_id(2), supersedes=first.record_id, tags=[pin])
     made.record(pin, id=_id(3))
     made.file("raw/openclaw/MEMORY.md", f"# The PIN is {pin}.\nPIN {pin}\n".encode(), records=[_id(1), _id(2)])
-    made.file("raw/openclaw/a.json", codec.encode({"pin": pin, "n": [f"x{pin}"]}))
+    made.file("raw/openclaw/a.json", json_codec.encode_json({"pin": pin, "n": [f"x{pin}"]}))
     made.file("raw/openclaw/b.json", b'{"pin": 1' + pin.encode() + b"}")
-    made.file("raw/openclaw-home/db/m/rows.jsonl", codec.encode({"pin": pin}) + b"\n{}\n")
+    made.file("raw/openclaw-home/db/m/rows.jsonl", json_codec.encode_json({"pin": pin}) + b"\n{}\n")
     made.file("artifacts/a.bin", b"\0" + pin.encode())
     vectors = [(_id(1), 0.5), (_id(9), 0.25)]
-    listed = (testing.embedding([value]) for _, value in vectors)
-    for path, body in pack(
-        Vector("memory/partitions/2026-Q4.jsonl", name, each) for (name, _), each in zip(vectors, listed, strict=True)
+    listed = (sample_states.make_embedding([value]) for _, value in vectors)
+    for path, body in pack_vectors(
+        RecordVector("memory/partitions/2026-Q4.jsonl", name, each)
+        for (name, _), each in zip(vectors, listed, strict=True)
     ).items():
         made.file(path, body)
     return made
@@ -54,7 +56,9 @@ def _history(pin: str) -> History:
 PLANS: dict[str, Callable[[History, str], CutPlan]] = {
     "by text": lambda history, pin: history.plan(text=pin),
     "a passage": lambda history, pin: history.plan(text=pin, passage=True),
-    "by pattern": lambda history, pin: history.plan(wanted=Wanted(patterns=(compiled(r"00\d{4}"),)), passage=True),
+    "by pattern": lambda history, pin: history.plan(
+        wanted=PurgeTerms(patterns=(compile_pattern(r"00\d{4}"),)), passage=True
+    ),
     "by id": lambda history, pin: history.plan(_id(1), _id(3)),
     "only": lambda history, pin: history.plan(_id(1), _id(2), only=True),
 }
@@ -62,10 +66,10 @@ PLANS: dict[str, Callable[[History, str], CutPlan]] = {
 
 def _document(plan: CutPlan) -> bytes:
     redaction = Redaction(
-        _id(100), testing.AGENT_ID, RECORDS, "user_request", MADE_AT, testing.AGENT_ID,
+        _id(100), sample_states.AGENT_ID, RECORDS, "user_request", MADE_AT, sample_states.AGENT_ID,
         record_ids=plan.record_ids, partitions_affected=plan.partitions, leaves=plan.leaves,
     )  # fmt: skip
-    return codec.encode(redaction.to_json())
+    return json_codec.encode_json(redaction.to_json())
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -106,7 +110,7 @@ def _hashes(pin: bytes, bodies: list[list[bytes]], salts: list[bytes]) -> Iterat
         yield hashlib.sha256(salt + body).hexdigest()[:8].encode()
 
 
-def _is_found_with_its_salt(named: list[Item], known: set[bytes]) -> bool:
+def _is_found_with_its_salt(named: list[PurgeItem], known: set[bytes]) -> bool:
     return all(hashlib.sha256(item.leaf.salt + item.body()).hexdigest().encode() in known for item in named)
 
 

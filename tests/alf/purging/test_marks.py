@@ -7,14 +7,14 @@ import json
 
 import pytest
 
-from lifeboat_adapters.persona import synthesis
+from lifeboat_adapters.persona import prose_synthesis
 from lifeboat_adapters.zeroclaw.layers import aieos_synthesis
-from lifeboat_alf import merkle
-from lifeboat_alf.purging.items import Item, Options
-from lifeboat_alf.purging.planning import plan_cuts
-from lifeboat_alf.purging.wanted import Wanted
-from lifeboat_alf.redactions import edited
-from lifeboat_alf.testing import AGENT_ID
+from lifeboat_alf.purging.purge_items import PurgeItem, PurgeOptions
+from lifeboat_alf.purging.purge_planner import plan_cuts
+from lifeboat_alf.purging.purge_terms import PurgeTerms
+from lifeboat_alf.redaction.redactions import apply_edits
+from lifeboat_alf.states import merkle
+from lifeboat_alf.testing.sample_states import AGENT_ID
 
 PIN = "482913"
 
@@ -22,11 +22,11 @@ PIN = "482913"
 def cut(path: str, body: bytes, paths: int = 1) -> bytes:
     """What a purge of the PIN leaves of a file that stands at so many paths."""
     leaf = merkle.new_leaf(body)
-    items = [Item(leaf, lambda: body, f"{path}{'x' * number}", {}) for number in range(paths)]
-    plan = plan_cuts(lambda: items, AGENT_ID, (), Wanted(texts=(PIN,)), Options(passage=True))
+    items = [PurgeItem(leaf, lambda: body, f"{path}{'x' * number}", {}) for number in range(paths)]
+    plan = plan_cuts(lambda: items, AGENT_ID, (), PurgeTerms(texts=(PIN,)), PurgeOptions(passage=True))
     replacement = plan.leaves[leaf.digest]
     assert replacement is not None
-    return edited(body, replacement.edits)
+    return apply_edits(body, replacement.edits)
 
 
 def guessed(mark: str, texts: list[str]) -> bool:
@@ -37,11 +37,11 @@ def guessed(mark: str, texts: list[str]) -> bool:
 @pytest.mark.parametrize("paths", [1, 2])
 def test_a_persona_that_was_cut_says_the_digest_of_what_is_left(paths: int) -> None:
     text = f"\n## Notes\n\nThe PIN is {PIN}, and the boat is red.\n"
-    body = synthesis._marked(text).encode()
+    body = prose_synthesis._marked(text).encode()
     left = cut("raw/openclaw/SOUL.md", body, paths)
     first, _, rest = left.decode().partition("\n")
     mark = first.rpartition("(")[2].partition(")")[0]
-    assert synthesis.is_own(left.decode())
+    assert prose_synthesis.is_unedited_synthesis(left.decode())
     assert not guessed(mark, [rest[:at] + PIN + rest[at:] for at in range(len(rest) + 1)])
 
 

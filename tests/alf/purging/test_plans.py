@@ -7,15 +7,18 @@ from functools import partial
 
 import pytest
 
-from lifeboat_alf import codec, embeddings, merkle, records, testing
-from lifeboat_alf.embeddings import Vector
+from lifeboat_alf.common import json_codec
 from lifeboat_alf.errors import PurgeError
-from lifeboat_alf.purging.items import CutPlan, Hit, Item, Options
-from lifeboat_alf.purging.patterns import compiled
-from lifeboat_alf.purging.planning import plan_cuts
-from lifeboat_alf.purging.wanted import Wanted
-from lifeboat_alf.redactions import RECORDS, Redaction, Redactions, Replacement
-from lifeboat_alf.state import Leaf
+from lifeboat_alf.memory import embeddings, memory_records
+from lifeboat_alf.memory.embeddings import RecordVector
+from lifeboat_alf.purging.bounded_patterns import compile_pattern
+from lifeboat_alf.purging.purge_items import CutPlan, PurgeItem, PurgeMatch, PurgeOptions
+from lifeboat_alf.purging.purge_planner import plan_cuts
+from lifeboat_alf.purging.purge_terms import PurgeTerms
+from lifeboat_alf.redaction.redactions import RECORDS, LeafReplacement, Redaction, Redactions
+from lifeboat_alf.states import merkle
+from lifeboat_alf.states.agent_state import Leaf
+from lifeboat_alf.testing import sample_states
 from support.alf.purge_histories import PARTITION, History, after
 
 TEXT = "The passport is X1234567."
@@ -30,11 +33,11 @@ def history() -> History:
     return made
 
 
-def _link(target: Item, relation: str = "derived_from") -> dict[str, str]:
+def _link(target: PurgeItem, relation: str = "derived_from") -> dict[str, str]:
     return {"id": target.record_id or "", "relation": relation}
 
 
-def _gone(plan_leaves: dict[bytes, Replacement | None], *items: Item) -> list[bool]:
+def _gone(plan_leaves: dict[bytes, LeafReplacement | None], *items: PurgeItem) -> list[bool]:
     return [item.leaf.digest in plan_leaves and plan_leaves[item.leaf.digest] is None for item in items]
 
 
@@ -97,8 +100,8 @@ def test_only_one_of_a_chain_becomes_a_tombstone_under_its_own_id(history: Histo
     chain = (first, second, third)
     plan = history.plan(chain[named].record_id, only=True)
     assert list(plan.leaves) == [chain[named].leaf.digest]
-    old = records.parse(chain[named].body())
-    made = records.parse(after(plan, chain[named]) or b"")
+    old = memory_records.parse_record(chain[named].body())
+    made = memory_records.parse_record(after(plan, chain[named]) or b"")
     assert made["content"] == "[deleted]" and made["status"] == "deleted"
     kept = ("id", "agent_id", "memory_type", "namespace", "temporal", "supersedes")
     assert {name: made.get(name) for name in kept} == {name: old.get(name) for name in kept}
@@ -124,7 +127,7 @@ def test_the_text_goes_from_records_that_stay(history: History) -> None:
     secret, other = history.record(TEXT), history.record(f"He said: {TEXT} Then he left.")
     plan = history.plan(secret.record_id)
     assert plan.record_ids == (secret.record_id,)
-    assert records.parse(after(plan, other) or b"")["content"] == "He said:  Then he left."
+    assert memory_records.parse_record(after(plan, other) or b"")["content"] == "He said:  Then he left."
 
 
 def test_a_record_that_never_said_anything_else_goes_too(history: History) -> None:
@@ -140,7 +143,7 @@ def test_a_record_that_said_the_same_once_keeps_its_other_versions(history: Hist
     second = history.record("It says another thing now.", id=first.record_id)
     plan = history.plan(secret.record_id)
     assert plan.record_ids == (secret.record_id,)
-    assert records.parse(after(plan, first) or b"")["status"] == "deleted"
+    assert memory_records.parse_record(after(plan, first) or b"")["status"] == "deleted"
     assert second.leaf.digest not in plan.leaves
 
 
@@ -149,7 +152,7 @@ def test_the_chain_of_a_record_that_says_the_same_stays_and_nothing_older_comes_
     twin = history.record(TEXT, supersedes=before.record_id)
     plan = history.plan(secret.record_id)
     assert set(plan.record_ids) == {secret.record_id, twin.record_id}
-    left = records.parse(after(plan, twin) or b"")
+    left = memory_records.parse_record(after(plan, twin) or b"")
     assert (left["status"], left["supersedes"]) == ("deleted", before.record_id)
     assert before.leaf.digest not in plan.leaves
 
@@ -197,7 +200,7 @@ def test_a_passage_goes_from_records_and_files_and_the_rest_stays(history: Histo
     first = history.record(TEXT, tags=["X1234567", "travel"], entities=[{"name": "X1234567", "type": "other"}])
     file = history.file("raw/openclaw/a.md", f"# {TEXT}\n".encode(), records=[first.record_id])
     plan = history.plan(text="X1234567", passage=True)
-    made = records.parse(after(plan, first) or b"")
+    made = memory_records.parse_record(after(plan, first) or b"")
     assert (made["content"], made["tags"], made["entities"][0]["name"]) == ("The passport is .", ["", "travel"], "")
     assert after(plan, file) == b"# The passport is .\n"
     assert (plan.record_ids, plan.partitions) == ((), (PARTITION,))
@@ -205,7 +208,7 @@ def test_a_passage_goes_from_records_and_files_and_the_rest_stays(history: Histo
 
 def test_a_record_that_says_nothing_but_the_passage_becomes_a_tombstone(history: History) -> None:
     made = history.record("X1234567")
-    left = records.parse(after(history.plan(text="X1234567", passage=True), made) or b"")
+    left = memory_records.parse_record(after(history.plan(text="X1234567", passage=True), made) or b"")
     assert (left["id"], left["content"], left["status"]) == (made.record_id, "[deleted]", "deleted")
 
 
@@ -216,15 +219,15 @@ def test_a_record_that_says_nothing_but_the_passage_becomes_a_tombstone(history:
     "path", ["identity.json", "principals.json", "history/identity/1.json", "raw/openclaw/a.json", "artifacts/a.json"]
 )
 def test_documents_are_cut_and_still_read(history: History, path: str) -> None:
-    document = testing.identity(role="assistant of X1234567", goals=["X1234567", "help"])
-    item = history.file(path, codec.encode_pretty(document))
+    document = sample_states.make_identity(role="assistant of X1234567", goals=["X1234567", "help"])
+    item = history.file(path, json_codec.encode_pretty(document))
     left = json.loads(after(history.plan(text="X1234567"), item) or b"")
     assert left["structured"] == {**document["structured"], "role": "assistant of ", "goals": ["", "help"]}
 
 
 def test_the_manifest_keeps_its_agent_and_its_partitions(history: History) -> None:
-    head = testing.head(partitions=[{"file": PARTITION, "from": "2026-10-01", "to": None, "sealed": False}])
-    item = history.file("manifest.json", codec.encode_pretty(head))
+    head = sample_states.make_head(partitions=[{"file": PARTITION, "from": "2026-10-01", "to": None, "sealed": False}])
+    item = history.file("manifest.json", json_codec.encode_pretty(head))
     assert json.loads(after(history.plan(text="Ada"), item) or b"")["agent"]["name"] == ""
     plan = history.plan(text="2026-Q4.jsonl")
     assert (plan.leaves, plan.names) == ({}, ("manifest.json",))
@@ -243,7 +246,7 @@ def test_what_is_not_held_is_passed_over(history: History) -> None:
     def absent() -> bytes:
         raise KeyError("artifacts/large.bin")
 
-    history.items.append(Item(merkle.new_leaf(b"X1234567"), absent, path="artifacts/large.bin"))
+    history.items.append(PurgeItem(merkle.new_leaf(b"X1234567"), absent, path="artifacts/large.bin"))
     assert history.plan(text="X1234567").leaves == {}
 
 
@@ -266,10 +269,10 @@ def test_hits_say_where_once_and_masked(history: History) -> None:
     made = history.record(TEXT)
     for number in range(3):
         history.file("raw/openclaw/a.md", f"{number}\na\nX1234567 twice X1234567\n".encode())
-    plan = history.plan(wanted=Wanted(patterns=(compiled(r"X\d{7}"),)))
+    plan = history.plan(wanted=PurgeTerms(patterns=(compile_pattern(r"X\d{7}"),)))
     assert plan.hits == [
-        Hit(made.record_id or "", None, "····67", "record"),
-        Hit("raw/openclaw/a.md", 3, "····67", "file"),
+        PurgeMatch(made.record_id or "", None, "····67", "record"),
+        PurgeMatch("raw/openclaw/a.md", 3, "····67", "file"),
     ]
     assert plan.files == {"raw/openclaw/a.md": 6}
 
@@ -277,12 +280,12 @@ def test_hits_say_where_once_and_masked(history: History) -> None:
 # Vectors ------------------------------------------------------------------------------------------------------------
 
 
-def _vectors(history: History, *named: Item, first: float = 0.5) -> dict[str, Item]:
+def _vectors(history: History, *named: PurgeItem, first: float = 0.5) -> dict[str, PurgeItem]:
     listed = [
-        Vector(PARTITION, item.record_id or "", testing.embedding([first + number, 0.25]))
+        RecordVector(PARTITION, item.record_id or "", sample_states.make_embedding([first + number, 0.25]))
         for number, item in enumerate(named)
     ]
-    return {path: history.file(path, body) for path, body in embeddings.pack(listed).items()}
+    return {path: history.file(path, body) for path, body in embeddings.pack_vectors(listed).items()}
 
 
 def test_vectors_go_from_every_version_of_their_files(history: History) -> None:
@@ -290,10 +293,10 @@ def test_vectors_go_from_every_version_of_their_files(history: History) -> None:
     versions = [_vectors(history, other, secret), _vectors(history, other, secret, third), _vectors(history, third)]
     plan = history.plan(secret.record_id)
     for version, kept in zip(versions, ([other], [other, third], [third]), strict=True):
-        state = testing.MemoryState()
+        state = sample_states.MemoryState()
         for path, item in version.items():
             state.put(path, after(plan, item) or b"")
-        found = embeddings.Vectors(state)
+        found = embeddings.StateVectors(state)
         assert [len(found.of(each.record_id or "")) for each in (secret, *kept)] == [0, *(1 for _ in kept)]
     assert after(plan, versions[2][f"{embeddings.folder_for(PARTITION)}0.bin"]) == embeddings.bytes_of([0.5, 0.25])
 
@@ -304,7 +307,7 @@ def test_of_vector_files_whose_index_is_not_certain_nothing_is_left(history: His
     plan = history.plan(secret.record_id)
     binary, index = (f"{embeddings.folder_for(PARTITION)}0.{name}" for name in ("bin", "json"))
     assert [after(plan, version[binary]) for version in versions] == [b"", b""]
-    assert [codec.decode(after(plan, version[index]) or b"") for version in versions] == [{"vectors": []}] * 2
+    assert [json_codec.decode_json(after(plan, version[index]) or b"") for version in versions] == [{"vectors": []}] * 2
     assert plan.dropped == (binary,)
 
 
@@ -326,15 +329,15 @@ def test_a_plan_over_an_earlier_purge_counts_in_the_bytes_before_it(history: His
     for path in ("raw/openclaw/a.json", "raw/openclaw/a.md"):
         history.file(path, body)
     earlier = history.plan(text=order[0], passage=True)
-    known = Redactions([Redaction("one", testing.AGENT_ID, RECORDS, "", "", "", leaves=earlier.leaves)])
+    known = Redactions([Redaction("one", sample_states.AGENT_ID, RECORDS, "", "", "", leaves=earlier.leaves)])
     left = [item._replace(body=partial(_left, earlier, item), leaf=Leaf(item.leaf.digest)) for item in history.items]
-    wanted = Wanted((order[1],))
-    later = plan_cuts(lambda: left, testing.AGENT_ID, (), wanted, Options(passage=True), known)
+    wanted = PurgeTerms((order[1],))
+    later = plan_cuts(lambda: left, sample_states.AGENT_ID, (), wanted, PurgeOptions(passage=True), known)
     for item in history.items[-2:]:
         made = after(later, item) or b""
         assert not any(text.encode() in made for text in order)
         assert merkle.leaf_holds(later.leaves[item.leaf.digest].leaf, made)
 
 
-def _left(plan: CutPlan, item: Item) -> bytes:
+def _left(plan: CutPlan, item: PurgeItem) -> bytes:
     return after(plan, item) or b""

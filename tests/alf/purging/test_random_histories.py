@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_alf import codec, records
-from lifeboat_alf.purging.cuts import json_edits
-from lifeboat_alf.purging.items import CutPlan, Item
-from lifeboat_alf.purging.wanted import Wanted
-from lifeboat_alf.redactions import edited
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.memory import memory_records
+from lifeboat_alf.purging.body_cuts import json_edits
+from lifeboat_alf.purging.purge_items import CutPlan, PurgeItem
+from lifeboat_alf.purging.purge_terms import PurgeTerms
+from lifeboat_alf.redaction.redactions import apply_edits
 from support.alf.purge_histories import History, after, said_in
 
 canaries = st.text('ab"\\/\n é漢😀19', max_size=8).map(lambda middle: f"Zq{middle}9k")
@@ -43,14 +44,14 @@ SPELLINGS: dict[str, Callable[[str], bytes]] = {
     "text": lambda text: b"# " + text.encode() + b"\n",
     "wide": lambda text: text.encode("utf-16"),
     "binary": lambda text: b"\0\1" + text.encode() + b"\0",
-    "usual": lambda text: b'{"a":' + codec.encode(text) + b',"n":[1,{"b":"c"}]}',
+    "usual": lambda text: b'{"a":' + json_codec.encode_json(text) + b',"n":[1,{"b":"c"}]}',
     "ascii": lambda text: b'[{"a":' + _ascii(text) + b"}]",
     "slashed": lambda text: b'{"a": ' + _slashed(text) + b"}",
     "letters": lambda text: b'{"a": ' + _every_letter(text) + b"}",
-    "key": lambda text: b"{" + codec.encode(text) + b":1}",
-    "nested": lambda text: codec.encode({"a": codec.encode({"b": text}).decode()}),
+    "key": lambda text: b"{" + json_codec.encode_json(text) + b":1}",
+    "nested": lambda text: json_codec.encode_json({"a": json_codec.encode_json({"b": text}).decode()}),
     "nested ascii": lambda text: _ascii(json.dumps({"b": [text, "x"]})),
-    "broken": lambda text: b'{"a": ' + codec.encode(text),
+    "broken": lambda text: b'{"a": ' + json_codec.encode_json(text),
 }
 _PATHS = {"text": "raw/x/a.md", "wide": "raw/x/a.txt", "binary": "artifacts/a.bin"}
 _JSON_PATHS = ("raw/x/a.json", "raw/x/s.jsonl", "raw/x-home/db/m/rows.jsonl", "identity.json", "raw/x/embedded.md")
@@ -73,8 +74,8 @@ class Made:
 
     history: History
     canary: str
-    planted: list[Item]
-    clean: list[Item]
+    planted: list[PurgeItem]
+    clean: list[PurgeItem]
 
 
 @st.composite
@@ -87,7 +88,7 @@ def histories(draw: st.DrawFn) -> Made:
         made.clean.append(made.history.file(*draw(files(""))))
     for number in range(draw(st.integers(0, 3))):
         made.clean.append(made.history.record(f"Something else, number {number}.", tags=[draw(fillers)]))
-    previous: Item | None = None
+    previous: PurgeItem | None = None
     for number in range(draw(st.integers(0, 4))):
         fields: dict[str, Any] = {} if previous is None else {"supersedes": previous.record_id}
         if previous is not None and draw(st.booleans()):
@@ -125,7 +126,7 @@ def test_nothing_says_the_canary_and_the_rest_is_byte_equal(made: Made, passage:
             assert item.leaf.digest not in plan.leaves
     for item in made.history.items:
         if item.record_id is not None and (line := after(plan, item)) is not None:
-            assert records.parse(line)["id"] == item.record_id
+            assert memory_records.parse_record(line)["id"] == item.record_id
 
 
 @settings(max_examples=60)
@@ -170,10 +171,10 @@ values = st.recursive(
     value=values, spans=st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), max_size=3), escaped=st.booleans()
 )
 def test_spans_anywhere_in_json_leave_json_or_nothing(value: Any, spans: list[tuple[int, int]], escaped: bool) -> None:
-    data = json.dumps(value).encode() if escaped else codec.encode(value)
+    data = json.dumps(value).encode() if escaped else json_codec.encode_json(value)
     edits = json_edits(data, sorted({(start, start + length) for start, length in spans}))
     if edits is not None:
-        json.loads(edited(data, edits))
+        json.loads(apply_edits(data, edits))
 
 
 @pytest.mark.parametrize("pattern", [r"Zq.*?9k", r"Zq[^9]*9k"])
@@ -181,6 +182,6 @@ def test_a_pattern_goes_like_a_text(pattern: str) -> None:
     history = History()
     for spelling, spelled in SPELLINGS.items():
         history.file(_PATHS.get(spelling) or "raw/x/a.json", spelled("x Zq cana/ry 9k y"))
-    plan = history.plan(wanted=Wanted(patterns=(re.compile(pattern),)))
+    plan = history.plan(wanted=PurgeTerms(patterns=(re.compile(pattern),)))
     found = [said for item in history.items for said in said_in(after(plan, item) or b"") if "cana/ry" in said]
     assert found == []

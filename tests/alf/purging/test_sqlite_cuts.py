@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.purging.cuts import cut
-from lifeboat_alf.purging.wanted import Wanted
+from lifeboat_alf.purging.body_cuts import cut_body
+from lifeboat_alf.purging.purge_terms import PurgeTerms
 
 TEXT = "the code is 4711-blue"
 PATH = "artifacts/own.db"
@@ -35,8 +35,8 @@ def rows(folder: Path, body: bytes) -> list[str]:
 
 @pytest.mark.parametrize("statement", ["pragma journal_mode=delete", "pragma journal_mode=wal", "pragma page_size=512"])
 def test_every_other_row_stays(tmp_path: Path, statement: str) -> None:
-    body, wanted = database(tmp_path, statement), Wanted(texts=(TEXT,))
-    made = cut(PATH, body, lambda body: wanted.spans(PATH, body), passage=True)
+    body, wanted = database(tmp_path, statement), PurgeTerms(texts=(TEXT,))
+    made = cut_body(PATH, body, lambda body: wanted.spans(PATH, body), passage=True)
     assert made is not None and not made.is_dropped
     assert not wanted.spans(PATH, made.body)
     *others, last = rows(tmp_path, made.body)
@@ -46,7 +46,7 @@ def test_every_other_row_stays(tmp_path: Path, statement: str) -> None:
 
 @pytest.mark.parametrize("before", range(0, 512, 16))
 def test_a_text_over_two_pages_goes_and_every_other_row_stays(tmp_path: Path, before: int) -> None:
-    path, wanted = tmp_path / "own.db", Wanted(texts=(TEXT,))
+    path, wanted = tmp_path / "own.db", PurgeTerms(texts=(TEXT,))
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("pragma page_size=512")
         connection.execute("pragma synchronous=off")
@@ -54,7 +54,7 @@ def test_a_text_over_two_pages_goes_and_every_other_row_stays(tmp_path: Path, be
         value = ("." * before + TEXT).ljust(2000, ",")
         connection.executemany("insert into fact(said) values (?)", [("before",), (value,), ("after",)])
     body = path.read_bytes()
-    made = cut(PATH, body, lambda body: wanted.spans(PATH, body), passage=True)
+    made = cut_body(PATH, body, lambda body: wanted.spans(PATH, body), passage=True)
     assert made is not None and not made.is_dropped
     assert rows(tmp_path, made.body) == ["before", value.replace(TEXT, " " * len(TEXT)), "after"]
 
@@ -67,13 +67,13 @@ def test_a_text_over_two_pages_goes_and_every_other_row_stays(tmp_path: Path, be
     ],
 )
 def test_a_database_that_would_not_be_whole_without_it_goes_whole(tmp_path: Path, text: str, statement: str) -> None:
-    body, wanted = database(tmp_path, statement), Wanted(texts=(text,))
-    made = cut(PATH, body, lambda body: wanted.spans(PATH, body), passage=True)
+    body, wanted = database(tmp_path, statement), PurgeTerms(texts=(text,))
+    made = cut_body(PATH, body, lambda body: wanted.spans(PATH, body), passage=True)
     assert made is not None and made.is_dropped and made.body == b""
 
 
 def test_what_only_begins_like_a_database_goes_whole() -> None:
-    wanted = Wanted(texts=(TEXT,))
+    wanted = PurgeTerms(texts=(TEXT,))
     body = b"SQLite format 3\0" + b"\0" * 500 + TEXT.encode()
-    made = cut(PATH, body, lambda body: wanted.spans(PATH, body), passage=True)
+    made = cut_body(PATH, body, lambda body: wanted.spans(PATH, body), passage=True)
     assert made is not None and made.is_dropped

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from lifeboat_alf.purging.wanted import Wanted
-from lifeboat_alf.purging.widening import lines_of
+from lifeboat_alf.purging.line_widening import widen_to_lines
+from lifeboat_alf.purging.purge_terms import PurgeTerms
 from support.alf.purge_histories import History, after
 
-LINES = Wanted(texts=("PIN",), whole_lines=True)
+LINES = PurgeTerms(texts=("PIN",), whole_lines=True)
 
 
 @pytest.fixture
@@ -54,17 +54,17 @@ def test_in_json_a_line_is_one_of_what_a_string_says(said: str, wanted: str) -> 
 
 def test_a_number_is_no_line() -> None:
     body = b'{"a": 4711, "b": "c"}'
-    assert lines_of("x.json", body, [(6, 10)]) == [(6, 10)]
+    assert widen_to_lines("x.json", body, [(6, 10)]) == [(6, 10)]
 
 
 def test_a_match_of_several_lines_takes_all_of_them() -> None:
     body = b"a\nb PI\nN c\nd\n"
-    assert lines_of("a.md", body, [(4, 8)]) == [(2, 11)]
+    assert widen_to_lines("a.md", body, [(4, 8)]) == [(2, 11)]
 
 
 def test_a_purge_of_lines_leaves_the_rest_of_memories_and_files(history: History) -> None:
     memory = history.record("Likes tea.\nThe number is X1234567 now.\nSings.")
     note = history.file("raw/openclaw/notes/a.md", b"before\nX1234567!\nafter\n")
-    plan = history.plan(wanted=Wanted(("X1234567",), whole_lines=True), passage=True)
+    plan = history.plan(wanted=PurgeTerms(("X1234567",), whole_lines=True), passage=True)
     assert json.loads(after(plan, memory) or b"")["content"] == "Likes tea.\nSings."
     assert after(plan, note) == b"before\nafter\n"

@@ -16,14 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_adapters.secrets.entropy import is_guessable
-from lifeboat_alf import codec
-from lifeboat_alf.redactions import Edit, edited
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.redaction.redactions import ByteEdit, apply_edits
 from lifeboat_core.purge import value_prints
-from lifeboat_core.purge.deriving import Derived
-from lifeboat_core.purge.filters import Filter, Marks, Sieve, Uncertain
+from lifeboat_core.purge.keep_out_derivation import DerivedFilter
+from lifeboat_core.purge.keep_out_filter import KeepOutFilter, KeepOutMarks, KeepOutSieve, UncertainBinary
 from lifeboat_core.purge.value_prints import _PRIME, ValuePrint, ValuePrints, letters_of, may_search_everywhere
 
-MARKS = Marks(bytes(range(32)))
+MARKS = KeepOutMarks(bytes(range(32)))
 PATH = "raw/openclaw/MEMORY.md"
 LINE = b"The passport number is C01X00T47."
 BODY = b"# Memory\n\n## Travel\n\n%s\n\n## Food\n\nRice.\n" % LINE
@@ -31,16 +31,18 @@ BODY = b"# Memory\n\n## Travel\n\n%s\n\n## Food\n\nRice.\n" % LINE
 
 def sieve(
     path: str = PATH, body: bytes = BODY, *cuts: bytes, stays: bytes = b"", keeps_weak: bool = False, **options: bool
-) -> Sieve:
+) -> KeepOutSieve:
     """That of a file from which parts were cut."""
-    derived = Derived(MARKS, keeps_weak=keeps_weak)
-    derived.entry(path, body, tuple(Edit(body.index(cut), len(cut)) for cut in cuts))
+    derived = DerivedFilter(MARKS, keeps_weak=keeps_weak)
+    derived.entry(path, body, tuple(ByteEdit(body.index(cut), len(cut)) for cut in cuts))
     made = derived.finish([("other.md", stays.split(b"\n"))])
-    return Sieve(Filter.of_json(codec.decode(codec.encode(made.to_json()))), MARKS, **options)
+    return KeepOutSieve(
+        KeepOutFilter.of_json(json_codec.decode_json(json_codec.encode_json(made.to_json()))), MARKS, **options
+    )
 
 
-def cut(found: Sieve, path: str, body: bytes) -> bytes:
-    return edited(body, found.file(path, body))
+def cut(found: KeepOutSieve, path: str, body: bytes) -> bytes:
+    return apply_edits(body, found.file(path, body))
 
 
 WHOLE = sieve(PATH, BODY, LINE + b"\n")
@@ -94,46 +96,46 @@ def test_blank_lines_stay() -> None:
 
 
 def test_a_string_of_json_loses_the_line() -> None:
-    body = codec.encode({"text": f"a\n{LINE.decode()}\nb", "n": 1})
-    assert codec.decode(cut(WHOLE, "raw/openclaw/log.jsonl", body)) == {"text": "a\nb", "n": 1}
+    body = json_codec.encode_json({"text": f"a\n{LINE.decode()}\nb", "n": 1})
+    assert json_codec.decode_json(cut(WHOLE, "raw/openclaw/log.jsonl", body)) == {"text": "a\nb", "n": 1}
 
 
 def test_json_can_still_be_read() -> None:
     body = b'{\n  "a": "The passport number is C01X00T47.",\n  "b": 2\n}\n'
     found = sieve("raw/openclaw/x.json", body, b'  "a": "The passport number is C01X00T47.",\n')
-    assert codec.decode(cut(found, "raw/openclaw/x.json", body.replace(b"2", b"3"))) == {"b": 3}
+    assert json_codec.decode_json(cut(found, "raw/openclaw/x.json", body.replace(b"2", b"3"))) == {"b": 3}
 
 
 def test_a_binary_file_is_known_as_a_whole() -> None:
     body = b"\0\1" + LINE + b"\2"
     found = sieve("artifacts/x.bin", body, body)
     assert cut(found, "artifacts/x.bin", body) == b""
-    with pytest.raises(Uncertain):
+    with pytest.raises(UncertainBinary):
         cut(found, "artifacts/x.bin", body + b"\3")
 
 
 def test_a_memory_that_is_gone_is_known_by_its_lines() -> None:
-    derived = Derived(MARKS)
-    derived.record(codec.encode({"content": "# Travel\n\nMy passport is at home.", "source": {}}), None)
-    found = Sieve(derived.finish([]), MARKS)
+    derived = DerivedFilter(MARKS)
+    derived.record(json_codec.encode_json({"content": "# Travel\n\nMy passport is at home.", "source": {}}), None)
+    found = KeepOutSieve(derived.finish([]), MARKS)
     assert cut(found, PATH, b"x\nMy passport is at home.\n") == b"x\n"
 
 
 def test_two_purges_are_done_one_after_the_other() -> None:
-    derived = Derived(MARKS, sieve(PATH, BODY, LINE + b"\n").filter)
+    derived = DerivedFilter(MARKS, sieve(PATH, BODY, LINE + b"\n").filter)
     left = BODY.replace(LINE + b"\n", b"")
-    derived.entry(PATH, left, (Edit(left.index(b"Rice.\n"), 6),))
-    assert cut(Sieve(derived.finish([]), MARKS), PATH, BODY) == left.replace(b"Rice.\n", b"")
+    derived.entry(PATH, left, (ByteEdit(left.index(b"Rice.\n"), 6),))
+    assert cut(KeepOutSieve(derived.finish([]), MARKS), PATH, BODY) == left.replace(b"Rice.\n", b"")
 
 
 def test_another_key_knows_nothing() -> None:
-    other = Sieve(WHOLE.filter, Marks(bytes(32)))
+    other = KeepOutSieve(WHOLE.filter, KeepOutMarks(bytes(32)))
     assert other.file(PATH, BODY) == ()
 
 
 @pytest.mark.parametrize("text", [b"C01X00T47", b"passport", b"Travel"])
 def test_a_filter_says_nothing_of_the_text(text: bytes) -> None:
-    assert text not in codec.encode(WHOLE.filter.to_json())
+    assert text not in json_codec.encode_json(WHOLE.filter.to_json())
 
 
 PIECES = st.lists(st.sampled_from(["a", "é", "", "\t", "- milk", "## Head", "some longer line of words"]), max_size=12)
@@ -143,11 +145,11 @@ PIECES = st.lists(st.sampled_from(["a", "é", "", "\t", "- milk", "## Head", "so
 def test_any_body_becomes_what_stands_in_its_place_which_is_left_alone(pieces: list[str], places: list[int]) -> None:
     body = "\n".join(pieces).encode()
     ends = sorted({min(place, len(body)) for place in places})
-    edits = tuple(Edit(start, end - start) for start, end in pairwise(ends))[::2]
-    derived = Derived(MARKS)
+    edits = tuple(ByteEdit(start, end - start) for start, end in pairwise(ends))[::2]
+    derived = DerivedFilter(MARKS)
     derived.entry(PATH, body, edits)
-    left = edited(body, edits)
-    found = Sieve(derived.finish([("MEMORY.md", left.split(b"\n"))]), MARKS)
+    left = apply_edits(body, edits)
+    found = KeepOutSieve(derived.finish([("MEMORY.md", left.split(b"\n"))]), MARKS)
     assert (cut(found, PATH, body), cut(found, PATH, left)) == (left, left)
 
 
@@ -198,7 +200,7 @@ def test_a_long_value_is_known_in_other_words(said: bytes) -> None:
     assert sieve_finds_nothing(found, made)
 
 
-def sieve_finds_nothing(found: Sieve, made: bytes) -> bool:
+def sieve_finds_nothing(found: KeepOutSieve, made: bytes) -> bool:
     found.met.clear()
     return found.file("raw/openclaw/other.md", made) == () and not found.met
 
@@ -234,13 +236,13 @@ def test_a_binary_file_that_changed_and_lost_something_short_is_uncertain() -> N
     found = sieve("artifacts/x.bin", body, b"483920")
     assert cut(found, "artifacts/x.bin", body) == body.replace(b"483920", b"")
     assert cut(found, "artifacts/x.bin", body.replace(b"483920", b"")) == body.replace(b"483920", b"")
-    with pytest.raises(Uncertain):
+    with pytest.raises(UncertainBinary):
         cut(found, "artifacts/x.bin", body + b"\3")
 
 
 def test_a_binary_file_that_holds_a_long_value_again_is_uncertain() -> None:
     found = sieve(PATH, b"The code is %s.\n" % VALUE, VALUE)
-    with pytest.raises(Uncertain):
+    with pytest.raises(UncertainBinary):
         cut(found, "artifacts/other.bin", b"\0\1 %s \2" % VALUE)
 
 
@@ -251,7 +253,7 @@ def test_a_filter_of_an_earlier_release_gives_up_what_is_short() -> None:
         "lines": {"c": [0, [3, 6]], "d": [0, [3, 60]], "e": None},
         **{"anywhere": [40], "placed": [6], "around": []},
     }
-    made = Filter.of_json(former)
+    made = KeepOutFilter.of_json(former)
     assert (set(made.bodies), set(made.lines)) == ({"b"}, {"d"})
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.purging import cuts
-from lifeboat_alf.purging.spans import Span
-from lifeboat_alf.redactions import Edit
+from lifeboat_alf.purging import body_cuts
+from lifeboat_alf.purging.byte_spans import Span
+from lifeboat_alf.redaction.redactions import ByteEdit
 from lifeboat_cli import program
-from lifeboat_core.restore import RestoreOptions, restore
+from lifeboat_core.restore import RestoreOptions, restore_agent
 from support.cli.cli_client import run
 from support.core.machines import Machine
 
@@ -47,7 +47,7 @@ def said(database: Path) -> list[str]:
 def test_a_database_loses_the_passage_alone_in_the_history_and_in_the_workspace(ada: Machine, tmp_path: Path) -> None:
     done = run("purge", "ada", "--text", PIN, "--workspace", "--yes")
     assert [path.rpartition("/")[2] for path in done["dropped"]] == ["pack.zip"]
-    restore(ada.context, ada.known_agent, RestoreOptions(at=0, to=tmp_path / "new", reindex=False))
+    restore_agent(ada.context, ada.known_agent, RestoreOptions(at=0, to=tmp_path / "new", reindex=False))
     for database in (tmp_path / "new" / "own.db", ada.workspace / "own.db"):
         assert said(database) == [*["calm"] * ROWS, f"({' ' * len(PIN)})"]
 
@@ -61,7 +61,7 @@ def test_a_live_file_of_which_nothing_would_be_left_stays_and_is_named(
     assert (ada.workspace / "pack.zip").read_bytes() == before
     command = f"rm {ada.workspace / 'pack.zip'}"
     assert [each["command"] for each in done["live"] if each["command"]] == [command]
-    assert program.run(["purge", "ada", "--kept-out", "--yes"]) == 0
+    assert program.run_command(["purge", "ada", "--kept-out", "--yes"]) == 0
     assert command in "".join(capsys.readouterr())
     assert (ada.workspace / "pack.zip").read_bytes() == before
     ada.capture()
@@ -88,9 +88,9 @@ def test_a_link_is_no_file_that_was_not_looked_through(ada: Machine) -> None:
 def test_people_are_told_that_a_binary_file_that_changes_may_be_left_out(
     ada: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert program.run(["purge", "ada", "--text", PIN, "--dry-run"]) == 0
+    assert program.run_command(["purge", "ada", "--text", PIN, "--dry-run"]) == 0
     assert "leave these files out once they change, unless they are cut: own.db" in "".join(capsys.readouterr())
-    assert program.run(["purge", "ada", "--text", PIN, "--dry-run", "--workspace"]) == 0
+    assert program.run_command(["purge", "ada", "--text", PIN, "--dry-run", "--workspace"]) == 0
     assert "once they change" not in "".join(capsys.readouterr())
 
 
@@ -127,7 +127,7 @@ def test_a_database_that_changed_and_may_hold_a_short_text_is_left_out_and_named
     found = run("status", "ada")["agents"][0]
     assert (found["over_limit"], found["limit_fix"]) == (1, "lifeboat purge ada --let-in")
     assert any("own.db is not captured: it lost something in a purge" in reason for reason in found["reasons"])
-    assert program.run(["status", "--check"]) == 1
+    assert program.run_command(["status", "--check"]) == 1
 
 
 def test_a_file_that_was_left_out_is_captured_once_the_user_says_so(ada: Machine, pin: str) -> None:
@@ -188,10 +188,10 @@ def test_the_plan_says_that_a_short_text_is_not_known_again(ada: Machine, pin: s
 def test_a_restore_names_a_database_that_a_purge_of_an_earlier_release_damaged(
     ada: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def removed(body: bytes, spans: list[Span]) -> tuple[Edit, ...]:
-        return tuple(Edit(start, end - start, b"") for start, end in spans)
+    def removed(body: bytes, spans: list[Span]) -> tuple[ByteEdit, ...]:
+        return tuple(ByteEdit(start, end - start, b"") for start, end in spans)
 
-    monkeypatch.setattr(cuts, "blanked", removed)
+    monkeypatch.setattr(body_cuts, "blank_spans", removed)
     run("purge", "ada", "--text", PIN, "--yes")
-    done = restore(ada.context, ada.known_agent, RestoreOptions(at=0, to=tmp_path / "new", reindex=False))
+    done = restore_agent(ada.context, ada.known_agent, RestoreOptions(at=0, to=tmp_path / "new", reindex=False))
     assert "own.db: SQLite finds this database damaged by what a purge took of it" in done.warnings

@@ -10,20 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import ids, merkle
+from lifeboat_alf.common import ids
 from lifeboat_alf.errors import RedactionInvalid
-from lifeboat_alf.redactions import RECORDS, WHOLE_AGENT, Edit, Redaction, Replacement, from_json
+from lifeboat_alf.redaction.redactions import RECORDS, WHOLE_AGENT, ByteEdit, LeafReplacement, Redaction, from_json
+from lifeboat_alf.states import merkle
 from lifeboat_cli import doctor
 from lifeboat_cli.doctor import purges as doctor_of_purges
-from lifeboat_core.home import recovery
-from lifeboat_core.purge import applying, doing, erased, erasing, folders, orders
-from lifeboat_core.purge.erased import Erased
-from lifeboat_core.purge.orders import Order
-from lifeboat_core.remotes.opening import open_remote
-from lifeboat_core.remotes.redacting import exchange
-from lifeboat_core.remotes.sealed.log import SealedLog
-from lifeboat_core.restore import RestoreOptions, restore
-from lifeboat_keys import redacting
+from lifeboat_core.home import crash_recovery
+from lifeboat_core.purge import agent_purge, local_redaction, purge_folders, purge_orders, purge_run, purged_agent_files
+from lifeboat_core.purge.purge_orders import PurgeOrder
+from lifeboat_core.purge.purged_agent_files import PurgedAgent
+from lifeboat_core.remotes.redactions.purge_exchange import exchange_purges
+from lifeboat_core.remotes.remote_kinds import open_remote
+from lifeboat_core.remotes.sealed.sealed_log import SealedLog
+from lifeboat_core.restore import RestoreOptions, restore_agent
+from lifeboat_keys.signed import redaction_signatures
 from support.core.machines import Machine
 from support.core.purged import TEXT, leaks_below, purge, request
 
@@ -46,7 +47,7 @@ def vault_of(machine: Machine) -> Path:
 def copied_by_a_new_layout(machine: Machine) -> None:
     """Of the vault, of one that gave way, and of one that was removed under another name."""
     kept = machine.context.home.backups_folder / "1-20261101T000000Z" / "vault"
-    for name in (machine.agent.id, f".aside-{machine.agent.id}-1", f".removed-{ids.new(machine.context.now())}"):
+    for name in (machine.agent.id, f".aside-{machine.agent.id}-1", f".removed-{ids.make_id(machine.context.now())}"):
         (kept / name).mkdir(parents=True)
         shutil.copy(vault_of(machine) / "vault.db", kept / name / "vault.db")
 
@@ -67,7 +68,7 @@ def test_nothing_is_left_in_what_lay_beside_the_vault(machine: Machine, leave) -
 @pytest.mark.parametrize("leave", [copied_by_a_new_layout, left_by_a_drill])
 def test_nothing_of_a_whole_agent_is_left_beside_its_vault(machine: Machine, leave) -> None:  # type: ignore[no-untyped-def]
     leave(machine)
-    doing.erase(machine.context, machine.known_agent, "user_request", {})
+    purge_run.purge_agent(machine.context, machine.known_agent, "user_request", {})
     assert leaks_below(machine.folder / "home") == []
 
 
@@ -78,7 +79,7 @@ def test_copies_of_other_agents_stay(machine: Machine, tmp_path: Path) -> None:
         machine.context.home.backups_folder
         / "1-20261101T000000Z"
         / "vault"
-        / f".removed-{ids.new(other.context.now())}"
+        / f".removed-{ids.make_id(other.context.now())}"
     )
     shutil.copytree(vault_of(other), kept)
     purge(machine, request(workspace=True))
@@ -92,7 +93,7 @@ def test_copied_keys_and_descriptions_of_a_whole_agent_go(machine: Machine) -> N
     for name in (f"keys/agents/{agent_id}.json", f"agents/{agent_id}.toml"):
         (kept / name).parent.mkdir(parents=True)
         shutil.copy(home.folder / name, kept / name)
-    doing.erase(machine.context, machine.known_agent, "user_request", {})
+    purge_run.purge_agent(machine.context, machine.known_agent, "user_request", {})
     assert [path for path in home.folder.rglob(f"*{agent_id}*") if path.parent.name in ("agents", "keys")] == []
 
 
@@ -101,17 +102,17 @@ def test_copied_keys_and_descriptions_of_a_whole_agent_go(machine: Machine) -> N
 
 def whole(machine: Machine) -> Redaction:
     now = machine.context.now()
-    made = Redaction(ids.new(now), machine.agent.id, WHOLE_AGENT, "user_request", now, "ada")
-    return redacting.sign(made, machine.context.keys().device)
+    made = Redaction(ids.make_id(now), machine.agent.id, WHOLE_AGENT, "user_request", now, "ada")
+    return redaction_signatures.sign_redaction(made, machine.context.keys().device)
 
 
-def begun(machine: Machine) -> Erased:
+def begun(machine: Machine) -> PurgedAgent:
     """The end of an agent that was ended right after its order was written; there was a restore before."""
-    restore(machine.context, machine.known_agent, RestoreOptions(at=0, yes=True, reindex=False))
+    restore_agent(machine.context, machine.known_agent, RestoreOptions(at=0, yes=True, reindex=False))
     agent = machine.known_agent
-    made = Erased(whole(machine), agent.name, agent.runtime, agent.workspace)
-    erased.write(machine.context, made)
-    orders.write(machine.context, Order(made.redaction))
+    made = PurgedAgent(whole(machine), agent.name, agent.runtime, agent.workspace)
+    purged_agent_files.write_purged_agent(machine.context, made)
+    purge_orders.write_order(machine.context, PurgeOrder(made.redaction))
     return made
 
 
@@ -121,37 +122,39 @@ def test_undo_folders_of_a_whole_agent_go_whenever_it_was_cut_off(machine: Machi
     begun(machine)
     machine.write("notes/trip.txt", "clean\n")
     assert leaks_below(machine.folder / "openclaw")  # the undo folder, beside the workspace
-    assert recovery.finish_purges(machine.context)
+    assert crash_recovery.finish_purges(machine.context)
     assert leaks_below(machine.folder) == []
 
 
 def test_a_damaged_note_of_an_erased_agent_keeps_nothing_from_being_destroyed(machine: Machine) -> None:
     made = begun(machine)
-    (folders.erased(machine.context) / f"{made.redaction.agent_id}.json").write_bytes(b"{")
-    (said,) = recovery.finish_purges(machine.context)
+    (purge_folders.locate_purged_agents(machine.context) / f"{made.redaction.agent_id}.json").write_bytes(b"{")
+    (said,) = crash_recovery.finish_purges(machine.context)
     assert "finished now" in said
     assert leaks_below(machine.folder / "home") == []
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"\xff\0", b'{"redaction": {}, "workspace": false}'])
 def test_a_damaged_order_is_named_and_in_nobodys_way(machine: Machine, data: bytes) -> None:
-    folders.purges(machine.context).mkdir()
-    order = folders.purges(machine.context) / f"{ids.new(machine.context.now())}.json"
+    purge_folders.locate_purge_orders(machine.context).mkdir()
+    order = purge_folders.locate_purge_orders(machine.context) / f"{ids.make_id(machine.context.now())}.json"
     order.write_bytes(data)
-    (said,) = recovery.finish_purges(machine.context)
+    (said,) = crash_recovery.finish_purges(machine.context)
     assert str(order) in said
-    assert [one.fix for one in doctor_of_purges.check(machine.context) if one.level is doctor.Level.ERROR] == [
+    assert [one.fix for one in doctor_of_purges.check(machine.context) if one.level is doctor.DoctorLevel.ERROR] == [
         f"rm {order}"
     ]
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b'{"redaction": {}, "workspace": "", "vaults": []}'])
 def test_a_damaged_note_of_an_erased_agent_is_named_and_in_nobodys_way(machine: Machine, data: bytes) -> None:
-    folders.erased(machine.context).mkdir()
-    (folders.erased(machine.context) / f"{ids.new(machine.context.now())}.json").write_bytes(data)
-    erasing.tell_everywhere(machine.context)
-    assert list(erased.everyone(machine.context)) == []
-    assert any(one.level is doctor.Level.ERROR for one in doctor_of_purges.check(machine.context))
+    purge_folders.locate_purged_agents(machine.context).mkdir()
+    (purge_folders.locate_purged_agents(machine.context) / f"{ids.make_id(machine.context.now())}.json").write_bytes(
+        data
+    )
+    agent_purge.tell_remotes_of_purged_agents(machine.context)
+    assert list(purged_agent_files.list_purged_agents(machine.context)) == []
+    assert any(one.level is doctor.DoctorLevel.ERROR for one in doctor_of_purges.check(machine.context))
 
 
 # Orders that nobody can carry out -----------------------------------------------------------------------------------
@@ -162,22 +165,22 @@ def impossible(machine: Machine) -> Redaction:
     with machine.context.vault(machine.agent.id) as vault:
         entry = vault.state().entry("raw/openclaw/SOUL.md")
     assert entry is not None
-    leaves = {entry.leaf.digest: Replacement(merkle.new_leaf(b"else"), (Edit(0, 3, b"x"),))}
+    leaves = {entry.leaf.digest: LeafReplacement(merkle.new_leaf(b"else"), (ByteEdit(0, 3, b"x"),))}
     made = replace(whole(machine), scope=RECORDS, leaves=leaves, signature=None)
-    return redacting.sign(made, machine.context.keys().device)
+    return redaction_signatures.sign_redaction(made, machine.context.keys().device)
 
 
 def test_an_order_that_nobody_can_carry_out_is_not_tried_for_ever(machine: Machine) -> None:
     with pytest.raises(RedactionInvalid):
-        applying.apply(machine.context, machine.known_agent, impossible(machine))
-    assert recovery.finish_purges(machine.context) == []
+        local_redaction.apply_redaction(machine.context, machine.known_agent, impossible(machine))
+    assert crash_recovery.finish_purges(machine.context) == []
 
 
 def test_an_order_that_nobody_can_carry_out_is_dropped_by_whoever_finds_it(machine: Machine) -> None:
-    orders.write(machine.context, Order(impossible(machine)))
-    (said,) = recovery.finish_purges(machine.context)
+    purge_orders.write_order(machine.context, PurgeOrder(impossible(machine)))
+    (said,) = crash_recovery.finish_purges(machine.context)
     assert "never" in said
-    assert recovery.finish_purges(machine.context) == []
+    assert crash_recovery.finish_purges(machine.context) == []
 
 
 def test_a_remote_that_lists_what_nobody_can_apply_gets_what_was_captured_all_the_same(machine: Machine) -> None:
@@ -189,7 +192,7 @@ def test_a_remote_that_lists_what_nobody_can_apply_gets_what_was_captured_all_th
         unittest.mock.patch.object(SealedLog, "redactions", lambda self, agent_id: [order]),
     ):
         with contextlib.closing(open_remote(machine.context, machine.remote("stick"))) as remote:
-            made = exchange(machine.context, machine.known_agent, machine.remote("stick"), vault, remote)
+            made = exchange_purges(machine.context, machine.known_agent, machine.remote("stick"), vault, remote)
         assert (made.learnt, len(made.doubts), len(vault.redactions)) == ((), 1, 0)
 
 
@@ -202,6 +205,6 @@ def test_a_remote_that_lists_what_nobody_can_apply_gets_what_was_captured_all_th
 def test_an_order_whose_id_is_a_path_is_refused_whoever_signed_it(machine: Machine, name: str) -> None:
     """Files are called by it: one machine of a user could overwrite files of another."""
     made = replace(whole(machine), id=name)
-    signed = redacting.sign(made, machine.context.keys().device)
+    signed = redaction_signatures.sign_redaction(made, machine.context.keys().device)
     with pytest.raises(RedactionInvalid):
         from_json(signed.to_json())

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_cli import program
-from lifeboat_core.purge import places
+from lifeboat_core.purge import local_file_search
 from support.cli.cli_client import run
 from support.core.machines import Machine
 
@@ -69,7 +69,7 @@ def test_the_receipt_does_not_repeat_the_text_that_a_name_holds(ada: Machine) ->
 
 
 def test_people_are_told_what_is_never_looked_into(ada: Machine, capsys: pytest.CaptureFixture[str]) -> None:
-    assert program.run(["purge", "ada", "--text", PIN, "--dry-run"]) == 0
+    assert program.run_command(["purge", "ada", "--text", PIN, "--dry-run"]) == 0
     said = "".join(capsys.readouterr())
     assert "not looked into: notes/door.png (a picture)" in said
     assert "Not looked into at all: encrypted files, pictures" in said
@@ -102,7 +102,7 @@ def test_a_file_has_one_name_in_the_history_and_in_the_workspace(ada: Machine) -
 def test_a_file_that_cannot_be_read_is_named_in_the_receipt_whatever_it_is_called(
     ada: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "LARGEST", 20)
+    monkeypatch.setattr(local_file_search, "LARGEST", 20)
     (ada.workspace / ODD).write_bytes(b"x" * 21)
     done = run("purge", "ada", "--text", PIN, "--yes")
     assert SPELLED in [each["name"] for each in done["unreachable"]]

@@ -65,7 +65,7 @@ def test_innocent_lines_of_the_live_file_are_captured_after_a_purge_of_a_passage
 def test_the_preview_says_how_much_else_goes_and_shows_no_text_in_a_pipe(
     ada: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert program.run(["purge", "ada", "--text", PIN, "--memory", "--dry-run"]) == 0
+    assert program.run_command(["purge", "ada", "--text", PIN, "--memory", "--dry-run"]) == 0
     said = capsys.readouterr()
     assert "what stands around it goes too: " in said.err
     assert "Lisbon" not in said.out + said.err and PIN not in said.out + said.err

@@ -7,26 +7,26 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.errors import PurgeError
-from lifeboat_alf.seams.steps import Step
-from lifeboat_core.agents import agents
-from lifeboat_core.home import recovery
-from lifeboat_core.purge import doing, erasing, histories, orders, receipts
-from lifeboat_core.restore import RestoreOptions, restore
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.home import crash_recovery
+from lifeboat_core.purge import agent_purge, histories, purge_orders, purge_run, receipt_signing
+from lifeboat_core.restore import RestoreOptions, restore_agent
 from support.core import invariants
 from support.core.machines import Machine
 from support.core.purged import SCANNER, TEXT, bodies, everything, leaks_below, leaks_in, purge, request, same
 from support.killing import killed_at
 
 STEPS = (
-    Step.PURGE_REDACTED,
-    Step.PURGE_SWEPT,
-    Step.PURGE_WORKSPACE_CUT,
-    Step.PURGE_UNDO_EMPTIED,
-    Step.PURGE_STATE_DELETED,
-    Step.PURGE_RECEIPT_WRITTEN,
-    Step.PURGE_NOTED,
+    CrashPoint.PURGE_REDACTED,
+    CrashPoint.PURGE_SWEPT,
+    CrashPoint.PURGE_WORKSPACE_CUT,
+    CrashPoint.PURGE_UNDO_EMPTIED,
+    CrashPoint.PURGE_STATE_DELETED,
+    CrashPoint.PURGE_RECEIPT_WRITTEN,
+    CrashPoint.PURGE_NOTED,
 )
-ERASE_STEPS = (Step.ERASE_MARKED, Step.ERASE_VAULT_REMOVED, Step.ERASE_KEYS_DESTROYED)
+ERASE_STEPS = (CrashPoint.ERASE_MARKED, CrashPoint.ERASE_VAULT_REMOVED, CrashPoint.ERASE_KEYS_DESTROYED)
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_a_name_of_a_sequence_that_holds_the_text_is_found_and_taken_away(machin
     with machine.context.vault(machine.agent.id) as vault:
         vault.label(1, f"learned {TEXT}")
         vault.label(2, "the day before the journey")
-    found, _ = doing.look(machine.context, machine.agent, request())
+    found, _ = purge_run.preview_purge(machine.context, machine.agent, request())
     assert "the name of sequence 1" in [sight.where for sight in found.sights]
     done = purge(machine)
     with machine.context.vault(machine.agent.id) as vault:
@@ -97,7 +97,7 @@ def test_every_sequence_restores_without_the_text(machine: Machine, tmp_path: Pa
     purge(machine)
     for number in range(4):
         to = tmp_path / f"restored-{number}"
-        restore(machine.context, machine.known_agent, RestoreOptions(at=number, to=to, reindex=False))
+        restore_agent(machine.context, machine.known_agent, RestoreOptions(at=number, to=to, reindex=False))
         assert leaks_below(to) == []
         assert (to / "MEMORY.md").read_text().startswith("# Memory\n\n## Tea\n")
 
@@ -114,8 +114,8 @@ def test_a_record_goes_by_its_id(machine: Machine) -> None:
 def test_an_id_that_nobody_knows_changes_nothing(machine: Machine) -> None:
     wanted = request(text=None, records=["01a1cd0d-dc00-7c35-bdca-66b17388b481"])
     with pytest.raises(PurgeError, match="01a1cd0d-dc00-7c35-bdca-66b17388b481"):
-        doing.look(machine.context, machine.known_agent, wanted)
-    assert list(orders.pending(machine.context)) == []
+        purge_run.preview_purge(machine.context, machine.known_agent, wanted)
+    assert list(purge_orders.list_pending_orders(machine.context)) == []
 
 
 def test_a_passage_alone_leaves_the_memory_with_the_rest(machine: Machine) -> None:
@@ -131,29 +131,29 @@ def test_a_passage_alone_leaves_the_memory_with_the_rest(machine: Machine) -> No
 
 def test_what_was_captured_after_the_look_goes_as_well(machine: Machine) -> None:
     wanted = request()
-    found, _ = doing.look(machine.context, machine.known_agent, wanted)
+    found, _ = purge_run.preview_purge(machine.context, machine.known_agent, wanted)
     machine.write("late.txt", f"{TEXT}\n")
     machine.capture()
-    doing.purge(machine.context, machine.known_agent, wanted, found, {})
+    purge_run.purge_content(machine.context, machine.known_agent, wanted, found, {})
     with machine.context.vault(machine.agent.id) as vault:
         assert leaks_in(vault) == []
 
 
 def test_what_gave_way_to_another_machine_is_purged_too(machine: Machine) -> None:
-    from lifeboat_core.remotes import aside
+    from lifeboat_core.remotes import displaced_histories
 
-    folder = aside.set_aside(machine.context, machine.agent.id)
+    folder = displaced_histories.set_vault_aside(machine.context, machine.agent.id)
     machine.context.create_vault(machine.agent.id).close()
-    agents.capture(machine.context, machine.known_agent)
+    manage_agents.capture_agent(machine.context, machine.known_agent)
     purge(machine)
-    with histories.opened(machine.context, machine.agent.id) as opened:
+    with histories.open_histories(machine.context, machine.agent.id) as opened:
         assert [each.name for each in opened.open] == [histories.OWN, folder.name]
         assert [leaks_in(each.vault) for each in opened.open] == [[], []]
 
 
 def test_undo_folders_go_and_undo_says_why(machine: Machine) -> None:
     machine.write("MEMORY.md", "# Memory\n")
-    restore(machine.context, machine.known_agent, RestoreOptions(at=2, yes=True, reindex=False))
+    restore_agent(machine.context, machine.known_agent, RestoreOptions(at=2, yes=True, reindex=False))
     machine.write("notes/trip.txt", "clean\n")
     machine.write("MEMORY.md", "# Memory\n\n## Tea\n\nLikes tea.\n")
     assert purge(machine).applied.undo_folders == 1
@@ -162,7 +162,7 @@ def test_undo_folders_go_and_undo_says_why(machine: Machine) -> None:
 
 def test_nothing_that_is_looked_for_is_written_down_while_looking(machine: Machine) -> None:
     wanted = request(text="a text that stands nowhere at all Kx9wTq3v")
-    found, _ = doing.look(machine.context, machine.known_agent, wanted)
+    found, _ = purge_run.preview_purge(machine.context, machine.known_agent, wanted)
     assert not found
     assert [leak for leak in SCANNER.folders(machine.folder / "home" / "logs", machine.folder / "home" / "locks")] == []
 
@@ -170,7 +170,7 @@ def test_nothing_that_is_looked_for_is_written_down_while_looking(machine: Machi
 def test_live_files_that_nobody_captures_are_named(machine: Machine) -> None:
     machine.write(".lifeboatignore", "private/\n")
     machine.write("private/mine.txt", f"one\n{TEXT}\n")
-    found, _ = doing.look(machine.context, machine.known_agent, request())
+    found, _ = purge_run.preview_purge(machine.context, machine.known_agent, request())
     assert ("private/mine.txt", 2) in [(sight.where, sight.line) for sight in found.sights]
     assert all(TEXT not in str(sight.to_json()) for sight in found.sights)
 
@@ -180,8 +180,8 @@ def test_another_agent_that_holds_the_text_is_named(machine: Machine, tmp_path: 
     other.mkdir()
     (other / "SOUL.md").write_text("# Soul\n")
     (other / "MEMORY.md").write_text(f"# Memory\n\n{TEXT}\n")
-    agents.add(machine.context, other, runtime="openclaw", name="byron")
-    found, _ = doing.look(machine.context, machine.known_agent, request())
+    manage_agents.protect_workspace(machine.context, other, runtime="openclaw", name="byron")
+    found, _ = purge_run.preview_purge(machine.context, machine.known_agent, request())
     assert found.elsewhere.keys() == {"byron"}
 
 
@@ -189,18 +189,18 @@ def test_another_agent_that_holds_the_text_is_named(machine: Machine, tmp_path: 
 
 
 @pytest.mark.parametrize("step", STEPS, ids=str)
-def test_a_purge_that_was_ended_anywhere_is_finished_by_whoever_starts_next(machine: Machine, step: Step) -> None:
+def test_a_purge_that_was_ended_anywhere_is_finished_by_whoever_starts_next(machine: Machine, step: CrashPoint) -> None:
     with machine.context.vault(machine.agent.id) as vault:
         before = everything(vault)
     assert killed_at(lambda: purge(machine, request(workspace=True)), step)
-    assert recovery.finish_purges(machine.context)
-    assert recovery.finish_purges(machine.context) == []
+    assert crash_recovery.finish_purges(machine.context)
+    assert crash_recovery.finish_purges(machine.context) == []
     with machine.context.vault(machine.agent.id) as vault:
         assert leaks_in(vault) == []
         assert same(before, everything(vault))
         assert vault.check_audit() == []
     assert leaks_below(machine.folder) == []
-    (receipt,) = receipts.everyone(machine.context)
+    (receipt,) = receipt_signing.load_receipts(machine.context)
     assert receipt.is_done
     invariants.what_was_purged_is_gone(machine.context, machine.known_agent, SCANNER, machine.workspace)
     invariants.always(machine.context, machine.known_agent)
@@ -209,8 +209,8 @@ def test_a_purge_that_was_ended_anywhere_is_finished_by_whoever_starts_next(mach
 def test_a_purge_that_was_ended_before_it_began_did_nothing(machine: Machine) -> None:
     with machine.context.vault(machine.agent.id) as vault:
         before = everything(vault)
-    assert killed_at(lambda: purge(machine), Step.PURGE_FOUND)
-    assert recovery.finish_purges(machine.context) == []
+    assert killed_at(lambda: purge(machine), CrashPoint.PURGE_FOUND)
+    assert crash_recovery.finish_purges(machine.context) == []
     with machine.context.vault(machine.agent.id) as vault:
         assert everything(vault) == before
 
@@ -220,10 +220,10 @@ def test_a_purge_that_was_ended_before_it_began_did_nothing(machine: Machine) ->
 
 def test_a_whole_agent_leaves_its_redaction_and_a_receipt(machine: Machine) -> None:
     tree = machine.tree()
-    done = doing.erase(machine.context, machine.known_agent, "gdpr_article_17", {})
-    assert agents.everyone(machine.context) == []
+    done = purge_run.purge_agent(machine.context, machine.known_agent, "gdpr_article_17", {})
+    assert manage_agents.list_agents(machine.context) == []
     assert leaks_below(machine.folder / "home") == []
-    receipt = receipts.find(machine.context, done.receipt)
+    receipt = receipt_signing.find_receipt(machine.context, done.receipt)
     assert receipt.audit["scope"] == "full_agent"
     assert "record_ids" not in receipt.audit
     assert receipt.audit["partitions_affected"] == ["memory/partitions/2026-Q4.jsonl"]
@@ -232,14 +232,14 @@ def test_a_whole_agent_leaves_its_redaction_and_a_receipt(machine: Machine) -> N
 
 
 @pytest.mark.parametrize("step", ERASE_STEPS[1:], ids=str)
-def test_the_end_of_an_agent_that_was_cut_off_is_finished(machine: Machine, step: Step) -> None:
+def test_the_end_of_an_agent_that_was_cut_off_is_finished(machine: Machine, step: CrashPoint) -> None:
     agent = machine.known_agent
-    assert killed_at(lambda: doing.erase(machine.context, agent, "user_request", {}), step)
-    assert recovery.finish_purges(machine.context)
-    assert agents.everyone(machine.context) == []
+    assert killed_at(lambda: purge_run.purge_agent(machine.context, agent, "user_request", {}), step)
+    assert crash_recovery.finish_purges(machine.context)
+    assert manage_agents.list_agents(machine.context) == []
     assert not machine.context.home.vault_folder(agent.id).exists()
     invariants.what_was_purged_is_gone(machine.context, agent, SCANNER)
-    (receipt,) = receipts.everyone(machine.context)
+    (receipt,) = receipt_signing.load_receipts(machine.context)
     assert receipt.is_done
 
 
@@ -249,12 +249,14 @@ def test_second_copies_hear_of_the_end_of_an_agent_that_was_cut_off(machine: Mac
     machine.add_remote("home", (tmp_path / "stick").as_uri())
     assert machine.push().state == "ok"
     agent = machine.known_agent
-    assert killed_at(lambda: doing.erase(machine.context, agent, "user_request", {}), Step.ERASE_VAULT_REMOVED)
-    recovery.finish_purges(machine.context)
-    (receipt,) = receipts.everyone(machine.context)
+    assert killed_at(
+        lambda: purge_run.purge_agent(machine.context, agent, "user_request", {}), CrashPoint.ERASE_VAULT_REMOVED
+    )
+    crash_recovery.finish_purges(machine.context)
+    (receipt,) = receipt_signing.load_receipts(machine.context)
     assert [each.state for each in receipt.vaults] == ["pending", "done"]
-    erasing.tell_everywhere(machine.context)
-    assert receipts.find(machine.context, receipt.id).is_done
+    agent_purge.tell_remotes_of_purged_agents(machine.context)
+    assert receipt_signing.find_receipt(machine.context, receipt.id).is_done
     invariants.what_was_purged_is_gone(machine.context, agent, SCANNER, tmp_path / "stick")
 
 
@@ -262,6 +264,6 @@ def test_the_keys_of_an_erased_agent_are_destroyed(machine: Machine) -> None:
     from lifeboat_keys.errors import NoAgentKey
 
     machine.context.keys().agent_public(machine.agent.id)
-    doing.erase(machine.context, machine.known_agent, "user_request", {})
+    purge_run.purge_agent(machine.context, machine.known_agent, "user_request", {})
     with pytest.raises(NoAgentKey):
         machine.context.keys().agent_secret(machine.agent.id)

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import records as alf_records
-from lifeboat_core.memories import records
-from lifeboat_core.memories.search import search
-from lifeboat_core.remotes.bundling import Material
-from lifeboat_core.remotes.opening import open_remote
-from lifeboat_core.remotes.sealed import compacting
+from lifeboat_alf.memory import memory_records as alf_records
+from lifeboat_core.memories import edit_records
+from lifeboat_core.memories.memory_search import search_memories
+from lifeboat_core.remotes.remote_kinds import open_remote
+from lifeboat_core.remotes.sealed import log_compaction
+from lifeboat_core.remotes.vault_bundles import VaultBundleSource
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.maintenance import care
+from lifeboat_endpoint.maintenance import tenant_care
 from lifeboat_vault.vault import Retention
 from support.core.machines import Machine, there
 from support.core.purged import TEXT, purge, request
@@ -34,8 +34,8 @@ def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine.write("MEMORY.md", memory("Pinned", "Preference", "Forgotten", "Common", TEXT))
     machine.write("USER.md", "# User\n\nPrefers short answers.\n")
     machine.add(name="ada")
-    records.pin(machine.context, machine.known_agent, [id_of(machine, "Pinned")])
-    records.forget(machine.context, machine.known_agent, [id_of(machine, "Forgotten")])
+    edit_records.pin_records(machine.context, machine.known_agent, [id_of(machine, "Pinned")])
+    edit_records.forget_records(machine.context, machine.known_agent, [id_of(machine, "Forgotten")])
     for day in range(6):
         machine.clock.advance(days=9)
         machine.write("notes/day.txt", f"day {day}\n")
@@ -75,14 +75,14 @@ def cared_for(ada: Machine, folder: Path, patch: pytest.MonkeyPatch) -> None:
         assert ada.push().state == "ok"
         with Endpoint.open(folder / "endpoint") as endpoint:
             for tenant in endpoint.control.tenants():
-                care.look_after(endpoint, tenant)
-                care.compact(endpoint, tenant)
+                tenant_care.look_after(endpoint, tenant)
+                tenant_care.compact_tenant(endpoint, tenant)
         back_from_there(ada)
 
 
 def kept_small(ada: Machine, folder: Path, patch: pytest.MonkeyPatch) -> None:
     """A sealed log is written anew so that it stays small; then the agent is read back from there."""
-    patch.setattr(compacting, "MANY", 2)
+    patch.setattr(log_compaction, "MANY", 2)
     (folder / "stick").mkdir()
     ada.add_remote("home", (folder / "stick").as_uri(), sealed=True)
     assert ada.push().state == "ok"
@@ -90,7 +90,7 @@ def kept_small(ada: Machine, folder: Path, patch: pytest.MonkeyPatch) -> None:
     assert ada.capture_and_push().state == "ok"
     with ada.context.vault(ada.agent.id) as vault:
         log = open_remote(ada.context, ada.remote())
-        log.compact(ada.agent.id, Material(vault, None))  # type: ignore[attr-defined]
+        log.compact(ada.agent.id, VaultBundleSource(vault, None))  # type: ignore[attr-defined]
         log.close()
     back_from_there(ada)
 
@@ -128,9 +128,9 @@ def test_what_was_forgotten_stays_so_and_can_come_back(
     forgotten = id_of(ada, "Forgotten")
     work(ada, tmp_path, monkeypatch)
     ada.capture()
-    assert search(ada.context, ada.agent, "Forgotten") == []
-    records.restore(ada.context, ada.known_agent, [forgotten])
-    assert len(search(ada.context, ada.agent, "Forgotten")) == 1
+    assert search_memories(ada.context, ada.agent, "Forgotten") == []
+    edit_records.restore_records(ada.context, ada.known_agent, [forgotten])
+    assert len(search_memories(ada.context, ada.agent, "Forgotten")) == 1
 
 
 def test_a_user_purges_what_is_pinned(ada: Machine) -> None:

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.effective import visible_records
+from lifeboat_alf.memory.effective_view import visible_records
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_core.errors import RecordPurged
-from lifeboat_core.exchange import export
-from lifeboat_core.memories import records
-from lifeboat_core.memories.search import search
-from lifeboat_core.restore import RestoreOptions, restore
-from lifeboat_vault.legacy.view import legacy_view
+from lifeboat_core.exchange import export_agent
+from lifeboat_core.memories import edit_records
+from lifeboat_core.memories.memory_search import search_memories
+from lifeboat_core.restore import RestoreOptions, restore_agent
+from lifeboat_vault.legacy.legacy_state import legacy_view
 from support.alf.archive_files import ArchiveFile
 from support.core.machines import Machine
 from support.core.purged import bodies, purge, request
@@ -118,7 +118,7 @@ def test_the_purged_versions_are_in_no_body_of_the_history(story: Purged) -> Non
 
 
 def test_search_finds_the_newest_of_what_is_left_or_nothing(story: Purged) -> None:
-    found = search(story.ada.context, story.ada.agent, "passport")
+    found = search_memories(story.ada.context, story.ada.agent, "passport")
     assert len(found) == len(visible(story.ada)) == (1 if story.only and story.place != 2 else 0)
 
 
@@ -126,17 +126,17 @@ def test_a_purged_version_is_shown_by_none_of_the_ids(story: Purged) -> None:
     """An id names what its chain has become."""
     for record_id in story.ids:
         if visible(story.ada):
-            shown = str(records.show(story.ada.context, story.ada.agent, [record_id]))
+            shown = str(edit_records.show_records(story.ada.context, story.ada.agent, [record_id]))
             assert said(shown.encode()) == set(visible(story.ada))
         else:
             with pytest.raises(RecordPurged):
-                records.show(story.ada.context, story.ada.agent, [record_id])
+                edit_records.show_records(story.ada.context, story.ada.agent, [record_id])
 
 
 def test_restored_files_hold_nothing_of_a_whole_chain(story: Purged, tmp_path: Path) -> None:
     for number in numbers(story.ada):
         to = tmp_path / f"restored-{number}"
-        restore(story.ada.context, story.ada.known_agent, RestoreOptions(at=number, to=to, reindex=False))
+        restore_agent(story.ada.context, story.ada.known_agent, RestoreOptions(at=number, to=to, reindex=False))
         files = said(b"".join(file.read_bytes() for file in to.rglob("*") if file.is_file()))
         assert files <= story.left
 
@@ -157,7 +157,7 @@ def memory_of_older_clients(ada: Machine, number: int) -> Iterator[bytes]:
 
 def test_an_export_holds_what_is_left_and_no_more(story: Purged, tmp_path: Path) -> None:
     target = tmp_path / "ada.alf"
-    export(story.ada.context, "openclaw", story.ada.workspace, target)
+    export_agent(story.ada.context, "openclaw", story.ada.workspace, target)
     archive = ArchiveFile(target)
     assert said(str(archive.records).encode()) == story.left
     assert said(str(archive.active).encode()) == set(visible(story.ada))
@@ -171,6 +171,6 @@ def test_what_is_written_of_it_later_is_a_memory_and_nothing_older_stands_beside
     ada = purged_of(grown(tmp_path), place, only).ada
     ada.write(FILE, "# Day\n\n## Papers\n\nThe passport lies in the boat by the harbour.\n")
     ada.capture()
-    found = search(ada.context, ada.agent, "passport")
+    found = search_memories(ada.context, ada.agent, "passport")
     assert found and all("boat" in hit.snippet for hit in found)
     assert visible(ada) == []

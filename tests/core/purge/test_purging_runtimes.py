@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from lifeboat_core.agents import agents
+from lifeboat_core.agents import manage_agents
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.memories.search import search
-from lifeboat_core.restore import RestoreOptions, restore
+from lifeboat_core.memories.memory_search import search_memories
+from lifeboat_core.restore import RestoreOptions, restore_agent
 from support.adapters.zeroclaw_installs import packed
 from support.core.machines import Machine
 from support.core.purged import SCANNER, TEXT, bodies, everything, leaks_below, leaks_in, purge, request, same
@@ -29,7 +29,7 @@ class Claw(ProtectedClaw):
 
     @property
     def known_agent(self) -> Agent:
-        return agents.read(self.context, self.agent.id)
+        return manage_agents.load_agent(self.context, self.agent.id)
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_a_row_that_still_is_in_the_database_is_captured_no_more(eva: Claw) -> N
     eva.capture()
     with eva.context.vault(eva.agent.id) as vault:
         assert leaks_in(vault) == []
-    assert search(eva.context, eva.agent, "passport") == []
+    assert search_memories(eva.context, eva.agent, "passport") == []
     assert set(eva.memories()) == {"Likes green tea", "The red boat"}
 
 
@@ -91,7 +91,7 @@ def test_a_row_that_still_is_in_the_database_is_captured_no_more(eva: Claw) -> N
 def test_a_database_that_is_restored_lacks_the_row_and_has_the_others(eva: Claw, tmp_path: Path, number: int) -> None:
     purge(eva, request())
     to = tmp_path / "new" / ".zeroclaw" / "agents" / "default" / "workspace"
-    restore(eva.context, eva.known_agent, RestoreOptions(at=number, to=to, reindex=False))
+    restore_agent(eva.context, eva.known_agent, RestoreOptions(at=number, to=to, reindex=False))
     assert leaks_below(tmp_path / "new") == []
     assert contents_below(tmp_path / "new") == {"Likes green tea", *(["The red boat"] if number == 3 else [])}
 
@@ -121,7 +121,7 @@ def test_another_runtime_gets_nothing_of_it(tmp_path: Path, runtime: str, passag
     ada = ada_in(tmp_path)
     purge(ada, request(passage=passage))
     to = tmp_path / "new" / f".{runtime}" / "agents" / "ada" / "workspace"
-    restore(ada.context, ada.known_agent, RestoreOptions(at=1, to=to, runtime=runtime, reindex=False))
+    restore_agent(ada.context, ada.known_agent, RestoreOptions(at=1, to=to, runtime=runtime, reindex=False))
     assert leaks_below(tmp_path / "new") == []
     if runtime == "zeroclaw":
         assert any("green tea" in content for content in contents_below(tmp_path / "new"))

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf import codec, ids
+from lifeboat_alf.common import ids, json_codec
 from support.core.protected import Protected
 from support.core.purge_receipt_home import Purged
 
@@ -74,13 +74,13 @@ class Purse(Purged):
         context, agent_id = self.context, self.agent.id
         with self.vault() as vault:
             rows = [
-                codec.encode([row.time, row.kind, row.subject, row.details]) + row.hash.hex().encode()
+                json_codec.encode_json([row.time, row.kind, row.subject, row.details]) + row.hash.hex().encode()
                 for row in vault.audit_rows()
             ]
             blobs, texts = self._columns(vault._metadata)
             seeds = [vault.seed, vault.record_seed]
         files = [path.read_bytes() for path in context.home.vault_folder(agent_id).rglob("*") if path.is_file()]
-        documents = [codec.encode(self.document()), codec.encode(self.redaction.to_json())]
+        documents = [json_codec.encode_json(self.document()), json_codec.encode_json(self.redaction.to_json())]
         made = Evidence([*documents, *rows, *texts, *files], _salts(self.redaction.to_json()))
         made.values |= blobs
         made.secrets += [*seeds, agent_id.encode(), self.redaction.id.encode(), b""]
@@ -127,7 +127,7 @@ FORMS: dict[str, Form] = {
     "the section": lambda pin: SECTION.replace(PIN, pin).encode(),
     "the section up to the next": lambda pin: f"{SECTION.replace(PIN, pin)}\n".encode(),
     "the section without its end": lambda pin: SECTION.replace(PIN, pin).strip().encode(),
-    "the text as JSON": lambda pin: codec.encode(LINE.replace(PIN, pin)),
+    "the text as JSON": lambda pin: json_codec.encode_json(LINE.replace(PIN, pin)),
     "the file": lambda pin: MEMORY.replace(PIN, pin).encode(),
 }
 HASHES: dict[str, Callable[[bytes], bytes]] = {
@@ -200,7 +200,7 @@ def test_no_id_follows_from_a_guess(evidence: Evidence, form: str) -> None:
         for secret in (each for each in evidence.secrets if len(each) == ids.SEED_BYTES):
             for parts in minted_of(text):
                 for ordinal in (0, 1):
-                    made = int(ids.mint(secret, time, *parts, ordinal=ordinal).replace("-", ""), 16)
+                    made = int(ids.mint_id(secret, time, *parts, ordinal=ordinal).replace("-", ""), 16)
                     assert made & (1 << BITS) - 1 not in evidence.tails, (form, pin, parts)
 
 
@@ -219,7 +219,7 @@ def test_an_id_follows_from_the_content_for_whoever_has_what_it_was_minted_with(
     with before.context.vault(before.agent.id) as vault:
         found = {record.id for record in vault.state().records()}
         seed = vault.record_seed
-    time = ids.mint(seed, before.context.now(), "MEMORY.md", f"{SECTION}\n")
+    time = ids.mint_id(seed, before.context.now(), "MEMORY.md", f"{SECTION}\n")
     assert time[18:] in {record_id[18:] for record_id in found}
 
 

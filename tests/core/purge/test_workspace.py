@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.purge import workspace
-from lifeboat_core.purge.workspace import WorkspaceCut
-from lifeboat_formats.aimem.reading import parse
+from lifeboat_core.purge import workspace_purge
+from lifeboat_core.purge.workspace_purge import WorkspaceRemoval
+from lifeboat_formats.aimem.wire.bundle_reading import parse_bundle
 from support.core.protected import Protected
 from support.core.purged_here import purge
 from support.core.zeroclaw_protected import ProtectedClaw
@@ -29,14 +29,14 @@ def ada(tmp_path: Path) -> Protected:
     return made
 
 
-def planned(ada: Protected | ProtectedClaw) -> list[WorkspaceCut]:
+def planned(ada: Protected | ProtectedClaw) -> list[WorkspaceRemoval]:
     with ada.context.vault(ada.agent.id) as vault:
-        return workspace.plan(ada.context, ada.agent, vault)
+        return workspace_purge.plan_workspace_purge(ada.context, ada.agent, vault)
 
 
-def cut(ada: Protected, cuts: list[WorkspaceCut]) -> list[str]:
+def cut(ada: Protected, cuts: list[WorkspaceRemoval]) -> list[str]:
     with ada.context.vault(ada.agent.id) as vault:
-        return workspace.cut(ada.context, ada.agent, vault, cuts)
+        return workspace_purge.purge_workspace(ada.context, ada.agent, vault, cuts)
 
 
 def test_a_plan_names_the_file_and_shows_what_goes(ada: Protected) -> None:
@@ -100,7 +100,7 @@ def test_a_bundle_that_loses_a_memory_still_fits_its_checksum(tmp_path: Path) ->
     ada.add(runtime="aimem")
     purge(ada, texts=["C01X00T47"])
     assert cut(ada, planned(ada)) == ["raw/aimem/a.aimem.json"]
-    left = parse(ada.read("a.aimem.json").encode())
+    left = parse_bundle(ada.read("a.aimem.json").encode())
     assert [chunk["content"] for chunk in left.chunks] == ["Sunny."]
     assert list(left.edges) == []
     assert planned(ada) == []

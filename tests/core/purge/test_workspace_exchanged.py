@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.purging.wanted import Wanted
-from lifeboat_alf.seams import beneath
-from lifeboat_core.purge import places, workspace
+from lifeboat_alf.purging.purge_terms import PurgeTerms
+from lifeboat_alf.seams import held_folder
+from lifeboat_core.purge import local_file_search, workspace_purge
 from support.core.protected import Protected
 from support.core.purged_here import purge
 from support.exchanging import ExchangingFiles, everything_in, exchange, needs_exchange
@@ -50,8 +50,11 @@ class Jail:
 
     def cut(self) -> list[str]:
         with self.ada.context.vault(self.ada.agent.id) as vault:
-            return workspace.cut(
-                self.ada.context, self.ada.agent, vault, workspace.plan(self.ada.context, self.ada.agent, vault)
+            return workspace_purge.purge_workspace(
+                self.ada.context,
+                self.ada.agent,
+                vault,
+                workspace_purge.plan_workspace_purge(self.ada.context, self.ada.agent, vault),
             )
 
 
@@ -66,7 +69,7 @@ def test_nothing_outside_is_cut_while_the_agent_exchanges_a_folder_again_and_aga
     jail: Jail, every: int, walk: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if walk == "by components":
-        monkeypatch.setattr(beneath, "openat2", lambda: None)
+        monkeypatch.setattr(held_folder, "load_openat2", lambda: None)
     jail.files.before = lambda number: jail.exchange() if number % every == 0 else None
     jail.cut()
     assert everything_in(jail.outside) == jail.before
@@ -93,10 +96,10 @@ def test_nothing_outside_is_cut_whenever_the_agent_exchanges_a_folder(jail: Jail
 
 def test_what_changed_its_place_between_the_plan_and_the_cut_is_not_in_the_list(jail: Jail) -> None:
     with jail.ada.context.vault(jail.ada.agent.id) as vault:
-        cuts = workspace.plan(jail.ada.context, jail.ada.agent, vault)
+        cuts = workspace_purge.plan_workspace_purge(jail.ada.context, jail.ada.agent, vault)
         assert len(cuts) == 2
         jail.exchange()
-        assert workspace.cut(jail.ada.context, jail.ada.agent, vault, cuts) == []
+        assert workspace_purge.purge_workspace(jail.ada.context, jail.ada.agent, vault, cuts) == []
     assert everything_in(jail.outside) == jail.before
 
 
@@ -106,7 +109,7 @@ def test_a_search_through_the_workspace_sees_nothing_outside(jail: Jail, every: 
     for name in ("2026-11-11.md", "2026-11-12.md", "more.md"):
         (jail.outside / name).write_text(word)
     jail.files.before = lambda number: jail.exchange() if number % every == 0 else None
-    looked = places.look(jail.ada.context, jail.ada.agent, Wanted([word]))
+    looked = local_file_search.search_local_files(jail.ada.context, jail.ada.agent, PurgeTerms([word]))
     assert looked.sights == []
 
 
@@ -114,6 +117,6 @@ def test_a_search_names_a_folder_that_could_not_be_listed(jail: Jail) -> None:
     if os.geteuid() == 0:
         pytest.skip("root lists every folder")
     (jail.ada.workspace / "closed").mkdir(mode=0)
-    looked = places.look(jail.ada.context, jail.ada.agent, Wanted(["word"]))
+    looked = local_file_search.search_local_files(jail.ada.context, jail.ada.agent, PurgeTerms(["word"]))
     assert any(name.endswith("closed") for name in looked.unread)
     (jail.ada.workspace / "closed").chmod(0o700)

@@ -13,18 +13,18 @@ import psycopg
 import pytest
 from benchmarks import small_objects
 
-from lifeboat_alf.findings import Checked, Level
-from lifeboat_alf.seams.clock import SystemClock
-from lifeboat_alf.seams.files import StrPath, SystemFiles
-from lifeboat_endpoint import doctor, settings
+from lifeboat_alf.common.doctor_checks import DoctorCheckResult, DoctorLevel
+from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
+from lifeboat_alf.seams.system_clock import SystemClock
+from lifeboat_endpoint import doctor, endpoint_config
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.engines import preparing
-from lifeboat_endpoint.engines.postgres import connecting
+from lifeboat_endpoint.endpoint_config import SharedStore
+from lifeboat_endpoint.engines import endpoint_preparation
+from lifeboat_endpoint.engines.postgres import connection_pools
 from lifeboat_endpoint.engines.shared import SharedEngine
-from lifeboat_endpoint.maintenance import trust
+from lifeboat_endpoint.maintenance import trusted_time
 from lifeboat_endpoint.server import tls
-from lifeboat_endpoint.settings import SharedStore
-from lifeboat_endpoint.work.opening import queue_of
+from lifeboat_endpoint.work.shared_queue import open_queue
 from lifeboat_vault.errors import VaultBusy
 from support.cli.cli_client import run
 from support.endpoint.keeping import RunningClock, clock, endpoint
@@ -38,15 +38,15 @@ _ENDED = "insert into lifeboat_work.latest(kind, tenant, ended_at)"
 _names = itertools.count()
 
 
-def examined(endpoint: Endpoint) -> list[Checked]:
-    return list(doctor.examine(endpoint, lambda error: None))
+def examined(endpoint: Endpoint) -> list[DoctorCheckResult]:
+    return list(doctor.examine_endpoint(endpoint, lambda error: None))
 
 
 def wrong(endpoint: Endpoint) -> dict[str, list[str]]:
     """What is not as it must be, by check; a server for tests has no checksums."""
     found: dict[str, list[str]] = {}
     for one in examined(endpoint):
-        if one.finding.level is not Level.OK and "no checksums" not in one.finding.result:
+        if one.finding.level is not DoctorLevel.OK and "no checksums" not in one.finding.result:
             found.setdefault(one.check, []).append(one.finding.result)
     return found
 
@@ -78,25 +78,27 @@ def test_that_a_tenant_took_its_own_key_away_is_no_fault_of_the_endpoint(endpoin
     endpoint.add_tenant("home")
     endpoint.add_tenant("office", key_source=f"file:{tmp_path / 'office.key'}")
     (tmp_path / "office.key").unlink()
-    (found,) = [one.finding for one in examined(endpoint) if one.finding.level is not Level.OK]
-    assert (found.level, found.subject) == (Level.WARNING, f"file:{tmp_path / 'office.key'}")
+    (found,) = [one.finding for one in examined(endpoint) if one.finding.level is not DoctorLevel.OK]
+    assert (found.level, found.subject) == (DoctorLevel.WARNING, f"file:{tmp_path / 'office.key'}")
 
 
 def test_a_clock_that_jumped_is_found(endpoint: Endpoint, clock: RunningClock) -> None:
-    trust.believe(endpoint)
+    trusted_time.trust_clock(endpoint)
     clock.jump(days=400)
     assert "nothing is thinned" in only(endpoint, "clock")
 
 
 def test_a_certificate_that_nobody_renewed_is_found(endpoint: Endpoint, clock: RunningClock) -> None:
-    tls.Authority(endpoint.folder / tls.FOLDER, files=SystemFiles(), clock=clock).certificate({"box.example.com"})
+    tls.CertificateAuthority(endpoint.folder / tls.FOLDER, files=SystemFiles(), clock=clock).certificate(
+        {"box.example.com"}
+    )
     assert wrong(endpoint) == {}
     clock.advance(days=151)
     assert wrong(endpoint)["certificate"] == ["ends on 2027-05-19, and no server has renewed it"]
 
 
-@pytest.mark.parametrize(("free", "level"), [(900_000_000, Level.WARNING), (90_000_000, Level.ERROR)])
-def test_a_disk_that_is_nearly_full_is_found(endpoint: Endpoint, free: int, level: Level) -> None:
+@pytest.mark.parametrize(("free", "level"), [(900_000_000, DoctorLevel.WARNING), (90_000_000, DoctorLevel.ERROR)])
+def test_a_disk_that_is_nearly_full_is_found(endpoint: Endpoint, free: int, level: DoctorLevel) -> None:
     class Full(SystemFiles):
         def free_space(self, folder: StrPath) -> int:
             return free
@@ -130,7 +132,7 @@ def shared(database: SharedDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyP
     with small_objects.objects() as address:
         options = {"endpoint": address, "region": "us-east-1"}
         store = SharedStore(database.address, small_objects.URL, options)
-        preparing.prepare(tmp_path / "data", store, key_source=f"file:{tmp_path / 'endpoint.key'}")
+        endpoint_preparation.prepare_endpoint(tmp_path / "data", store, key_source=f"file:{tmp_path / 'endpoint.key'}")
         with Endpoint.open(tmp_path / "data") as made:
             yield made
 
@@ -190,7 +192,7 @@ def test_that_another_program_takes_all_connections_is_said(
             while True:
                 taken.append(database.connect("gardener"))
         (said, *_) = (one.finding for one in examined(shared) if "connections to the database" in one.finding.result)
-        assert said.level is Level.ERROR
+        assert said.level is DoctorLevel.ERROR
         assert "connection limit" in (said.fix or "")
     finally:
         for each in taken:
@@ -212,7 +214,7 @@ def test_that_all_connections_are_taken_is_said(database: SharedDatabase) -> Non
     database.execute(f"alter role {API} connection limit 0")
     try:
         with pytest.raises(VaultBusy, match="all connections to the database are taken"):
-            connecting.connect(database.database(API))
+            connection_pools.open_connection(database.database(API))
     finally:
         database.execute(f"alter role {API} connection limit 50")
 
@@ -310,18 +312,20 @@ def test_that_nobody_works_is_found_once_something_would_have_been_due(
 
 
 def test_what_was_given_up_is_told_of(shared: Endpoint, database: SharedDatabase) -> None:
-    queue_of(shared).add("verify", tenant=TENANT)
+    open_queue(shared).add("verify", tenant=TENANT)
     database.execute("update lifeboat_work.job set state = 'dead'")
     assert only(shared, "work") == "given up: 1"
 
 
-@pytest.mark.parametrize(("kind", "level"), [("apply_purge", Level.ERROR), ("look_after", Level.WARNING)])
+@pytest.mark.parametrize(("kind", "level"), [("apply_purge", DoctorLevel.ERROR), ("look_after", DoctorLevel.WARNING)])
 def test_a_purge_that_waits_is_worse_than_other_work_that_does(
-    shared: Endpoint, database: SharedDatabase, kind: str, level: Level
+    shared: Endpoint, database: SharedDatabase, kind: str, level: DoctorLevel
 ) -> None:
-    queue_of(shared).add(kind, tenant=TENANT)
+    open_queue(shared).add(kind, tenant=TENANT)
     database.execute("update lifeboat_work.job set due_at = now() - interval '90 minutes'")
-    (found,) = [one.finding for one in examined(shared) if one.check == "work" and one.finding.level is not Level.OK]
+    (found,) = [
+        one.finding for one in examined(shared) if one.check == "work" and one.finding.level is not DoctorLevel.OK
+    ]
     assert (found.level, found.result) == (level, f"what is due has waited for 90 minutes ({kind})")
 
 
@@ -350,8 +354,8 @@ def test_what_needs_a_database_that_is_away_is_not_examined_and_that_is_said(
         found = {one.check: one.finding for one in examined(shared)}
     finally:
         server.start()
-    assert found["parts"].level is Level.OK  # the object store, the last of them
-    assert found["objects"].level is Level.OK
+    assert found["parts"].level is DoctorLevel.OK  # the object store, the last of them
+    assert found["objects"].level is DoctorLevel.OK
     assert {name for name, finding in found.items() if finding.result.startswith("not examined")} == {
         *("bodies", "clock", "database", "isolation", "keys", "work")
     }
@@ -372,4 +376,4 @@ def test_every_check_says_what_it_needs_of_the_parts(shared: Endpoint) -> None:
     for name in doctor.checks_in(doctor.__path__):
         module = __import__(f"lifeboat_endpoint.doctor.{name}", fromlist=["NEEDS"])
         assert set(module.NEEDS) <= parts and module.TITLE
-    assert settings.FILE in {path.name for path in shared.folder.iterdir()}
+    assert endpoint_config.FILE in {path.name for path in shared.folder.iterdir()}

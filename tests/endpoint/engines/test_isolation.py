@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from psycopg import errors as sql_errors
 
-from lifeboat_endpoint.engines.postgres.store import PostgresStore
+from lifeboat_endpoint.engines.postgres.postgres_store import PostgresStore
 from support.endpoint.shared_databases import API, OTHER_TENANT, OWNER, TENANT, WORKER, SharedDatabase, shared_database
 
 AGENT = "0190f0a0-0000-7000-8000-0000000000a1"

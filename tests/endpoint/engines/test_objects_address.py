@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.engines.objects import address, credentials
-from lifeboat_endpoint.engines.objects.address import checked
+from lifeboat_endpoint.engines.objects import store_address, store_credentials
+from lifeboat_endpoint.engines.objects.store_address import check_store_address
 from lifeboat_vault import errors
 
 
@@ -22,7 +22,7 @@ from lifeboat_vault import errors
     ],
 )
 def test_an_address_names_bucket_and_prefix(url: str, account: str, bucket: str, prefix: str) -> None:
-    found = checked(url, {})
+    found = check_store_address(url, {})
     assert (found.account, found.bucket, found.prefix) == (account, bucket, prefix)
     assert str(found) == url.rstrip("/")
 
@@ -51,7 +51,7 @@ def test_an_address_names_bucket_and_prefix(url: str, account: str, bucket: str,
 )
 def test_what_is_no_place_in_an_object_store_is_refused(url: str) -> None:
     with pytest.raises(errors.EndpointSettings) as caught:
-        checked(url, {})
+        check_store_address(url, {})
     assert "not-a-real-secret" not in str(caught.value)
 
 
@@ -74,13 +74,13 @@ def test_what_is_no_place_in_an_object_store_is_refused(url: str) -> None:
 )
 def test_nothing_is_said_without_tls_to_another_machine(endpoint: str) -> None:
     with pytest.raises(errors.EndpointSettings) as caught:
-        checked("s3://lifeboat", {"endpoint": endpoint})
+        check_store_address("s3://lifeboat", {"endpoint": endpoint})
     assert "not-a-real-secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("endpoint", ["https://s3.example.com:9000", "http://127.0.0.1:9000", "http://[::1]:9000"])
 def test_tls_and_this_machine_are_taken(endpoint: str) -> None:
-    assert checked("s3://lifeboat", {"endpoint": endpoint}).endpoint == endpoint
+    assert check_store_address("s3://lifeboat", {"endpoint": endpoint}).endpoint == endpoint
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_tls_and_this_machine_are_taken(endpoint: str) -> None:
 )
 def test_a_secret_does_not_belong_into_the_settings(name: str) -> None:
     with pytest.raises(errors.EndpointSettings, match=r"is a secret") as caught:
-        checked("az://account/container", {name: "not-a-real-secret"})
+        check_store_address("az://account/container", {name: "not-a-real-secret"})
     assert "not-a-real-secret" not in str(caught.value) and "environment" in str(caught.value.fix)
 
 
@@ -108,7 +108,7 @@ def test_a_secret_does_not_belong_into_the_settings(name: str) -> None:
 )
 def test_an_option_that_is_not_known_or_no_value_is_refused(options: dict[str, str]) -> None:
     with pytest.raises(errors.EndpointSettings):
-        checked("s3://lifeboat", options)
+        check_store_address("s3://lifeboat", options)
 
 
 # Keys in a file -------------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ KEYS += "[other]\naws_access_key_id = id-2\n"
 
 def test_keys_are_read_from_a_file_of_their_owner(tmp_path: Path) -> None:
     file = _file(tmp_path, KEYS)
-    found = credentials.read(file, "default")
+    found = store_credentials.read_credentials(file, "default")
     assert (found["access_key_id"], found["secret_access_key"], found["token"]) == ("id-1", "not-a-real-secret", None)
 
 
@@ -128,7 +128,7 @@ def test_keys_are_read_from_a_file_of_their_owner(tmp_path: Path) -> None:
 )
 def test_a_file_without_keys_is_named_and_not_repeated(tmp_path: Path, text: str, profile: str) -> None:
     with pytest.raises(errors.EndpointSettings) as caught:
-        credentials.read(_file(tmp_path, text), profile)
+        store_credentials.read_credentials(_file(tmp_path, text), profile)
     assert "not-a-real-secret" not in f"{caught.value} {caught.value.fix}" and caught.value.__context__ is None
 
 
@@ -137,7 +137,7 @@ def test_a_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     file = _file(tmp_path, KEYS)
     file.chmod(0o640)
     with pytest.raises(errors.EndpointSettings, match="others can read"):
-        credentials.read(file, "default")
+        store_credentials.read_credentials(file, "default")
 
 
 def test_keys_are_read_where_a_link_leads_now(tmp_path: Path) -> None:
@@ -149,32 +149,32 @@ def test_keys_are_read_where_a_link_leads_now(tmp_path: Path) -> None:
         (tmp_path / name / "keys").write_text(text)
     (tmp_path / "data").symlink_to("first")
     (tmp_path / "keys").symlink_to("data/keys")
-    assert credentials.read(tmp_path / "keys", "default")["access_key_id"] == "first"
+    assert store_credentials.read_credentials(tmp_path / "keys", "default")["access_key_id"] == "first"
     (tmp_path / "new").symlink_to("second")
     (tmp_path / "new").replace(tmp_path / "data")
-    assert credentials.read(tmp_path / "keys", "default")["access_key_id"] == "second"
+    assert store_credentials.read_credentials(tmp_path / "keys", "default")["access_key_id"] == "second"
 
 
 @pytest.mark.parametrize("option", ["credentials_file", "root_certificate"])
 def test_a_file_that_is_missing_is_named_before_anything_is_asked(tmp_path: Path, option: str) -> None:
-    place = checked("s3://lifeboat", {option: str(tmp_path / "missing")})
+    place = check_store_address("s3://lifeboat", {option: str(tmp_path / "missing")})
     with pytest.raises(errors.EndpointSettings, match="missing"):
-        address.opened(place)
+        store_address.open_store(place)
 
 
 def test_what_is_said_without_tls_does_not_go_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    place = checked("s3://lifeboat", {"endpoint": "http://127.0.0.1:9"})
+    place = check_store_address("s3://lifeboat", {"endpoint": "http://127.0.0.1:9"})
     monkeypatch.setenv("HTTP_PROXY", "http://proxy.example.com:3128")
     monkeypatch.setenv("NO_PROXY", "")
     with pytest.raises(errors.EndpointSettings, match="proxy"):
-        address.opened(place)
+        store_address.open_store(place)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    address.opened(place)
+    store_address.open_store(place)
 
 
 def test_every_kind_of_store_opens_without_asking_anything() -> None:
     for url in ("s3://lifeboat/a", "gs://lifeboat/a", "az://account/lifeboat/a"):
-        assert repr(address.opened(checked(url, {}))) == f"OpenedBucket({url})"
+        assert repr(store_address.open_store(check_store_address(url, {}))) == f"OpenedBucket({url})"
 
 
 def _file(folder: Path, text: str) -> Path:

@@ -21,7 +21,7 @@ def found(database: SharedDatabase) -> list[policies.FoundPolicy]:
 
 def test_a_prepared_database_has_each_policy_of_the_list_and_no_other(database: SharedDatabase) -> None:
     assert {row[:2] for row in found(database)} == policies.MADE.keys()
-    assert list(policies.differing(iter(found(database)), ROLES)) == []
+    assert list(policies.find_differing(iter(found(database)), ROLES)) == []
 
 
 def test_every_policy_of_the_list_can_be_made_again(database: SharedDatabase) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_endpoint.engines.postgres.store import PostgresStore
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_endpoint.engines.postgres.postgres_store import PostgresStore
 from lifeboat_vault.at_rest.sealer import Sealer
-from lifeboat_vault.store.disk import DiskBlobs
-from lifeboat_vault.store.protocols import BlobStore, MetadataStore
-from lifeboat_vault.testing import StoreConformance
+from lifeboat_vault.store.disk_blobs import DiskBlobs
+from lifeboat_vault.store.store_protocols import BlobStore, MetadataStore
+from lifeboat_vault.testing.store_conformance import StoreConformance
 from support.endpoint.sealed import new_sealer
 from support.endpoint.shared_databases import TENANT, SharedDatabase, database, shared_database
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 import trustme
 
-from lifeboat_endpoint.engines.postgres import connecting
-from lifeboat_endpoint.engines.postgres.connecting import Database, Pools, checked
-from lifeboat_endpoint.engines.postgres.store import PostgresStore
+from lifeboat_endpoint.engines.postgres import connection_pools
+from lifeboat_endpoint.engines.postgres.connection_pools import Database, Pools, check_database_address
+from lifeboat_endpoint.engines.postgres.postgres_store import PostgresStore
 from lifeboat_vault import errors
 from support.endpoint.shared_databases import API, WORKER, SharedDatabase, shared_database
 from support.patience import patience
@@ -40,7 +40,7 @@ _SAFE = "sslmode=verify-full sslrootcert=/etc/authority.pem"
     ],
 )
 def test_this_address_is_safe(address: str) -> None:
-    assert checked(address) == address
+    assert check_database_address(address) == address
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_this_address_is_safe(address: str) -> None:
 )
 def test_this_address_is_refused_and_not_repeated(address: str) -> None:
     with pytest.raises(errors.EndpointSettings) as caught:
-        checked(address)
+        check_database_address(address)
     assert "word-that-is-secret" not in f"{caught.value.message} {caught.value.fix}"
     with pytest.raises(errors.EndpointSettings):
         Pools(Database(address, API))
@@ -80,12 +80,12 @@ def test_a_variable_of_the_environment_counts_as_part_of_the_address(
 ) -> None:
     monkeypatch.setenv(name, "192.0.2.1")
     with pytest.raises(errors.EndpointSettings):
-        checked("postgresql:///lifeboat")
+        check_database_address("postgresql:///lifeboat")
 
 
 def test_a_socket_in_the_address_counts_more_than_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGHOST", "192.0.2.1")
-    assert checked("postgresql:///lifeboat?host=/run/postgresql")
+    assert check_database_address("postgresql:///lifeboat?host=/run/postgresql")
 
 
 # Over a network -------------------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def _write_client_files(folder: Path, name: str, authority: trustme.CA, role: st
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connecting, "WAIT_SECONDS", 1.0)
+    monkeypatch.setattr(connection_pools, "WAIT_SECONDS", 1.0)
 
 
 def test_a_server_with_the_name_that_was_meant_is_spoken_to_in_tls_1_3(network: Network) -> None:
@@ -246,7 +246,7 @@ import sys
 sys.modules["psycopg"] = None
 from lifeboat_vault import errors
 try:
-    import lifeboat_endpoint.engines.postgres.store
+    import lifeboat_endpoint.engines.postgres.postgres_store
 except errors.ServerMissing as error:
     print(error.fix)
 """

@@ -15,9 +15,9 @@ import psycopg
 import pytest
 from psycopg import errors as sql_errors
 
-from lifeboat_endpoint.engines.postgres import connecting, failures, wire
-from lifeboat_endpoint.engines.postgres.connecting import Pools
-from lifeboat_endpoint.engines.postgres.store import PostgresStore
+from lifeboat_endpoint.engines.postgres import connection_pools, postgres_failures, postgres_wire
+from lifeboat_endpoint.engines.postgres.connection_pools import Pools
+from lifeboat_endpoint.engines.postgres.postgres_store import PostgresStore
 from lifeboat_vault import errors
 from support.endpoint.shared_databases import OTHER_TENANT, TENANT, SharedDatabase, database, pools, shared_database
 from support.patience import patience
@@ -176,7 +176,7 @@ def test_connections_that_nobody_had_while_the_server_restarted_are_replaced_unn
 
 
 def test_a_server_that_is_away_is_busy_soon(own: SharedDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connecting, "WAIT_SECONDS", 1.0)
+    monkeypatch.setattr(connection_pools, "WAIT_SECONDS", 1.0)
     with own.pools() as pools:
         rows = vault(pools, "away")
         own.server.stop()
@@ -187,7 +187,7 @@ def test_a_server_that_is_away_is_busy_soon(own: SharedDatabase, monkeypatch: py
         with pytest.raises(errors.VaultBusy):
             pools.check()
         own.server.start()
-        monkeypatch.setattr(connecting, "WAIT_SECONDS", patience())
+        monkeypatch.setattr(connection_pools, "WAIT_SECONDS", patience())
         until(lambda: _answers(rows), "the server to answer again")
         pools.check()
 
@@ -201,7 +201,7 @@ def _answers(rows: PostgresStore) -> bool:
 def test_a_server_that_is_silent_is_not_waited_for_without_end(
     pools: Pools, database: SharedDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wire, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(postgres_wire, "ANSWER_SECONDS", 0.5)
     rows = vault(pools, "silent")
     with pytest.raises(errors.VaultBusy), rows.transaction():
         row = rows.row("select pg_backend_pid()")
@@ -217,7 +217,7 @@ def test_a_server_that_is_silent_is_not_waited_for_without_end(
 def test_a_thread_waits_for_a_connection_only_so_long(
     database: SharedDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connecting, "WAIT_SECONDS", 0.3)
+    monkeypatch.setattr(connection_pools, "WAIT_SECONDS", 0.3)
     with database.pools(connections=1) as pools:
         first, second = vault(pools, "first"), vault(pools, "second")
         with first.transaction(), pytest.raises(errors.VaultBusy):
@@ -226,7 +226,7 @@ def test_a_thread_waits_for_a_connection_only_so_long(
 
 
 def test_a_writer_waits_for_another_one_only_so_long(database: SharedDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connecting, "LOCK_SECONDS", 1)
+    monkeypatch.setattr(connection_pools, "LOCK_SECONDS", 1)
     with database.pools() as pools:
         first, second = vault(pools, "one"), vault(pools, "one")
         with first.transaction():
@@ -241,7 +241,7 @@ def test_a_writer_waits_for_another_one_only_so_long(database: SharedDatabase, m
 def test_a_transaction_that_nobody_ends_is_ended_by_the_server(
     database: SharedDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connecting, "IDLE_SECONDS", 1)
+    monkeypatch.setattr(connection_pools, "IDLE_SECONDS", 1)
     with database.pools() as pools:
         rows = vault(pools, "idle")
         with pytest.raises(errors.VaultBusy), rows.transaction():
@@ -291,7 +291,7 @@ def test_a_vault_that_was_removed_meanwhile_is_missing(pools: Pools) -> None:
 def test_an_error_is_of_the_kind_that_tells_what_helps(
     raised: type[psycopg.Error], expected: type[errors.VaultError]
 ) -> None:
-    found = failures.translated(raised("what the database says"))
+    found = postgres_failures.translate_error(raised("what the database says"))
     assert type(found) is expected and found.retryable == expected.retryable
 
 
@@ -319,8 +319,8 @@ def test_no_error_holds_a_value_of_a_row(pools: Pools) -> None:
 def test_a_role_that_is_not_let_in_is_no_reason_to_wait(
     database: SharedDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connecting, "WAIT_SECONDS", 0.5)
-    with closing(Pools(connecting.Database(database.address, "nobody"))) as pools:
+    monkeypatch.setattr(connection_pools, "WAIT_SECONDS", 0.5)
+    with closing(Pools(connection_pools.Database(database.address, "nobody"))) as pools:
         with pytest.raises(errors.VaultUnusable) as caught:
             pools.check()
         assert "not-a-real-password" not in str(caught.value)

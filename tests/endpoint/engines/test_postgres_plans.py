@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from lifeboat_endpoint.engines.postgres import connecting
-from lifeboat_endpoint.engines.postgres.translating import is_query, limited, numbered
-from lifeboat_endpoint.service import redacting_statements, sealed_statements
-from lifeboat_endpoint.service import statements as tenant_statements
-from lifeboat_endpoint.tenancy import statements as control_statements
-from lifeboat_vault.vault import statements as vault_statements
+from lifeboat_endpoint.engines.postgres import connection_pools
+from lifeboat_endpoint.engines.postgres.statement_translation import is_query, limit_statement, number_placeholders
+from lifeboat_endpoint.service import sealed_statements
+from lifeboat_endpoint.service import tenant_statements as tenant_statements
+from lifeboat_endpoint.service.purge import purge_statements
+from lifeboat_endpoint.tenancy import control_statements as control_statements
+from lifeboat_vault.rows import vault_statements as vault_statements
 from support.endpoint.shared_databases import API, TENANT, WORKER, SharedDatabase, shared_database
 
 _PLACES, _ROWS = 2000, 20
@@ -94,7 +95,7 @@ def statements_of(module: ModuleType) -> dict[str, str]:
 VAULT = statements_of(vault_statements)
 TENANT_STATEMENTS = {
     f"{module.__name__.rpartition('.')[2]}.{name}": text
-    for module in (tenant_statements, sealed_statements, redacting_statements)
+    for module in (tenant_statements, sealed_statements, purge_statements)
     for name, text in statements_of(module).items()
 }
 CONTROL = statements_of(control_statements)
@@ -113,7 +114,7 @@ class Planner:
     def __init__(self, database: SharedDatabase, search: str, role: str) -> None:
         self.connection = database.connect(role)
         self.connection.execute(f"set search_path = pg_catalog, {search}, pg_temp")
-        for name, value in connecting._PLANS.items():
+        for name, value in connection_pools._PLANS.items():
             self.connection.execute(f"set {name} = {value}".encode())
         self.connection.execute("select lifeboat_control.enter(%s, 'agent', 'token1', null, true)", (TENANT,))
 
@@ -186,7 +187,10 @@ def one_large() -> Iterator[Planner]:
 
 @pytest.mark.parametrize("name", _NARROW)
 def test_a_row_of_a_large_vault_among_small_ones_is_found_by_what_it_is_called(one_large: Planner, name: str) -> None:
-    for statement in (numbered(VAULT[name]), *([limited(VAULT[name])] if is_query(VAULT[name]) else [])):
+    for statement in (
+        number_placeholders(VAULT[name]),
+        *([limit_statement(VAULT[name])] if is_query(VAULT[name]) else []),
+    ):
         tables = {scan.get("Index Cond", "") for scan in _scans(one_large.plan(statement))}
         broad = [found for found in tables if found.count(" AND ") == 0]
         assert broad == [] and any(re.search(rf"\b{_NARROW[name]} = ", found) for found in tables)
@@ -221,22 +225,22 @@ def _unindexed(plan: dict[str, Any], column: str) -> list[str]:
 
 @pytest.mark.parametrize("name", VAULT)
 def test_a_statement_over_a_vault_reads_that_vault_alone(vaults: Planner, name: str) -> None:
-    assert _unindexed(vaults.plan(numbered(VAULT[name])), "(place|tenant)") == []
+    assert _unindexed(vaults.plan(number_placeholders(VAULT[name])), "(place|tenant)") == []
     if is_query(VAULT[name]):
-        assert _unindexed(vaults.plan(limited(VAULT[name])), "(place|tenant)") == []
+        assert _unindexed(vaults.plan(limit_statement(VAULT[name])), "(place|tenant)") == []
 
 
 @pytest.mark.parametrize("name", TENANT_STATEMENTS)
 def test_a_statement_over_a_tenant_reads_that_tenant_alone(tenants: Planner, name: str) -> None:
     column = "id" if name in ("statements.TENANT",) else "tenant"
-    assert _unindexed(tenants.plan(numbered(TENANT_STATEMENTS[name])), column) == []
+    assert _unindexed(tenants.plan(number_placeholders(TENANT_STATEMENTS[name])), column) == []
 
 
 @pytest.mark.parametrize("name", CONTROL)
 def test_a_statement_over_control_is_one_that_the_database_takes(database: SharedDatabase, name: str) -> None:
-    Planner(database, "lifeboat_control", WORKER).plan(numbered(CONTROL[name]))
+    Planner(database, "lifeboat_control", WORKER).plan(number_placeholders(CONTROL[name]))
 
 
 def test_a_token_is_found_by_its_index(database: SharedDatabase) -> None:
-    plan = Planner(database, "lifeboat_control", API).plan(numbered(control_statements.AUTHENTICATE))
+    plan = Planner(database, "lifeboat_control", API).plan(number_placeholders(control_statements.AUTHENTICATE))
     assert not [scan for scan in _scans(plan) if scan["Node Type"] == "Seq Scan"]

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.engines.postgres import connecting, migrating
-from lifeboat_endpoint.engines.postgres.connecting import Database, Pools
+from lifeboat_endpoint.engines.postgres import connection_pools, postgres_schema
+from lifeboat_endpoint.engines.postgres.connection_pools import Database, Pools
 from lifeboat_vault import errors
 from support.endpoint.shared_databases import API, OWNER, WORKER, SharedDatabase, shared_database
 from support.patience import patience
@@ -108,14 +108,14 @@ def _lone(pools: Pools) -> None:
 
 ASKING: dict[str, Callable[[Pools], None]] = {
     "readiness": Pools.check,
-    "the tables": migrating.check,
+    "the tables": postgres_schema.check_schema,
     "a lock": _lone,
 }
 
 
 @pytest.mark.parametrize("what", ASKING)
 def test_it_is_refused_and_named(between: Pooler, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connecting, "WAIT_SECONDS", 1.0)
+    monkeypatch.setattr(connection_pools, "WAIT_SECONDS", 1.0)
     pools = Pools(between.at(), connections=2)
     with closing(pools), pytest.raises(errors.EndpointSettings, match="that of a pooler") as caught:
         ASKING[what](pools)
@@ -125,14 +125,16 @@ def test_it_is_refused_and_named(between: Pooler, what: str, monkeypatch: pytest
 
 def test_tables_are_not_made_through_it(between: Pooler, database: SharedDatabase) -> None:
     with pytest.raises(errors.EndpointSettings, match="that of a pooler"):
-        migrating.prepare(between.at(OWNER), api_role=API, worker_role=WORKER)
+        postgres_schema.prepare_schema(between.at(OWNER), api_role=API, worker_role=WORKER)
 
 
 def test_one_among_several_servers_is_refused_too(between: Pooler, database: SharedDatabase) -> None:
     hosts = f"/nonexistent,{between.folder}"
     passfile = database.server.folder / "passfile"
     with pytest.raises(errors.EndpointSettings, match="that of a pooler"):
-        connecting.connect(Database(f"postgresql:///{database.name}?host={hosts}&passfile={passfile}", API))
+        connection_pools.open_connection(
+            Database(f"postgresql:///{database.name}?host={hosts}&passfile={passfile}", API)
+        )
 
 
 def test_locks_do_break_behind_one(database: SharedDatabase) -> None:
@@ -149,7 +151,7 @@ def test_locks_do_break_behind_one(database: SharedDatabase) -> None:
 def test_what_passes_connections_on_as_they_are_is_none(database: SharedDatabase) -> None:
     """As a load balancer for TCP does."""
     with relay(database) as place, closing(Pools(place, connections=2)) as pools:
-        migrating.check(pools)
+        postgres_schema.check_schema(pools)
 
 
 @contextmanager

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.engines.postgres import connecting, migrating, servers
-from lifeboat_endpoint.engines.postgres.connecting import Database, Pools
-from lifeboat_endpoint.engines.postgres.servers import each_of
-from lifeboat_endpoint.engines.postgres.store import PostgresStore
-from lifeboat_vault import errors, operations
+from lifeboat_endpoint.engines.postgres import connection_pools, postgres_schema, server_choice
+from lifeboat_endpoint.engines.postgres.connection_pools import Database, Pools
+from lifeboat_endpoint.engines.postgres.postgres_store import PostgresStore
+from lifeboat_endpoint.engines.postgres.server_choice import each_of
+from lifeboat_vault import errors
+from lifeboat_vault.store import timed_operations
 from support.endpoint.shared_databases import API, SharedDatabase, shared_database
 from support.postgres_server import PostgresServer, standby_of
 from support.short_folders import short_folder
@@ -85,7 +86,7 @@ class Heard:
 
 
 def test_a_standby_is_passed_over_and_is_no_error(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operations, "_listeners", [heard := Heard()])
+    monkeypatch.setattr(timed_operations, "_listeners", [heard := Heard()])
     with closing(Pools(pair.at(pair.second, pair.first), connections=2)) as pools:
         assert timeline_of(pools) == 1
     assert heard.errors == [""]
@@ -96,7 +97,7 @@ def test_a_process_follows_a_promotion(pair: Pair) -> None:
         assert timeline_of(pools) == 1
         pair.first.stop("immediate")
         pair.second.promote()
-        migrating.check(pools)
+        postgres_schema.check_schema(pools)
         assert timeline_of(pools) == 2
 
 
@@ -104,7 +105,7 @@ def test_a_former_primary_that_comes_back_gets_nothing(
     pair: Pair, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Neither from who saw the other one, nor from who begins now."""
-    monkeypatch.setattr(servers, "LOOK_EVERY", 1000.0)
+    monkeypatch.setattr(server_choice, "LOOK_EVERY", 1000.0)
     with pair.pools() as knows:
         assert timeline_of(knows) == 1
         pair.first.stop("immediate")
@@ -129,10 +130,10 @@ def test_connections_to_a_former_primary_are_left_when_the_other_one_is_seen(
         with pools.work.connection() as connection:
             assert connection.info.host == str(pair.first.folder)
         pair.second.promote()
-        monkeypatch.setattr(servers, "LOOK_EVERY", 1000.0)
+        monkeypatch.setattr(server_choice, "LOOK_EVERY", 1000.0)
         _connect_anew(pools)
         assert timeline_of(pools) == 1
-        monkeypatch.setattr(servers, "LOOK_EVERY", 0.0)
+        monkeypatch.setattr(server_choice, "LOOK_EVERY", 0.0)
         _connect_anew(pools)
         assert timeline_of(pools) == 2
         with pools.work.connection() as connection:
@@ -142,13 +143,13 @@ def test_connections_to_a_former_primary_are_left_when_the_other_one_is_seen(
 def test_a_former_primary_alone_is_refused_by_who_saw_the_other_one(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connecting, "WAIT_SECONDS", 2.0)
-    monkeypatch.setattr(operations, "_listeners", [heard := Heard()])
+    monkeypatch.setattr(connection_pools, "WAIT_SECONDS", 2.0)
+    monkeypatch.setattr(timed_operations, "_listeners", [heard := Heard()])
     with pair.pools() as pools:
         pair.second.promote()
         assert timeline_of(pools) == 2
         pair.second.stop("fast")
-        for check in (pools.check, lambda: migrating.check(pools)):
+        for check in (pools.check, lambda: postgres_schema.check_schema(pools)):
             with pytest.raises(errors.ServerReplaced, match="timeline 1, and one with 2") as caught:
                 check()
             assert caught.value.retryable and "pg_rewind" in (caught.value.fix or "")
@@ -179,7 +180,7 @@ def test_a_server_that_does_not_tell_its_timeline_is_used(database: SharedDataba
     try:
         with database.pools() as pools:
             pools.check()
-            migrating.check(pools)
+            postgres_schema.check_schema(pools)
     finally:
         database.execute("grant execute on function pg_control_system() to public")
 

@@ -12,20 +12,20 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.clock import SystemClock
-from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_alf.testing import AGENT_ID
-from lifeboat_endpoint.engines.postgres import migrating
-from lifeboat_endpoint.engines.postgres.migrating import Migration
-from lifeboat_endpoint.engines.postgres.store import PostgresStore
-from lifeboat_endpoint.service import schema as tenant_schema
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_alf.seams.system_clock import SystemClock
+from lifeboat_alf.testing.sample_states import AGENT_ID
+from lifeboat_endpoint.engines.postgres import postgres_schema
+from lifeboat_endpoint.engines.postgres.postgres_schema import SchemaMigration
+from lifeboat_endpoint.engines.postgres.postgres_store import PostgresStore
+from lifeboat_endpoint.service import tenant_schema as tenant_schema
 from lifeboat_vault import errors
-from lifeboat_vault.store import schema
-from lifeboat_vault.store.disk import DiskBlobs
-from lifeboat_vault.store.sqlite import SqliteStore
-from lifeboat_vault.testing import a_day, time_of_day
+from lifeboat_vault.store import vault_schema
+from lifeboat_vault.store.disk_blobs import DiskBlobs
+from lifeboat_vault.store.sqlite_store import SqliteStore
+from lifeboat_vault.testing.store_conformance import a_day, time_of_day
 from lifeboat_vault.vault import Vault
-from lifeboat_vault.vault.beginning import initialise
+from lifeboat_vault.vault.vault_creation import create_tables
 from support.endpoint.sealed import new_sealer
 from support.endpoint.shared_databases import API, OWNER, TENANT, WORKER, SharedDatabase, prepared, with_roles
 from support.postgres_server import PostgresServer, running
@@ -51,15 +51,15 @@ def empty(server: PostgresServer) -> SharedDatabase:
 
 
 def prepare(database: SharedDatabase, owner: str = OWNER, api: str = API, worker: str = WORKER) -> list[int]:
-    return migrating.prepare(database.database(owner), api_role=api, worker_role=worker)
+    return postgres_schema.prepare_schema(database.database(owner), api_role=api, worker_role=worker)
 
 
 def with_one_more(monkeypatch: pytest.MonkeyPatch, text: str = "create schema more;") -> int:
     """As a newer program has it; its number."""
-    known = migrating.migrations()
+    known = postgres_schema.list_migrations()
     number = known[-1].number + 1
-    more = Migration(number, f"{number:04}_more.sql", text)
-    monkeypatch.setattr(migrating, "migrations", lambda: [*known, more])
+    more = SchemaMigration(number, f"{number:04}_more.sql", text)
+    monkeypatch.setattr(postgres_schema, "list_migrations", lambda: [*known, more])
     return number
 
 
@@ -67,14 +67,14 @@ def with_one_more(monkeypatch: pytest.MonkeyPatch, text: str = "create schema mo
 
 
 def test_every_file_is_run_once(empty: SharedDatabase) -> None:
-    assert prepare(empty) == [migration.number for migration in migrating.migrations()]
+    assert prepare(empty) == [migration.number for migration in postgres_schema.list_migrations()]
     assert prepare(empty) == []
     with empty.pools() as pools:
-        migrating.check(pools)
+        postgres_schema.check_schema(pools)
 
 
 def test_files_are_numbered_without_a_gap() -> None:
-    numbers = [migration.number for migration in migrating.migrations()]
+    numbers = [migration.number for migration in postgres_schema.list_migrations()]
     assert numbers == list(range(1, len(numbers) + 1))
 
 
@@ -83,10 +83,10 @@ def test_a_newer_program_runs_what_is_new(empty: SharedDatabase, monkeypatch: py
     number = with_one_more(monkeypatch)
     with empty.pools() as pools:
         with pytest.raises(errors.EndpointSettings) as caught:
-            migrating.check(pools)
+            postgres_schema.check_schema(pools)
         assert caught.value.fix == errors.PREPARE
         assert prepare(empty) == [number]
-        migrating.check(pools)
+        postgres_schema.check_schema(pools)
 
 
 def test_an_older_program_leaves_newer_tables_alone(empty: SharedDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +94,7 @@ def test_an_older_program_leaves_newer_tables_alone(empty: SharedDatabase, monke
         with_one_more(newer)
         prepare(empty)
     with empty.pools() as pools, pytest.raises(errors.EndpointNewer):
-        migrating.check(pools)
+        postgres_schema.check_schema(pools)
     with pytest.raises(errors.EndpointNewer):
         prepare(empty)
 
@@ -127,7 +127,7 @@ def test_what_somebody_else_has_under_these_names_stays(empty: SharedDatabase, f
 
 
 def test_a_server_that_is_too_old_is_named(empty: SharedDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(migrating, "OLDEST", 99)
+    monkeypatch.setattr(postgres_schema, "OLDEST", 99)
     with pytest.raises(errors.EndpointSettings, match="99 is the oldest"):
         prepare(empty)
     assert empty.execute("select 1 from pg_namespace where nspname like 'lifeboat%'") == []
@@ -144,9 +144,9 @@ def test_a_file_that_was_changed_after_it_was_run_is_refused(
     empty: SharedDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepare(empty)
-    first, *others = migrating.migrations()
+    first, *others = postgres_schema.list_migrations()
     changed = first._replace(text=first.text + "\n")
-    monkeypatch.setattr(migrating, "migrations", lambda: [changed, *others])
+    monkeypatch.setattr(postgres_schema, "list_migrations", lambda: [changed, *others])
     with pytest.raises(errors.EndpointSettings, match="0001_begin"):
         prepare(empty)
 
@@ -154,12 +154,12 @@ def test_a_file_that_was_changed_after_it_was_run_is_refused(
 def test_two_that_prepare_at_once_run_every_file_once(empty: SharedDatabase) -> None:
     with ThreadPoolExecutor(3) as threads:
         done = [work.result() for work in [threads.submit(prepare, empty) for _ in range(3)]]
-    assert sorted(done, key=len)[:2] == [[], []] and len(max(done, key=len)) == len(migrating.migrations())
+    assert sorted(done, key=len)[:2] == [[], []] and len(max(done, key=len)) == len(postgres_schema.list_migrations())
 
 
 def test_a_database_without_tables_says_what_makes_them(empty: SharedDatabase) -> None:
     with empty.pools() as pools, pytest.raises(errors.EndpointSettings) as caught:
-        migrating.check(pools)
+        postgres_schema.check_schema(pools)
     assert caught.value.fix == errors.PREPARE
 
 
@@ -178,7 +178,7 @@ def test_tables_of_other_roles_are_refused(empty: SharedDatabase) -> None:
 
 
 def test_names_of_roles_are_quoted(server: PostgresServer) -> None:
-    text = migrating.roles_sql('o"; drop role postgres; --', "api", "worker", 'a "base"')
+    text = postgres_schema.roles_sql('o"; drop role postgres; --', "api", "worker", 'a "base"')
     assert 'create role "o""; drop role postgres; --" login nosuperuser' in text and 'database "a ""base"""' in text
 
 
@@ -186,7 +186,7 @@ def test_names_of_roles_are_quoted(server: PostgresServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("search", "tables"), [("lifeboat_vault", schema.TABLES), ("lifeboat_tenant", tenant_schema.TABLES)]
+    ("search", "tables"), [("lifeboat_vault", vault_schema.TABLES), ("lifeboat_tenant", tenant_schema.TABLES)]
 )
 def test_tables_and_columns_are_those_of_sqlite(
     database: SharedDatabase, tmp_path: Path, search: str, tables: tuple[str, ...]
@@ -217,7 +217,7 @@ def test_a_copy_is_a_vault_of_files_with_the_same_states(database: SharedDatabas
     options = {"files": SystemFiles(), "clock": SystemClock(), "sealer": sealer}
     with database.pools() as pools:
         rows = PostgresStore(pools.vault, "vault", tenant=TENANT, agent="copied")
-        initialise(rows, AGENT_ID, SystemClock(), sealer=sealer)
+        create_tables(rows, AGENT_ID, SystemClock(), sealer=sealer)
         with closing(Vault(rows, DiskBlobs(tmp_path / "bodies", SystemFiles()), **options)) as vault:
             for day in range(8):
                 vault.commit(a_day(day), kind="capture", writer="test", time=time_of_day(day))

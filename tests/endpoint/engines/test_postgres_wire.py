@@ -9,9 +9,9 @@ import signal
 import psycopg
 import pytest
 
-from lifeboat_endpoint.engines.postgres import wire
-from lifeboat_endpoint.engines.postgres.connecting import Pools
-from lifeboat_endpoint.engines.postgres.store import PostgresStore
+from lifeboat_endpoint.engines.postgres import postgres_wire
+from lifeboat_endpoint.engines.postgres.connection_pools import Pools
+from lifeboat_endpoint.engines.postgres.postgres_store import PostgresStore
 from support.endpoint.shared_databases import TENANT, database, pools
 
 __all__ = ["database", "pools"]
@@ -21,7 +21,7 @@ __all__ = ["database", "pools"]
 def test_statements_that_go_together_stay_apart_when_the_names_run_out(
     most: int, pools: Pools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wire, "_MOST_PREPARED", most)
+    monkeypatch.setattr(postgres_wire, "_MOST_PREPARED", most)
     rows = PostgresStore(pools.tenant, "tenant", tenant=TENANT)
     for number in range(3 * most):
         assert rows.row(f"select {number}, current_setting('lifeboat.tenant')") == (number, TENANT)
@@ -30,7 +30,7 @@ def test_statements_that_go_together_stay_apart_when_the_names_run_out(
 def test_many_statements_of_one_change_stay_apart_when_the_names_run_out(
     pools: Pools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wire, "_MOST_PREPARED", 5)
+    monkeypatch.setattr(postgres_wire, "_MOST_PREPARED", 5)
     rows = PostgresStore(pools.vault, "vault", tenant=TENANT, agent="many")
     rows.prepare()
     for count in (1, 7, 12, 3, 15):

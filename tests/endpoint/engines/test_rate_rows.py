@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from lifeboat_endpoint.engines.postgres.connecting import Database, Pools
-from lifeboat_endpoint.engines.postgres.rates import PostgresBuckets
-from lifeboat_endpoint.server.rates_shared import SharedRates
+from lifeboat_endpoint.engines.postgres.connection_pools import Database, Pools
+from lifeboat_endpoint.engines.postgres.rate_rows import PostgresBuckets
+from lifeboat_endpoint.server.rates.rates_shared import SharedRates
 from lifeboat_vault import errors
 from support.endpoint.shared_databases import API, SharedDatabase, database
 from support.patience import patience
@@ -81,7 +81,7 @@ def test_buckets_that_were_full_long_ago_go(
 ) -> None:
     rows.take(OTHER, 1, 1, 3)
     database.execute("update lifeboat_work.rate set at = at - interval '2 hours'")
-    monkeypatch.setattr("lifeboat_endpoint.engines.postgres.rates._SWEPT_EVERY", 0.0)
+    monkeypatch.setattr("lifeboat_endpoint.engines.postgres.rate_rows._SWEPT_EVERY", 0.0)
     rows.take(KEY, 1, 1, 3)
     assert database.execute("select key from lifeboat_work.rate") == [(KEY,)]
 

@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.engines.files import alone
-from lifeboat_endpoint.maintenance import due, trust
-from lifeboat_endpoint.maintenance.care import compact, look_after
-from lifeboat_endpoint.tenancy.rows import Tenant
+from lifeboat_endpoint.engines.files_engine import hold_care_lock
+from lifeboat_endpoint.maintenance import periodic_maintenance, trusted_time
+from lifeboat_endpoint.maintenance.tenant_care import compact_tenant, look_after
+from lifeboat_endpoint.tenancy.tenant_rows import Tenant
 from support.endpoint.keeping import (
     AGENT,
     OTHER,
@@ -73,11 +73,11 @@ def test_head_pins_labels_held_and_verified_ones_stay(endpoint: Endpoint, tenant
 
 def test_nothing_goes_while_the_clock_is_not_trusted(endpoint: Endpoint, tenant: Tenant, clock: RunningClock) -> None:
     with_history(endpoint, tenant, hours=20)
-    trust.believe(endpoint)
+    trusted_time.trust_clock(endpoint)
     clock.jump(days=4000)
     care = look_after(endpoint, tenant)
     assert not care.is_clock_trusted and len(numbers(endpoint, tenant)) == 21
-    trust.believe(endpoint)
+    trusted_time.trust_clock(endpoint)
     assert look_after(endpoint, tenant).agents[AGENT].sequences == 2
 
 
@@ -135,7 +135,7 @@ def test_an_agent_that_somebody_else_looks_after_is_left_alone(
 ) -> None:
     with_history(endpoint, tenant, hours=20)
     clock.advance(days=40)
-    with alone(tenant_folder(endpoint, tenant.id) / "agents" / AGENT, seconds=0):
+    with hold_care_lock(tenant_folder(endpoint, tenant.id) / "agents" / AGENT, seconds=0):
         care = look_after(endpoint, tenant)
     assert "another process" in care.problems[0] and len(numbers(endpoint, tenant)) == 21
 
@@ -144,36 +144,36 @@ def test_what_went_counts_for_the_quota_no_more(endpoint: Endpoint, tenant: Tena
     with_large_file(endpoint, tenant, [os.urandom(300_000) for _ in range(5)])
     space = endpoint.space(tenant.id)
     before = space.recount(AGENT)
-    compact(endpoint, tenant)
+    compact_tenant(endpoint, tenant)
     assert space.size() < before - 500_000
 
 
 def test_a_server_looks_after_everything_once_an_hour(endpoint: Endpoint, tenant: Tenant, clock: RunningClock) -> None:
     with_history(endpoint, tenant, hours=20)
     clock.advance(days=40)
-    assert [care.tenant.name for care in due.run_due(endpoint, clock.now())] == ["home"]
+    assert [care.tenant.name for care in periodic_maintenance.run_due(endpoint, clock.now())] == ["home"]
     clock.advance(minutes=59)
-    assert due.run_due(endpoint, clock.now()) == []
+    assert periodic_maintenance.run_due(endpoint, clock.now()) == []
     clock.advance(minutes=1)
-    assert due.run_due(endpoint, clock.now())[0].agents[AGENT].sequences == 1
+    assert periodic_maintenance.run_due(endpoint, clock.now())[0].agents[AGENT].sequences == 1
 
 
 def test_a_server_lets_old_rows_of_the_audit_go(endpoint: Endpoint, tenant: Tenant, clock: RunningClock) -> None:
     for name in ("office", "school"):
-        due.run_due(endpoint, clock.now())
+        periodic_maintenance.run_due(endpoint, clock.now())
         clock.advance(days=300)
         endpoint.add_tenant(name)
-    due.run_due(endpoint, clock.now())
+    periodic_maintenance.run_due(endpoint, clock.now())
     added = [row.time for row in endpoint.control.audit_rows() if row.kind == "tenant.add"]
     assert len(added) == 2 and min(added) > "2027-08"
     assert endpoint.control.check_audit() == []
 
 
 def test_two_servers_do_not_look_after_the_same_data_at_once(endpoint: Endpoint, clock: RunningClock) -> None:
-    with alone(endpoint.folder, seconds=0):
-        assert due.run_due(endpoint, clock.now() + timedelta(hours=2)) == []
+    with hold_care_lock(endpoint.folder, seconds=0):
+        assert periodic_maintenance.run_due(endpoint, clock.now() + timedelta(hours=2)) == []
 
 
 def test_a_clock_that_was_set_back_does_not_put_the_care_off(endpoint: Endpoint, tenant: Tenant) -> None:
-    due.run_due(endpoint, START + timedelta(days=365))
-    assert len(due.run_due(endpoint, START)) == 1
+    periodic_maintenance.run_due(endpoint, START + timedelta(days=365))
+    assert len(periodic_maintenance.run_due(endpoint, START)) == 1

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.maintenance import rotation
-from lifeboat_endpoint.maintenance.care import compact
-from lifeboat_endpoint.maintenance.proving import prove
-from lifeboat_endpoint.tenancy.rows import Tenant
+from lifeboat_endpoint.maintenance import data_key_rotation
+from lifeboat_endpoint.maintenance.endpoint_verification import verify_endpoint
+from lifeboat_endpoint.maintenance.tenant_care import compact_tenant
+from lifeboat_endpoint.tenancy.tenant_rows import Tenant
 from lifeboat_vault import errors
 from support.endpoint.keeping import (
     AGENT,
@@ -36,7 +36,7 @@ def read_note(endpoint: Endpoint, tenant: Tenant, agent_id: str = AGENT) -> byte
 def new_keys(endpoint: Endpoint, tenant: Tenant) -> list[str]:
     """Rotated; the ids before."""
     before = endpoint.keys(tenant.id).ids()
-    rotation.rotate(endpoint, tenant)
+    data_key_rotation.rotate_keys(endpoint, tenant)
     return before
 
 
@@ -48,11 +48,11 @@ def test_after_compact_nothing_is_left_that_the_old_keys_sealed(tmp_path: Path, 
             with_history(endpoint, tenant, agent_id, hours=2)
         endpoint.space(tenant.id).put_keys(AGENT, {"agent": AGENT})
         before = new_keys(endpoint, tenant)
-        care = compact(endpoint, tenant)
+        care = compact_tenant(endpoint, tenant)
         assert (care.problems, sorted(care.destroyed)) == ([], sorted(before))
         for key_id in before:
             assert files_holding(tenant_folder(endpoint, tenant.id), bytes.fromhex(key_id)) == []
-        assert prove(endpoint, [tenant]).findings == []
+        assert verify_endpoint(endpoint, [tenant]).findings == []
         assert endpoint.space(tenant.id).keys(AGENT) == {"agent": AGENT}
 
 
@@ -63,7 +63,7 @@ def test_until_compact_everything_can_be_read_and_written(tmp_path: Path) -> Non
         new_keys(endpoint, tenant)
         with_history(endpoint, tenant, OTHER)
         assert read_note(endpoint, tenant) == read_note(endpoint, tenant, OTHER) == CANARY + b"- hour 0\n"
-        assert prove(endpoint, [tenant]).ok
+        assert verify_endpoint(endpoint, [tenant]).ok
 
 
 def test_a_server_that_runs_meanwhile_goes_on_reading_and_writing(tmp_path: Path) -> None:
@@ -73,11 +73,11 @@ def test_a_server_that_runs_meanwhile_goes_on_reading_and_writing(tmp_path: Path
         with Endpoint.open(endpoint.folder, clock=endpoint.clock) as server:
             assert read_note(server, tenant) is not None
             new_keys(endpoint, tenant)
-            assert compact(endpoint, tenant).problems == []
+            assert compact_tenant(endpoint, tenant).problems == []
             assert read_note(server, tenant) == CANARY + b"- hour 0\n"
             assert [one.name for one in server.space(tenant.id).agents()] == ["Juniper"]
             server.space(tenant.id).raise_epoch(AGENT, 1)
-        assert prove(endpoint, [tenant]).findings == []
+        assert verify_endpoint(endpoint, [tenant]).findings == []
 
 
 @pytest.mark.parametrize("minutes", [0, 60], ids=["soon", "after-the-old-key-was-let-go-of"])
@@ -89,7 +89,7 @@ def test_a_vault_that_was_open_meanwhile_is_opened_under_its_new_key(tmp_path: P
         with Endpoint.open(endpoint.folder, clock=clock) as server:
             assert read_note(server, tenant) is not None
             new_keys(endpoint, tenant)
-            assert compact(endpoint, tenant).problems == []
+            assert compact_tenant(endpoint, tenant).problems == []
             clock.advance(minutes=minutes)
             assert read_note(server, tenant) == CANARY + b"- hour 0\n"
 
@@ -102,7 +102,7 @@ def test_where_one_agent_cannot_be_sealed_anew_the_old_key_stays(tmp_path: Path)
         endpoint.forget(tenant.id)
         (tenant_folder(endpoint, tenant.id) / "agents" / AGENT / "vault.db").write_bytes(b"damaged" * 1000)
         before = new_keys(endpoint, tenant)
-        care = compact(endpoint, tenant)
+        care = compact_tenant(endpoint, tenant)
         assert care.destroyed == [] and before[0] in endpoint.keys(tenant.id).ids()
         assert read_note(endpoint, tenant, OTHER) is not None
 
@@ -111,14 +111,14 @@ def test_where_one_agent_cannot_be_sealed_anew_the_old_key_stays(tmp_path: Path)
 @pytest.mark.parametrize(
     ("step", "nth"),
     [
-        (Step.REENCRYPT_KEY_MADE, 1),
-        (Step.REENCRYPT_BODIES_WRITTEN, 1),
-        (Step.REENCRYPT_COMMITTED, 2),
-        (Step.REENCRYPT_KEY_DESTROYED, 1),
+        (CrashPoint.REENCRYPT_KEY_MADE, 1),
+        (CrashPoint.REENCRYPT_BODIES_WRITTEN, 1),
+        (CrashPoint.REENCRYPT_COMMITTED, 2),
+        (CrashPoint.REENCRYPT_KEY_DESTROYED, 1),
     ],
 )
 def test_a_rotation_that_is_cut_off_loses_nothing_and_is_finished_by_the_next(
-    tmp_path: Path, step: Step, nth: int
+    tmp_path: Path, step: CrashPoint, nth: int
 ) -> None:
     with new_endpoint(tmp_path) as endpoint:
         tenant = endpoint.add_tenant("home")
@@ -128,16 +128,16 @@ def test_a_rotation_that_is_cut_off_loses_nothing_and_is_finished_by_the_next(
 
     def work() -> None:
         with Endpoint.open(endpoint.folder, clock=endpoint.clock) as other:
-            rotation.rotate(other, tenant)
-            compact(other, tenant)
+            data_key_rotation.rotate_keys(other, tenant)
+            compact_tenant(other, tenant)
 
     assert killed_at(work, step, nth), f"{step} was not reached on {sys.platform}"
     with Endpoint.open(endpoint.folder, clock=endpoint.clock) as again:
         assert read_note(again, tenant) == read_note(again, tenant, OTHER) == CANARY + b"- hour 0\n"
-        rotation.rotate(again, tenant)
-        assert compact(again, tenant).problems == []
+        data_key_rotation.rotate_keys(again, tenant)
+        assert compact_tenant(again, tenant).problems == []
         assert len(again.keys(tenant.id).ids()) == 1 and first[0] not in again.keys(tenant.id).ids()
-        assert prove(again, [tenant]).findings == []
+        assert verify_endpoint(again, [tenant]).findings == []
 
 
 def test_another_key_source_protects_what_is_there_and_what_comes(tmp_path: Path) -> None:
@@ -145,8 +145,8 @@ def test_another_key_source_protects_what_is_there_and_what_comes(tmp_path: Path
     with new_endpoint(tmp_path) as endpoint:
         tenant = endpoint.add_tenant("home")
         with_history(endpoint, tenant)
-        rotation.rotate(endpoint, tenant, source)
-        rotation.move_endpoint(endpoint, source)
+        data_key_rotation.rotate_keys(endpoint, tenant, source)
+        data_key_rotation.move_endpoint_keys(endpoint, source)
     (tmp_path / "endpoint.key").unlink()
     with Endpoint.open(endpoint.folder, clock=endpoint.clock) as again:
         assert again.settings.key_source == source
@@ -159,7 +159,7 @@ def test_a_key_source_in_the_folder_of_the_data_is_refused_before_anything_chang
         tenant = endpoint.add_tenant("home")
         before = endpoint.keys(tenant.id).ids()
         with pytest.raises(errors.KeySourceRefused):
-            rotation.rotate(endpoint, tenant, f"file:{endpoint.folder / 'key'}")
+            data_key_rotation.rotate_keys(endpoint, tenant, f"file:{endpoint.folder / 'key'}")
         assert endpoint.keys(tenant.id).ids() == before
 
 
@@ -167,7 +167,7 @@ def test_new_and_destroyed_keys_stand_in_the_audit(tmp_path: Path) -> None:
     with new_endpoint(tmp_path) as endpoint:
         tenant = endpoint.add_tenant("home")
         (old,) = new_keys(endpoint, tenant)
-        compact(endpoint, tenant)
+        compact_tenant(endpoint, tenant)
         rows = {row.kind: row for row in endpoint.control.audit_rows()}
     assert rows["key.destroyed"].subject == old and rows["key.rotated"].details == {"tenant": tenant.id}
 
@@ -185,6 +185,6 @@ def test_a_tenant_whose_keys_cannot_be_had_keeps_nobody_else_from_new_keys(tmp_p
             "missing": document.unlink,
         }[trouble]()
     with Endpoint.open(endpoint.folder, clock=endpoint.clock) as again:
-        done, problems = rotation.rotate_all(again, [revoked, tenant])
+        done, problems = data_key_rotation.rotate_all(again, [revoked, tenant])
     assert [one.tenant for one in done] == [tenant]
     assert len(problems) == 1 and problems[0].startswith("office: ")

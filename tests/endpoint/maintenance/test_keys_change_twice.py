@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.maintenance import rotation
-from lifeboat_endpoint.maintenance.care import compact
-from lifeboat_endpoint.maintenance.proving import prove
-from lifeboat_endpoint.service.space import TenantSpace
+from lifeboat_endpoint.maintenance import data_key_rotation
+from lifeboat_endpoint.maintenance.endpoint_verification import verify_endpoint
+from lifeboat_endpoint.maintenance.tenant_care import compact_tenant
+from lifeboat_endpoint.service.tenant_space import TenantSpace
 from support.endpoint.keeping import AGENT, CANARY, OTHER, new_endpoint, with_history
 
 NOTE = "raw/openclaw/MEMORY.md"
@@ -24,19 +24,19 @@ def test_a_key_that_is_replaced_while_the_one_before_it_goes_stays(
         for agent_id in (AGENT, OTHER):
             with_history(endpoint, tenant, agent_id)
         first = endpoint.keys(tenant.id).ids()
-        rotation.rotate(endpoint, tenant)
+        data_key_rotation.rotate_keys(endpoint, tenant)
         reseal, passes = TenantSpace.reseal, iter(("first", "second"))
 
         def resealed(space: TenantSpace) -> None:
             reseal(space)
             if next(passes) == "second":
-                rotation.rotate(endpoint, tenant)  # by another process
+                data_key_rotation.rotate_keys(endpoint, tenant)  # by another process
 
         monkeypatch.setattr(TenantSpace, "reseal", resealed)
-        care = compact(endpoint, tenant)
+        care = compact_tenant(endpoint, tenant)
         assert (care.problems, sorted(care.destroyed)) == ([], sorted(first))
         endpoint.forget(tenant.id)
-        assert prove(endpoint, [tenant]).findings == []
+        assert verify_endpoint(endpoint, [tenant]).findings == []
         assert endpoint.space(tenant.id).read(AGENT, 0, [NOTE], [])[0] == CANARY + b"- hour 0\n"
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.maintenance import trust
-from lifeboat_endpoint.maintenance.proving import Proof, prove
-from lifeboat_endpoint.tenancy.rows import Tenant
+from lifeboat_endpoint.maintenance import trusted_time
+from lifeboat_endpoint.maintenance.endpoint_verification import EndpointVerification, verify_endpoint
+from lifeboat_endpoint.tenancy.tenant_rows import Tenant
 from support.endpoint.keeping import (
     AGENT,
     OTHER,
@@ -35,14 +35,14 @@ def tenant(endpoint: Endpoint) -> Tenant:
     return made
 
 
-def proof_of(endpoint: Endpoint) -> Proof:
+def proof_of(endpoint: Endpoint) -> EndpointVerification:
     """As a fresh process finds it."""
     endpoint.control.flush()
     with Endpoint.open(endpoint.folder, clock=endpoint.clock) as again:
-        return prove(again, again.control.tenants())
+        return verify_endpoint(again, again.control.tenants())
 
 
-def kinds(proof: Proof) -> list[str]:
+def kinds(proof: EndpointVerification) -> list[str]:
     return [found.kind for found in proof.findings]
 
 
@@ -108,7 +108,7 @@ def test_a_folder_that_others_can_read_is_said(endpoint: Endpoint, tenant: Tenan
 
 def test_a_key_source_in_the_folder_of_the_data_is_said(endpoint: Endpoint, tenant: Tenant) -> None:
     with reopened(endpoint, key_source=f"file:{endpoint.folder / 'endpoint.key'}") as other:
-        proof = prove(other, [])
+        proof = verify_endpoint(other, [])
     assert kinds(proof) == ["key"] and "the folder of the data" in proof.findings[0].message
 
 
@@ -148,6 +148,6 @@ def test_sealed_files_are_read_back_too(endpoint: Endpoint, tenant: Tenant) -> N
 
 
 def test_a_clock_that_is_not_trusted_is_said(endpoint: Endpoint, tenant: Tenant, clock: RunningClock) -> None:
-    trust.believe(endpoint)
+    trusted_time.trust_clock(endpoint)
     clock.jump(days=-3)
     assert kinds(proof_of(endpoint)) == ["clock"]

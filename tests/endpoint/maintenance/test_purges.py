@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import codec
-from lifeboat_alf.redactions import Edit, Replacement
-from lifeboat_alf.state import Leaf
-from lifeboat_alf.testing import quarter_file, record
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.redaction.redactions import ByteEdit, LeafReplacement
+from lifeboat_alf.states.agent_state import Leaf
+from lifeboat_alf.testing.sample_states import make_record, quarter_file
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.maintenance import due, purges, rotation, trust
-from lifeboat_endpoint.maintenance.care import compact, look_after
-from lifeboat_endpoint.maintenance.proving import prove
-from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_endpoint.tenancy.rows import Tenant
+from lifeboat_endpoint.maintenance import data_key_rotation, periodic_maintenance, tenant_purges, trusted_time
+from lifeboat_endpoint.maintenance.endpoint_verification import verify_endpoint
+from lifeboat_endpoint.maintenance.tenant_care import compact_tenant, look_after
+from lifeboat_endpoint.service.tenant_space import TenantSpace
+from lifeboat_endpoint.tenancy.tenant_rows import Tenant
 from lifeboat_vault.errors import AgentErased, EndpointSettings
-from lifeboat_vault.remote.checks.trial import Machine
+from lifeboat_vault.remote.checks.remote_trial import TrialMachine
 from lifeboat_vault.vault import Draft, RecordPut
 from support.endpoint.endpoint_purges import erasing, machine_in, pushed, record_of, redaction_of
 from support.endpoint.keeping import RunningClock, clock, endpoint, files_holding, numbers, reopened, tenant_folder
@@ -41,42 +41,42 @@ def space(endpoint: Endpoint, tenant: Tenant) -> TenantSpace:
 
 
 @pytest.fixture
-def machine(space: TenantSpace, tmp_path: Path) -> Machine:
+def machine(space: TenantSpace, tmp_path: Path) -> TrialMachine:
     return pushed(space, machine_in(tmp_path), captures=3)
 
 
 def test_the_upkeep_applies_what_has_waited(
-    endpoint: Endpoint, space: TenantSpace, machine: Machine, clock: RunningClock
+    endpoint: Endpoint, space: TenantSpace, machine: TrialMachine, clock: RunningClock
 ) -> None:
     gone = record_of(machine, 1)
     space.redact(machine.agent_id, redaction_of(machine, gone).to_json())
     clock.advance(hours=23)
-    due.run_due(endpoint, clock.now())
+    periodic_maintenance.run_due(endpoint, clock.now())
     assert space.read(machine.agent_id, 2, [], [gone.id]) == [gone.line]
     clock.advance(hours=2)
-    assert due.run_due(endpoint, clock.now() + due.PURGED_EVERY)[0].problems == []
+    assert periodic_maintenance.run_due(endpoint, clock.now() + periodic_maintenance.PURGED_EVERY)[0].problems == []
     assert space.read(machine.agent_id, 2, [], [gone.id]) == [None]
 
 
 def test_a_clock_that_was_set_forward_ends_no_waiting_time(
-    endpoint: Endpoint, tenant: Tenant, space: TenantSpace, machine: Machine, clock: RunningClock
+    endpoint: Endpoint, tenant: Tenant, space: TenantSpace, machine: TrialMachine, clock: RunningClock
 ) -> None:
-    trust.believe(endpoint)
+    trusted_time.trust_clock(endpoint)
     space.redact(machine.agent_id, erasing(machine).to_json())
     clock.jump(days=4000)
-    purges.apply_due(endpoint, [tenant])
+    tenant_purges.apply_due(endpoint, [tenant])
     assert space.redactions(machine.agent_id) and space.agent(machine.agent_id).head is not None
 
 
 def test_how_long_a_purge_waits_is_a_setting(
-    endpoint: Endpoint, tenant: Tenant, machine: Machine, clock: RunningClock
+    endpoint: Endpoint, tenant: Tenant, machine: TrialMachine, clock: RunningClock
 ) -> None:
     with reopened(endpoint, purge_hours=2) as other:
         state = other.space(tenant.id).redact(machine.agent_id, erasing(machine).to_json())
         assert state.applies_at is not None
-        assert purges.waiting(other, [tenant])[0].purge.applies_at == state.applies_at
+        assert tenant_purges.list_waiting_purges(other, [tenant])[0].purge.applies_at == state.applies_at
         clock.advance(hours=3)
-        purges.apply_due(other, [tenant])
+        tenant_purges.apply_due(other, [tenant])
         with pytest.raises(AgentErased):
             other.space(tenant.id).agent(machine.agent_id)
 
@@ -87,17 +87,17 @@ def test_a_waiting_time_that_nothing_can_be_is_refused(endpoint: Endpoint) -> No
 
 
 def test_after_a_purge_all_of_it_is_whole_and_can_be_put_under_new_keys(
-    endpoint: Endpoint, tenant: Tenant, space: TenantSpace, machine: Machine, tmp_path: Path
+    endpoint: Endpoint, tenant: Tenant, space: TenantSpace, machine: TrialMachine, tmp_path: Path
 ) -> None:
     erased = pushed(space, machine_in(tmp_path))
     redaction, whole = redaction_of(machine, record_of(machine, 1)), erasing(erased)
     before = endpoint.keys(tenant.id).ids()
     receipts = [space.redact(each.agent_id, each.to_json(), confirmed=True).receipt for each in (redaction, whole)]
-    assert prove(endpoint, [tenant]).findings == []
-    rotation.rotate(endpoint, tenant)
-    assert compact(endpoint, tenant).problems == []
+    assert verify_endpoint(endpoint, [tenant]).findings == []
+    data_key_rotation.rotate_keys(endpoint, tenant)
+    assert compact_tenant(endpoint, tenant).problems == []
     assert files_holding(tenant_folder(endpoint, tenant.id), bytes.fromhex(before[0])) == []
-    assert prove(endpoint, [tenant]).findings == []
+    assert verify_endpoint(endpoint, [tenant]).findings == []
     again = [space.redact(each.agent_id, each.to_json()).receipt for each in (redaction, whole)]
     assert again == receipts
     assert space.redactions(machine.agent_id) == [redaction.to_json()]
@@ -112,7 +112,7 @@ def test_states_are_thinned_after_a_purge_as_before(
     for _ in range(3):
         assert look_after(endpoint, tenant).problems == []
     assert len(numbers(endpoint, tenant, machine.agent_id)) < 20
-    assert prove(endpoint, [tenant]).findings == []
+    assert verify_endpoint(endpoint, [tenant]).findings == []
 
 
 def test_no_care_drops_a_memory_whatever_its_class(
@@ -123,8 +123,8 @@ def test_no_care_drops_a_memory_whatever_its_class(
     machine.capture()
     kinds = ({"memory_type": "preference"}, {"category": "decision"}, {"tags": ["pinned"]}, {"status": "archived"}, {})
     for number, extra in enumerate(kinds):
-        line = record(f"Memory {number}.", created_at=DAY, agent_id=machine.agent_id, **extra)
-        put = RecordPut("create", line["id"], quarter_file(DAY), codec.encode(line))
+        line = make_record(f"Memory {number}.", created_at=DAY, agent_id=machine.agent_id, **extra)
+        put = RecordPut("create", line["id"], quarter_file(DAY), json_codec.encode_json(line))
         time = START + timedelta(minutes=number)
         draft = Draft({}, [put])
         machine.vault.commit(draft, kind="capture", writer=machine.device.id, time=time, sign=machine.sign)
@@ -135,10 +135,10 @@ def test_no_care_drops_a_memory_whatever_its_class(
     clock.advance(days=400)
     with reopened(endpoint, size_cap={"agent": 1}) as small:
         for _ in range(20):
-            due.run_due(small, clock.now())
+            periodic_maintenance.run_due(small, clock.now())
             clock.advance(hours=2)
             look_after(small, tenant)
-            compact(small, tenant)
+            compact_tenant(small, tenant)
     with space.vault(machine.agent_id) as vault:
         for number in numbers(endpoint, tenant, machine.agent_id):
             found = {each.id: each.line for each in vault.state(number).records()}
@@ -147,15 +147,15 @@ def test_no_care_drops_a_memory_whatever_its_class(
 
 
 def test_a_purge_that_can_never_be_applied_keeps_no_other_from_it(
-    endpoint: Endpoint, tenant: Tenant, space: TenantSpace, machine: Machine, tmp_path: Path, clock: RunningClock
+    endpoint: Endpoint, tenant: Tenant, space: TenantSpace, machine: TrialMachine, tmp_path: Path, clock: RunningClock
 ) -> None:
     [item] = [each for each in machine.vault.history() if each.record_id == record_of(machine, 1).id]
-    false = Replacement(Leaf(bytes(32), bytes(16)), (Edit(0, 10**6),))
+    false = LeafReplacement(Leaf(bytes(32), bytes(16)), (ByteEdit(0, 10**6),))
     bad = redaction_of(machine, record_of(machine, 1), leaves={item.leaf.digest: false})
     other = pushed(space, machine_in(tmp_path))
     for redaction in (bad, erasing(other)):
         space.redact(redaction.agent_id, redaction.to_json())
     clock.advance(hours=25)
-    [done] = purges.apply_due(endpoint, [tenant])
+    [done] = tenant_purges.apply_due(endpoint, [tenant])
     assert done.problems == []
-    assert (purges.waiting(endpoint, [tenant]), space.agent_ids()) == ([], [machine.agent_id])
+    assert (tenant_purges.list_waiting_purges(endpoint, [tenant]), space.agent_ids()) == ([], [machine.agent_id])

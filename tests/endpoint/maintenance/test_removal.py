@@ -7,16 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.maintenance import due, removal
-from lifeboat_endpoint.maintenance.figures import figures
-from lifeboat_endpoint.maintenance.proving import prove
+from lifeboat_endpoint.maintenance import periodic_maintenance, tenant_removal
+from lifeboat_endpoint.maintenance.endpoint_verification import verify_endpoint
+from lifeboat_endpoint.maintenance.tenant_usage import measure_tenant
 from lifeboat_vault import errors
 from support.endpoint.keeping import AGENT, new_endpoint, tenant_folder, with_history
 from support.killing import killed_at
 
-STEPS = (Step.TENANT_MARKED, Step.TENANT_KEYS_DESTROYED, Step.TENANT_FILES_REMOVED, Step.TENANT_ROWS_REMOVED)
+STEPS = (
+    CrashPoint.TENANT_MARKED,
+    CrashPoint.TENANT_KEYS_DESTROYED,
+    CrashPoint.TENANT_FILES_REMOVED,
+    CrashPoint.TENANT_ROWS_REMOVED,
+)
 
 
 def test_nothing_of_a_removed_tenant_is_left_but_the_audit(tmp_path: Path) -> None:
@@ -25,12 +30,12 @@ def test_nothing_of_a_removed_tenant_is_left_but_the_audit(tmp_path: Path) -> No
         for tenant in (gone, stays):
             with_history(endpoint, tenant)
             endpoint.control.add_token(tenant.id, "laptop", ["push"])
-        assert removal.remove_tenant(endpoint, gone.id) > 50_000
+        assert tenant_removal.remove_tenant(endpoint, gone.id) > 50_000
         assert not tenant_folder(endpoint, gone.id).exists()
         assert [token.tenant_id for token in endpoint.control.tokens()] == [stays.id]
         with pytest.raises(errors.UnknownTenant):
             endpoint.space(gone.id)
-        assert endpoint.space(stays.id).agent_ids() == [AGENT] and prove(endpoint, [stays]).ok
+        assert endpoint.space(stays.id).agent_ids() == [AGENT] and verify_endpoint(endpoint, [stays]).ok
         about = [row.kind for row in endpoint.control.audit_rows() if row.subject == gone.id]
     assert about == ["tenant.add", "tenant.removing", "tenant.removed"]
 
@@ -38,7 +43,7 @@ def test_nothing_of_a_removed_tenant_is_left_but_the_audit(tmp_path: Path) -> No
 def test_the_name_of_a_removed_tenant_is_free_again(tmp_path: Path) -> None:
     with new_endpoint(tmp_path) as endpoint:
         first = endpoint.add_tenant("home")
-        removal.remove_tenant(endpoint, first.id)
+        tenant_removal.remove_tenant(endpoint, first.id)
         assert endpoint.add_tenant("home").id != first.id
 
 
@@ -50,14 +55,14 @@ def test_a_server_that_has_the_tenant_open_serves_nothing_of_it_any_more(tmp_pat
         with Endpoint.open(endpoint.folder, clock=endpoint.clock) as server:
             server.control.authenticate(secret)
             server.space(tenant.id).agents()
-            removal.remove_tenant(endpoint, tenant.id)
+            tenant_removal.remove_tenant(endpoint, tenant.id)
             with pytest.raises(errors.RemoteDenied):
                 server.control.authenticate(secret)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills a fork")
 @pytest.mark.parametrize("step", STEPS)
-def test_a_removal_that_is_cut_off_lets_nobody_in_and_the_server_finishes_it(tmp_path: Path, step: Step) -> None:
+def test_a_removal_that_is_cut_off_lets_nobody_in_and_the_server_finishes_it(tmp_path: Path, step: CrashPoint) -> None:
     with new_endpoint(tmp_path) as endpoint:
         tenant = endpoint.add_tenant("home")
         with_history(endpoint, tenant)
@@ -65,15 +70,15 @@ def test_a_removal_that_is_cut_off_lets_nobody_in_and_the_server_finishes_it(tmp
 
     def work() -> None:
         with Endpoint.open(endpoint.folder, clock=endpoint.clock) as other:
-            removal.remove_tenant(other, tenant.id)
+            tenant_removal.remove_tenant(other, tenant.id)
 
     assert killed_at(work, step)
     with Endpoint.open(endpoint.folder, clock=endpoint.clock) as again:
         with pytest.raises(errors.RemoteDenied):
             again.control.authenticate(secret)
-        if step is not Step.TENANT_MARKED:
+        if step is not CrashPoint.TENANT_MARKED:
             assert not (tenant_folder(again, tenant.id) / "keys.json").exists()
-        due.run_due(again, again.clock.now())
+        periodic_maintenance.run_due(again, again.clock.now())
         assert again.control.tenants() == [] and not tenant_folder(again, tenant.id).exists()
         assert again.control.check_audit() == []
 
@@ -86,9 +91,9 @@ def test_a_folder_that_belongs_to_no_tenant_goes_after_a_day(tmp_path: Path) -> 
         (nobodys / "keys.json").write_text("{}")
         now = endpoint.clock.now().timestamp()
         os.utime(nobodys, (now, now))
-        assert removal.remove_nobodys(endpoint) == 0
+        assert tenant_removal.remove_unknown_tenants(endpoint) == 0
         os.utime(nobodys, (now - 90_000, now - 90_000))
-        assert removal.remove_nobodys(endpoint) == 1
+        assert tenant_removal.remove_unknown_tenants(endpoint) == 1
         assert not nobodys.exists() and tenant_folder(endpoint, tenant.id).exists()
 
 
@@ -97,5 +102,5 @@ def test_figures_need_no_key(tmp_path: Path) -> None:
         tenant = endpoint.add_tenant("home")
         with_history(endpoint, tenant)
         (tmp_path / "endpoint.key").unlink()
-        taken = figures(endpoint, tenant)
+        taken = measure_tenant(endpoint, tenant)
     assert taken.agents == 1 and taken.bytes > 50_000

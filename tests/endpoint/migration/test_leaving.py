@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.engines.leaving import MOVING, Leaving
-from lifeboat_endpoint.maintenance import due
-from lifeboat_endpoint.maintenance.removal import remove_tenant
-from lifeboat_endpoint.migration.old import OldFolder
+from lifeboat_endpoint.engines.move_markers import MOVING, MoveMarkers
+from lifeboat_endpoint.maintenance import periodic_maintenance
+from lifeboat_endpoint.maintenance.tenant_removal import remove_tenant
+from lifeboat_endpoint.migration.old_folder import OldFolder
 from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
-from lifeboat_endpoint.tenancy.rows import Tenant
+from lifeboat_endpoint.tenancy.tenant_rows import Tenant
 from lifeboat_vault import errors
 from lifeboat_vault.vault import Draft, EntryPut
 from support.endpoint.keeping import AGENT, OTHER, RunningClock, clock, endpoint, reopened, with_history
@@ -34,16 +34,16 @@ def tenant(endpoint: Endpoint) -> Tenant:
 
 
 @pytest.fixture
-def leaving(endpoint: Endpoint, tenant: Tenant) -> Leaving:
-    return Leaving(endpoint.folder)
+def leaving(endpoint: Endpoint, tenant: Tenant) -> MoveMarkers:
+    return MoveMarkers(endpoint.folder)
 
 
-def test_what_says_so_takes_no_room(leaving: Leaving, endpoint: Endpoint) -> None:
+def test_what_says_so_takes_no_room(leaving: MoveMarkers, endpoint: Endpoint) -> None:
     leaving.begin()
     assert (endpoint.folder / MOVING).stat().st_size == 0
 
 
-def test_beginning_again_is_the_same_attempt_and_after_giving_up_it_is_another(leaving: Leaving) -> None:
+def test_beginning_again_is_the_same_attempt_and_after_giving_up_it_is_another(leaving: MoveMarkers) -> None:
     first = leaving.begin()
     assert leaving.begin() == first == leaving.since
     leaving.take_back()
@@ -52,7 +52,9 @@ def test_beginning_again_is_the_same_attempt_and_after_giving_up_it_is_another(l
     assert leaving.begin() > first
 
 
-def test_a_vault_that_is_open_already_takes_nothing_new(leaving: Leaving, endpoint: Endpoint, tenant: Tenant) -> None:
+def test_a_vault_that_is_open_already_takes_nothing_new(
+    leaving: MoveMarkers, endpoint: Endpoint, tenant: Tenant
+) -> None:
     with endpoint.space(tenant.id).vault(AGENT) as vault:
         leaving.begin()
         with pytest.raises(errors.EndpointMoving):
@@ -63,7 +65,7 @@ def test_a_vault_that_is_open_already_takes_nothing_new(leaving: Leaving, endpoi
 
 
 def test_what_another_process_opens_gives_and_takes_nothing(
-    leaving: Leaving, endpoint: Endpoint, tenant: Tenant
+    leaving: MoveMarkers, endpoint: Endpoint, tenant: Tenant
 ) -> None:
     leaving.begin()
     with reopened(endpoint) as other:
@@ -75,7 +77,7 @@ def test_what_another_process_opens_gives_and_takes_nothing(
             space.register(OTHER, "Juniper", "openclaw")
 
 
-def test_whoever_was_writing_ends_before_it_is_read(leaving: Leaving, endpoint: Endpoint, tenant: Tenant) -> None:
+def test_whoever_was_writing_ends_before_it_is_read(leaving: MoveMarkers, endpoint: Endpoint, tenant: Tenant) -> None:
     """What was acknowledged is moved, what was not is refused: nothing is in between."""
     begun, let = threading.Event(), threading.Event()
     old = OldFolder(endpoint.folder, endpoint.files)
@@ -96,7 +98,7 @@ def test_whoever_was_writing_ends_before_it_is_read(leaving: Leaving, endpoint: 
     thread.join()
 
 
-def test_tokens_end_while_it_moves_and_tenants_stay(leaving: Leaving, endpoint: Endpoint, tenant: Tenant) -> None:
+def test_tokens_end_while_it_moves_and_tenants_stay(leaving: MoveMarkers, endpoint: Endpoint, tenant: Tenant) -> None:
     token, secret = endpoint.control.add_token(tenant.id, "laptop", DEVICE_SCOPES)
     leaving.begin()
     endpoint.control.revoke_token(token.id)
@@ -108,7 +110,7 @@ def test_tokens_end_while_it_moves_and_tenants_stay(leaving: Leaving, endpoint: 
         endpoint.add_tenant("another")
 
 
-def test_keys_stay_as_they_are(leaving: Leaving, endpoint: Endpoint, tenant: Tenant) -> None:
+def test_keys_stay_as_they_are(leaving: MoveMarkers, endpoint: Endpoint, tenant: Tenant) -> None:
     before = endpoint.keys(tenant.id).ids()
     leaving.begin()
     with pytest.raises(errors.EndpointMoving):
@@ -117,22 +119,22 @@ def test_keys_stay_as_they_are(leaving: Leaving, endpoint: Endpoint, tenant: Ten
 
 
 def test_a_server_does_nothing_by_itself(
-    leaving: Leaving, endpoint: Endpoint, tenant: Tenant, clock: RunningClock
+    leaving: MoveMarkers, endpoint: Endpoint, tenant: Tenant, clock: RunningClock
 ) -> None:
     leaving.begin()
     clock.advance(days=400)
-    assert due.run_due(endpoint, clock.now()) == []
-    assert endpoint.control.get(due.NOTE) is None
+    assert periodic_maintenance.run_due(endpoint, clock.now()) == []
+    assert endpoint.control.get(periodic_maintenance.NOTE) is None
 
 
-def test_reads_stand_in_the_audit_all_the_same(leaving: Leaving, endpoint: Endpoint, tenant: Tenant) -> None:
+def test_reads_stand_in_the_audit_all_the_same(leaving: MoveMarkers, endpoint: Endpoint, tenant: Tenant) -> None:
     leaving.begin()
     endpoint.control.note(None, "snapshot.read", AGENT, {"tenant": tenant.id})
     endpoint.control.flush()
     assert [row.kind for row in endpoint.control.audit_rows()][-1] == "snapshot.read"
 
 
-def test_where_it_is_over_nobody_is_served(leaving: Leaving, endpoint: Endpoint, tenant: Tenant) -> None:
+def test_where_it_is_over_nobody_is_served(leaving: MoveMarkers, endpoint: Endpoint, tenant: Tenant) -> None:
     token, secret = endpoint.control.add_token(tenant.id, "laptop", DEVICE_SCOPES)
     leaving.begin()
     leaving.finish()
@@ -146,4 +148,4 @@ def test_where_it_is_over_nobody_is_served(leaving: Leaving, endpoint: Endpoint,
 
 def test_a_folder_that_cannot_say_so_is_not_moved(tmp_path: Path) -> None:
     with pytest.raises((errors.VaultUnusable, FileNotFoundError)):
-        Leaving(tmp_path / "missing").begin()
+        MoveMarkers(tmp_path / "missing").begin()

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.migration import tables
-from lifeboat_endpoint.migration.tables import AUDIT, CONTROL, TENANT, VAULT, Table, with_hashes
-from lifeboat_endpoint.service import schema as tenant_schema
-from lifeboat_endpoint.tenancy import schema as control_schema
-from lifeboat_vault.store import schema as vault_schema
-from lifeboat_vault.store.sqlite import SqliteStore
-from lifeboat_vault.vault.vault import FILE
+from lifeboat_endpoint.migration import table_copy
+from lifeboat_endpoint.migration.table_copy import AUDIT, CONTROL, TENANT, VAULT, CopiedTable, add_hash_function
+from lifeboat_endpoint.service import tenant_schema as tenant_schema
+from lifeboat_endpoint.tenancy import control_schema as control_schema
+from lifeboat_vault.store import vault_schema as vault_schema
+from lifeboat_vault.store.sqlite_store import SqliteStore
+from lifeboat_vault.vault.open_vault import FILE
 from support.vault.vaults import new_vault, put
 
 NOT_COPIED = {"control", "note"}
@@ -39,7 +39,9 @@ def columns_of(folder: Path, made: Sequence[str]) -> dict[str, list[str]]:
     ],
     ids=["vault", "tenant", "control"],
 )
-def test_every_column_of_every_table_is_copied(tmp_path: Path, made: Sequence[str], copied: tuple[Table, ...]) -> None:
+def test_every_column_of_every_table_is_copied(
+    tmp_path: Path, made: Sequence[str], copied: tuple[CopiedTable, ...]
+) -> None:
     known = {name: columns for name, columns in columns_of(tmp_path, made).items() if name not in NOT_COPIED}
     assert {table.name: sorted(table.columns) for table in copied} == {
         name: sorted(columns) for name, columns in known.items()
@@ -54,26 +56,26 @@ def source(tmp_path: Path) -> Iterator[SqliteStore]:
         for number in range(6):
             lines[number] = b"- another note\n"
             put(vault, "raw/openclaw/MEMORY.md", b"".join(lines))
-    with contextlib.closing(with_hashes(SqliteStore(tmp_path / "vault" / FILE))) as store:
+    with contextlib.closing(add_hash_function(SqliteStore(tmp_path / "vault" / FILE))) as store:
         assert store.row("select max(depth) > 1 from object") == (1,)
         yield store
 
 
 @pytest.fixture
 def target(tmp_path: Path) -> Iterator[SqliteStore]:
-    with contextlib.closing(with_hashes(SqliteStore(tmp_path / "copy.db", create=True))) as store:
+    with contextlib.closing(add_hash_function(SqliteStore(tmp_path / "copy.db", create=True))) as store:
         store.prepare()
         yield store
 
 
 def copy(source: SqliteStore, target: SqliteStore) -> int:
     with target.transaction():
-        return tables.copy(source, target, VAULT)
+        return table_copy.copy_tables(source, target, VAULT)
 
 
 def test_a_copy_is_the_same(source: SqliteStore, target: SqliteStore) -> None:
     assert copy(source, target) > 20
-    assert tables.different(source, target, VAULT) is None
+    assert table_copy.find_different_table(source, target, VAULT) is None
 
 
 def test_a_body_comes_after_the_one_that_it_rests_on(source: SqliteStore, target: SqliteStore) -> None:
@@ -83,7 +85,7 @@ def test_a_body_comes_after_the_one_that_it_rests_on(source: SqliteStore, target
         source.execute("update entry set object = -object")
         source.execute("update object set id = -id, base = -base")
     copy(source, target)
-    assert tables.different(source, target, VAULT) is None
+    assert table_copy.find_different_table(source, target, VAULT) is None
 
 
 @pytest.mark.parametrize(
@@ -101,13 +103,13 @@ def test_a_body_comes_after_the_one_that_it_rests_on(source: SqliteStore, target
 def test_what_differs_is_named(source: SqliteStore, target: SqliteStore, statement: str, table: str | None) -> None:
     copy(source, target)
     target.execute(statement)
-    assert tables.different(source, target, VAULT) == table
+    assert table_copy.find_different_table(source, target, VAULT) == table
 
 
 def test_all_rows_can_be_dropped_and_copied_again(source: SqliteStore, target: SqliteStore) -> None:
     copy(source, target)
     with target.transaction():
         target.execute("pragma defer_foreign_keys = on")
-        tables.empty(target, VAULT)
-        tables.copy(source, target, VAULT)
-    assert tables.different(source, target, VAULT) is None
+        table_copy.empty_tables(target, VAULT)
+        table_copy.copy_tables(source, target, VAULT)
+    assert table_copy.find_different_table(source, target, VAULT) is None

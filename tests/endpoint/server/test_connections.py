@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.server import serve
+from lifeboat_endpoint.server import serving
 from lifeboat_endpoint.server.connections import ConnectionBounds, OpenConnection, OpenConnections, parse_proxies
 from lifeboat_endpoint.server.descriptor_limit import descriptors_for_connections
-from lifeboat_endpoint.server.serve import Wanted
+from lifeboat_endpoint.server.serving import ServeOptions
 from lifeboat_vault.errors import CannotServe
 
 
@@ -121,10 +121,10 @@ def test_descriptors_are_left_for_files() -> None:
     ("processes", "total", "per_address"), [(1, 1000, 100), (4, 250, 25), (25, 40, 4), (64, 15, 4), (1000, 1, 4)]
 )
 def test_each_process_takes_its_share_of_both_bounds(processes: int, total: int, per_address: int) -> None:
-    share = serve._bounds(Wanted(Path("data"), workers=processes))
+    share = serving._bounds(ServeOptions(Path("data"), workers=processes))
     assert (share.total, share.per_address) == (total, per_address)
 
 
 def test_a_bound_of_an_address_that_was_set_low_stays_low_in_each_process() -> None:
     bounds = ConnectionBounds(total=8, per_address=2)
-    assert serve._bounds(Wanted(Path("data"), workers=4, bounds=bounds)).per_address == 2
+    assert serving._bounds(ServeOptions(Path("data"), workers=4, bounds=bounds)).per_address == 2

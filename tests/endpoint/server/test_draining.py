@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lifeboat_endpoint.server.draining import Draining, Flag
+from lifeboat_endpoint.server.draining import Draining, SharedFlag
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 from support.patience import patience
 from support.waiting import until
@@ -65,14 +65,14 @@ def test_a_connection_that_nobody_uses_keeps_no_server_from_its_end(tmp_path: Pa
 
 def test_without_a_drain_the_first_signal_ends_the_server() -> None:
     ended: list[str] = []
-    flag = Flag()
+    flag = SharedFlag()
     Draining(lambda: ended.append("ended"), 0.0, flag).signalled()
     assert (ended, flag()) == (["ended"], False)
 
 
 def test_a_signal_handler_waits_for_nothing() -> None:
     ended = threading.Event()
-    draining = Draining(ended.set, 3600.0, Flag())
+    draining = Draining(ended.set, 3600.0, SharedFlag())
     draining.signalled(signal.SIGTERM, None)
     assert not ended.is_set()
     draining.signalled(signal.SIGTERM, None)
@@ -80,6 +80,6 @@ def test_a_signal_handler_waits_for_nothing() -> None:
 
 
 def test_the_server_ends_when_the_drain_is_over() -> None:
-    ended, flag = threading.Event(), Flag()
+    ended, flag = threading.Event(), SharedFlag()
     Draining(ended.set, 0.01, flag).signalled(signal.SIGTERM, None)
     assert ended.wait(patience()) and flag()

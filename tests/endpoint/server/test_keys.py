@@ -7,8 +7,8 @@ from pathlib import Path
 
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.maintenance import rotation
-from lifeboat_endpoint.maintenance.care import compact
+from lifeboat_endpoint.maintenance import data_key_rotation
+from lifeboat_endpoint.maintenance.tenant_care import compact_tenant
 from support.endpoint.served_apps import ServedApp, bearer, push_delta
 
 FILE = {"Accept": "application/zip"}
@@ -22,8 +22,8 @@ def test_agents_with_keys_of_their_own_are_served_while_these_are_replaced(tmp_p
         keys = endpoint.keys(tenant.id)
         before = {keys.current(machine.agent_id) for machine in machines}
         assert len(before) == 2
-        rotation.rotate(endpoint, tenant)
-        assert before <= set(compact(endpoint, tenant).destroyed)
+        data_key_rotation.rotate_keys(endpoint, tenant)
+        assert before <= set(compact_tenant(endpoint, tenant).destroyed)
         for machine in machines:
             machine.capture()
             assert push_delta(client, machine, 1).status_code == 201

@@ -10,11 +10,11 @@ from typing import Any
 import httpx
 import pytest
 
-from lifeboat_endpoint.server import bodies
+from lifeboat_endpoint.server import request_bodies
 from lifeboat_endpoint.server.lanes import Lanes
-from lifeboat_endpoint.server.problems import Refusal
-from lifeboat_endpoint.server.rates import Buckets
-from lifeboat_endpoint.server.settings import Pace
+from lifeboat_endpoint.server.problems import HttpRefusal
+from lifeboat_endpoint.server.rates.token_buckets import Buckets
+from lifeboat_endpoint.server.server_settings import ServerPace
 from lifeboat_vault.errors import RemoteBusy, RemoteTooLarge
 from support.endpoint.served_apps import ServedApp, bearer, client, codes, served
 
@@ -35,8 +35,10 @@ def body(*parts: bytes) -> Receive:
 
 def read(receive: Receive, *, limit: int = 100, most: int = 1000, headers: tuple[Any, ...] = (), **pace: Any) -> bytes:
     async def reading() -> bytes:
-        with bodies.Budget(most).taking() as taken:
-            return await bodies.read({"headers": headers}, receive, limit, Pace(**pace), taken, "home")  # type: ignore[arg-type]
+        with request_bodies.MemoryBudget(most).taking() as taken:
+            return await request_bodies.read_body(
+                {"headers": headers}, receive, limit, ServerPace(**pace), taken, "home"
+            )  # type: ignore[arg-type]
 
     return asyncio.run(reading())
 
@@ -60,7 +62,7 @@ def test_a_body_that_does_not_go_on_is_given_up() -> None:
         await asyncio.sleep(60)
         raise AssertionError
 
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(HttpRefusal) as caught:
         read(silent, pause_seconds=0.01)
     assert caught.value.status == 408
 

@@ -11,11 +11,12 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from lifeboat_endpoint.server import metrics
-from lifeboat_endpoint.server.metrics import FAMILIES, Metrics
-from lifeboat_endpoint.work import figures as worker_figures
-from lifeboat_vault import errors, operations
-from lifeboat_vault.operations import Connections, told
+from lifeboat_endpoint.server import server_metrics
+from lifeboat_endpoint.server.server_metrics import FAMILIES, ServerMetrics
+from lifeboat_endpoint.work import worker_metrics as worker_figures
+from lifeboat_vault import errors
+from lifeboat_vault.store import timed_operations
+from lifeboat_vault.store.timed_operations import ConnectionCounts, TimedOperation
 from support.endpoint.served_apps import ServedApp, bearer, client, push_delta, served
 from support.paths import ROOT
 
@@ -29,16 +30,16 @@ def samples(text: str) -> dict[str, float]:
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
 
-def told_by(found: Metrics) -> dict[str, float]:
+def told_by(found: ServerMetrics) -> dict[str, float]:
     return samples(found.text()[0].decode())
 
 
 def test_a_process_that_was_killed_is_left_out_of_the_sums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(metrics.SHARED, str(tmp_path))
+    monkeypatch.setenv(server_metrics.SHARED, str(tmp_path))
     names = ["counter_7.db", "gauge_livesum_7.db", "gauge_livemin_7.db", "gauge_livesum_77.db"]
     for name in names:
         (tmp_path / name).write_bytes(b"")
-    metrics.forget(7)
+    server_metrics.forget_process(7)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["counter_7.db", "gauge_livesum_77.db"]
 
 
@@ -46,8 +47,8 @@ def test_a_page_of_figures_that_is_written_later_has_its_place_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are mapped into memory: on a full disk a page without a place would end the process."""
-    monkeypatch.setenv(metrics.SHARED, str(tmp_path))
-    metrics._make_room()
+    monkeypatch.setenv(server_metrics.SHARED, str(tmp_path))
+    server_metrics._make_room()
     files = sorted(tmp_path.iterdir())
     kinds = ("counter", "gauge_livemin", "gauge_livesum", "histogram")
     assert [file.name for file in files] == [f"{kind}_{os.getpid()}.db" for kind in kinds]
@@ -55,19 +56,19 @@ def test_a_page_of_figures_that_is_written_later_has_its_place_on_the_disk(
 
 
 def test_without_room_a_process_keeps_its_figures_for_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(metrics.SHARED, str(tmp_path / "gone"))
-    metrics._make_room()
-    assert metrics.SHARED not in os.environ
+    monkeypatch.setenv(server_metrics.SHARED, str(tmp_path / "gone"))
+    server_metrics._make_room()
+    assert server_metrics.SHARED not in os.environ
 
 
 def test_what_was_asked_of_a_database_is_counted_with_its_errors() -> None:
-    found = Metrics()
-    operations.tell(found.operations)
-    with told("database", "statement"):
+    found = ServerMetrics()
+    timed_operations.set_operation_listener(found.operations)
+    with TimedOperation("database", "statement"):
         pass
-    with pytest.raises(errors.VaultBusy), told("database", "statement"):
+    with pytest.raises(errors.VaultBusy), TimedOperation("database", "statement"):
         raise errors.VaultBusy("it does not answer")
-    with pytest.raises(ValueError, match="odd"), told("objects", "reading"):
+    with pytest.raises(ValueError, match="odd"), TimedOperation("objects", "reading"):
         raise ValueError("odd")
     figures = told_by(found)
     assert figures['lifeboat_operation_seconds_count{operation="statement",system="database"}'] == 2
@@ -93,14 +94,14 @@ def test_what_was_asked_of_a_database_is_counted_with_its_errors() -> None:
     ],
 )
 def test_a_push_is_counted_by_what_became_of_it(status: int, result: str) -> None:
-    found = Metrics()
+    found = ServerMetrics()
     found.push(status)
     assert told_by(found)[f'lifeboat_pushes_total{{result="{result}"}}'] == 1
 
 
 def test_connections_are_told_by_what_they_are_for() -> None:
-    found = Metrics()
-    found.connected("vault", Connections(3, 2, 1))
+    found = ServerMetrics()
+    found.connected("vault", ConnectionCounts(3, 2, 1))
     figures = told_by(found)
     assert figures['lifeboat_database_connections{kind="vault",state="used"}'] == 3
     assert figures['lifeboat_database_connections{kind="vault",state="idle"}'] == 2
@@ -151,8 +152,8 @@ def test_what_stands_on_the_page_is_what_a_server_answers(served: ServedApp, cli
 
 
 def test_a_worker_tells_of_its_operations_too() -> None:
-    found = worker_figures.Figures(SimpleNamespace(counts=list))  # type: ignore[arg-type]
-    with told("objects", "writing"):
+    found = worker_figures.WorkerMetrics(SimpleNamespace(counts=list))  # type: ignore[arg-type]
+    with TimedOperation("objects", "writing"):
         pass
     figures = samples(found.text().decode())
     assert figures['lifeboat_operation_seconds_count{operation="writing",system="objects"}'] == 1

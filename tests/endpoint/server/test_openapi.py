@@ -9,8 +9,8 @@ import httpx
 import msgspec
 import pytest
 
-from lifeboat_endpoint.server import openapi, table
-from lifeboat_endpoint.server.api import OPEN, Answer, Route
+from lifeboat_endpoint.server import openapi, route_table
+from lifeboat_endpoint.server.api import OPEN, Route, RouteResponse
 from lifeboat_endpoint.server.call import Call
 from support.endpoint.described_requests import client, operations, served, try_out
 from support.endpoint.served_apps import ServedApp
@@ -29,7 +29,7 @@ def test_what_the_document_says_is_what_is_answered(served: ServedApp, client: h
 def test_the_document_is_openapi_3_1(served: ServedApp) -> None:
     assert served.document["openapi"] == "3.1.0"
     assert served.document["paths"].keys() == {route.path for route in served.server.routes}
-    assert served.server.routes[: len(table.OWN)] == table.OWN
+    assert served.server.routes[: len(route_table.OWN)] == route_table.OWN
 
 
 def test_every_operation_has_a_name_of_its_own(served: ServedApp) -> None:
@@ -41,8 +41,8 @@ class Found(msgspec.Struct):
     found: bool
 
 
-def answer(call: Call) -> Answer:
-    return Answer(Found(True))
+def answer(call: Call) -> RouteResponse:
+    return RouteResponse(Found(True))
 
 
 ADDED = (Route("GET", "/formats/example", answer, "A route of another package.", OPEN, {200: Found}, quick=True),)
@@ -50,17 +50,17 @@ ADDED = (Route("GET", "/formats/example", answer, "A route of another package.",
 
 def test_a_package_adds_routes_that_are_described_too(monkeypatch: pytest.MonkeyPatch) -> None:
     points = [
-        EntryPoint("example", f"{__name__}:ADDED", table.GROUP),
-        EntryPoint("broken", "there_is_no_such_package:ROUTES", table.GROUP),
+        EntryPoint("example", f"{__name__}:ADDED", route_table.GROUP),
+        EntryPoint("broken", "there_is_no_such_package:ROUTES", route_table.GROUP),
     ]
     monkeypatch.setattr(EntryPoint, "load", lambda point: ADDED if point.name == "example" else 1 / 0)
-    monkeypatch.setattr(table, "entry_points", lambda group: points)
-    found = tuple(table.routes())
-    assert found == (*table.OWN, *ADDED)
-    assert "/formats/example" in openapi.document(found, "0")["paths"]
+    monkeypatch.setattr(route_table, "entry_points", lambda group: points)
+    found = tuple(route_table.load_routes())
+    assert found == (*route_table.OWN, *ADDED)
+    assert "/formats/example" in openapi.make_document(found, "0")["paths"]
 
 
 def test_what_is_there_already_is_not_taken_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     taken = Route("GET", "/version", answer, "Another version.", OPEN, {200: Found})
-    monkeypatch.setattr(table, "_added", lambda: iter([taken]))
-    assert tuple(table.routes()) == table.OWN
+    monkeypatch.setattr(route_table, "_added", lambda: iter([taken]))
+    assert tuple(route_table.load_routes()) == route_table.OWN

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_endpoint.server import presigned
-from lifeboat_vault.errors import UnknownThere
+from lifeboat_vault.errors import UnknownAtRemote
 from support.endpoint.served_apps import ServedApp, client, served
 from support.endpoint.spaces import space_in
 from support.vault.vaults import ManualClock
@@ -27,19 +27,19 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 def permit(**changes: object) -> str:
     facts = {"limit": 10, "tenant": "t", "agent": "a", "now": NOW, "seconds": 900, **changes}
-    return presigned.permit(KEY, "PUT", "upload/1", **facts)  # type: ignore[arg-type]
+    return presigned.sign_permission(KEY, "PUT", "upload/1", **facts)  # type: ignore[arg-type]
 
 
 def test_an_address_permits_what_it_says() -> None:
-    found = presigned.check(KEY, permit(), "PUT", NOW)
+    found = presigned.check_permission(KEY, permit(), "PUT", NOW)
     assert (found.object, found.limit, found.tenant, found.agent) == ("upload/1", 10, "t", "a")
 
 
 def test_it_ends(served: ServedApp) -> None:
     token = permit(seconds=900)
-    presigned.check(KEY, token, "PUT", NOW + timedelta(seconds=899))
-    with pytest.raises(UnknownThere):
-        presigned.check(KEY, token, "PUT", NOW + timedelta(seconds=900))
+    presigned.check_permission(KEY, token, "PUT", NOW + timedelta(seconds=899))
+    with pytest.raises(UnknownAtRemote):
+        presigned.check_permission(KEY, token, "PUT", NOW + timedelta(seconds=900))
 
 
 PERMITTED = permit()
@@ -53,23 +53,23 @@ def test_a_changed_one_permits_nothing(data: st.DataObject) -> None:
     letter = data.draw(st.sampled_from("ABCDxyz01_-.").filter(lambda letter: letter != token[place]))
     changed = token[:place] + letter + token[place + 1 :]
     if changed.split(".")[0] == token.split(".")[0]:  # the last letter of a text has bits that mean nothing
-        with pytest.raises(UnknownThere):
-            presigned.check(bytes(31) + b"x", changed, "PUT", NOW)
+        with pytest.raises(UnknownAtRemote):
+            presigned.check_permission(bytes(31) + b"x", changed, "PUT", NOW)
     else:
-        with pytest.raises(UnknownThere):
-            presigned.check(KEY, changed, "PUT", NOW)
+        with pytest.raises(UnknownAtRemote):
+            presigned.check_permission(KEY, changed, "PUT", NOW)
 
 
 @given(st.text(max_size=80))
 def test_what_is_no_address_permits_nothing(text: str) -> None:
-    with pytest.raises(UnknownThere):
-        presigned.check(KEY, text, "GET", NOW)
+    with pytest.raises(UnknownAtRemote):
+        presigned.check_permission(KEY, text, "GET", NOW)
 
 
 def test_another_method_and_another_key_permit_nothing() -> None:
     for key, method in ((KEY, "GET"), (bytes(31) + b"x", "PUT")):
-        with pytest.raises(UnknownThere):
-            presigned.check(key, permit(), method, NOW)
+        with pytest.raises(UnknownAtRemote):
+            presigned.check_permission(key, permit(), method, NOW)
 
 
 # Over the routes ----------------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ def test_an_address_ends_after_some_minutes(served: ServedApp, client: httpx.Cli
 def test_an_address_of_a_tenant_that_was_removed_permits_nothing(served: ServedApp, client: httpx.Client) -> None:
     machine = served.pushed(client)
     path = path_of(client.get(f"/agents/{machine.agent_id}/restore").json()["snapshot"]["url"])
-    token = presigned.permit(
+    token = presigned.sign_permission(
         served.server.transfer_key(),
         "GET",
         "restore/0",

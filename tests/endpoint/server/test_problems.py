@@ -7,16 +7,16 @@ import json
 import pytest
 
 from lifeboat_alf.errors import BadJson, LifeboatError
-from lifeboat_core.network.http_session import Reply
-from lifeboat_core.remotes import endpoint_problems
-from lifeboat_endpoint.server.problems import MEDIA_TYPE, Refusal, problem
+from lifeboat_core.network.http_session import SessionReply
+from lifeboat_core.remotes.endpoint import endpoint_problems
+from lifeboat_endpoint.server.problems import MEDIA_TYPE, HttpRefusal, make_problem
 from lifeboat_vault import errors
 
 RAISED: list[tuple[LifeboatError, int]] = [
     (errors.RemoteRefused("x"), 422),
     (errors.RemoteDenied("x"), 401),
     (errors.RemoteDenied("x", scope="pull"), 403),
-    (errors.UnknownThere("x"), 404),
+    (errors.UnknownAtRemote("x"), 404),
     (errors.StaleBase("x", sequence=7), 409),
     (errors.HeadMoved("x"), 409),
     (errors.EpochBehind("x", epoch=3), 409),
@@ -29,11 +29,11 @@ RAISED: list[tuple[LifeboatError, int]] = [
 
 @pytest.mark.parametrize(("error", "status"), RAISED, ids=lambda each: str(getattr(each, "code", each)))
 def test_an_error_comes_through_as_itself(error: LifeboatError, status: int) -> None:
-    found = problem(error, "request")
+    found = make_problem(error, "request")
     assert found.status == found.document["status"] == status
     headers = {name.lower(): value for name, value in found.headers.items()}
-    reply = Reply(status, {"content-type": MEDIA_TYPE, **headers}, json.dumps(found.document).encode(), 0)
-    again = endpoint_problems.error_of(reply)
+    reply = SessionReply(status, {"content-type": MEDIA_TYPE, **headers}, json.dumps(found.document).encode(), 0)
+    again = endpoint_problems.make_remote_error(reply)
     assert type(again) is type(error)
     assert isinstance(error, errors.RemoteError)
     assert {**again.details(), "scope": None} == {**error.details(), "scope": None}
@@ -53,13 +53,13 @@ def test_an_error_comes_through_as_itself(error: LifeboatError, status: int) -> 
         (errors.KeySourceAway("https://vault.example.com/srv/example gives no answer"), "remote_busy", 503),
         (errors.UnknownTenant("removed"), "remote_denied", 401),
         (ZeroDivisionError("/srv/example"), "accident", 500),
-        (Refusal(429, errors.RemoteBusy("slowly")), "remote_busy", 429),
-        (Refusal(412, errors.HeadMoved("moved")), "head_moved", 412),
+        (HttpRefusal(429, errors.RemoteBusy("slowly")), "remote_busy", 429),
+        (HttpRefusal(412, errors.HeadMoved("moved")), "head_moved", 412),
     ],
     ids=lambda each: str(each),
 )
 def test_trouble_of_this_side_is_told_without_its_places(error: Exception, code: str, status: int) -> None:
-    found = problem(error, "request-7")
+    found = make_problem(error, "request-7")
     assert (found.document["code"], found.status) == (code, status)
     assert "/srv/example" not in json.dumps(found.document)
     assert found.document["request_id"] == "request-7"
@@ -67,10 +67,10 @@ def test_trouble_of_this_side_is_told_without_its_places(error: Exception, code:
 
 @pytest.mark.parametrize("status", [429, 503, 507])
 def test_who_is_asked_to_wait_is_told_for_how_long(status: int) -> None:
-    assert problem(Refusal(status, errors.RemoteBusy("x", retry_after=2.6)), "r").headers["Retry-After"] == "3"
-    assert problem(Refusal(status, errors.RemoteBusy("x")), "r").headers["Retry-After"] == "1"
+    assert make_problem(HttpRefusal(status, errors.RemoteBusy("x", retry_after=2.6)), "r").headers["Retry-After"] == "3"
+    assert make_problem(HttpRefusal(status, errors.RemoteBusy("x")), "r").headers["Retry-After"] == "1"
 
 
 def test_a_conflict_names_the_head() -> None:
-    assert problem(errors.StaleBase("x", sequence=7), "r").headers["X-Latest-Sequence"] == "7"
-    assert problem(errors.StaleBase("x"), "r").headers["X-Latest-Sequence"] == "0"
+    assert make_problem(errors.StaleBase("x", sequence=7), "r").headers["X-Latest-Sequence"] == "7"
+    assert make_problem(errors.StaleBase("x"), "r").headers["X-Latest-Sequence"] == "0"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from lifeboat_endpoint.server.processes import Supervisor
+from lifeboat_endpoint.server.process_supervisor import ProcessSupervisor
 from support.patience import patience
 from support.waiting import until
 
@@ -63,7 +63,7 @@ class Supervised:
         self.deaf = False
         self.forgotten: list[FakeProcess] = []
         self.whole: list[bool] = []
-        self.supervisor = Supervisor(
+        self.supervisor = ProcessSupervisor(
             self._start,
             2,
             0.0,

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_endpoint.server import rates_file
-from lifeboat_endpoint.server.rates import address_key
-from lifeboat_endpoint.server.rates_file import FileRates
-from lifeboat_endpoint.server.rates_shared import SHARE, SharedRates
+from lifeboat_endpoint.server.rates import rates_file
+from lifeboat_endpoint.server.rates.rates_file import FileRates
+from lifeboat_endpoint.server.rates.rates_shared import SHARE, SharedRates
+from lifeboat_endpoint.server.rates.token_buckets import address_key
 from lifeboat_vault import errors
 from support.patience import patience
 
@@ -30,7 +30,7 @@ SECRET = b"k" * 32
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "run" / "tokens"
-    rates_file.make(path)
+    rates_file.make_rates_file(path)
     return path
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lifeboat_endpoint.engines.leaving import Leaving
+from lifeboat_endpoint.engines.move_markers import MoveMarkers
 from lifeboat_endpoint.server import readiness
 from lifeboat_endpoint.server.readiness import Readiness
 from lifeboat_vault import errors
@@ -154,7 +154,7 @@ def test_probes_that_find_nothing_leave_no_line_in_the_log(
 
 def test_an_endpoint_that_was_moved_is_not_ready_any_more(served: ServedApp, client: httpx.Client) -> None:
     """A load balancer that knows both leads everybody to the other one."""
-    leaving = Leaving(served.app.state.server.endpoint.folder)
+    leaving = MoveMarkers(served.app.state.server.endpoint.folder)
     leaving.begin()
     assert client.get("/readyz").status_code == 200
     leaving.finish()

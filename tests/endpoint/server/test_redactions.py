@@ -8,13 +8,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lifeboat_alf.redactions import Redaction
+from lifeboat_alf.redaction.redactions import Redaction
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_keys import receipts
-from lifeboat_keys.endpoint_key import public_of
-from lifeboat_keys.receipts import Verdict
-from lifeboat_vault.remote.checks.trial import Machine
-from lifeboat_vault.vault.rows import AuditRow
+from lifeboat_keys.pairs.endpoint_key import public_of
+from lifeboat_keys.signed import vault_receipts
+from lifeboat_keys.signed.vault_receipts import ReceiptVerdict
+from lifeboat_vault.remote.checks.remote_trial import TrialMachine
+from lifeboat_vault.rows.sequence_rows import AuditRow
 from support.endpoint.endpoint_purges import erasing, record_of, redaction_of
 from support.endpoint.served_apps import ServedApp, bearer, push_delta, served
 
@@ -28,16 +28,18 @@ def client(served: ServedApp) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture
-def machine(served: ServedApp, client: httpx.Client) -> Machine:
+def machine(served: ServedApp, client: httpx.Client) -> TrialMachine:
     return served.pushed(client, captures=2)
 
 
-def send(client: httpx.Client, machine: Machine, redaction: Redaction, token: str = "", **query: str) -> httpx.Response:
+def send(
+    client: httpx.Client, machine: TrialMachine, redaction: Redaction, token: str = "", **query: str
+) -> httpx.Response:
     headers = bearer(token) if token else {}
     return client.post(_path(machine), json=redaction.to_json(), headers=headers, params=query)
 
 
-def _path(machine: Machine) -> str:
+def _path(machine: TrialMachine) -> str:
     return f"/agents/{machine.agent_id}/redactions"
 
 
@@ -47,7 +49,7 @@ def audit(served: ServedApp) -> list[AuditRow]:
 
 
 def test_with_the_ordinary_token_a_purge_waits_and_is_listed(
-    served: ServedApp, client: httpx.Client, machine: Machine
+    served: ServedApp, client: httpx.Client, machine: TrialMachine
 ) -> None:
     redaction = redaction_of(machine, record_of(machine, 1))
     answer = send(client, machine, redaction)
@@ -58,22 +60,24 @@ def test_with_the_ordinary_token_a_purge_waits_and_is_listed(
 
 
 def test_with_the_second_token_it_is_applied_and_the_receipt_holds(
-    served: ServedApp, client: httpx.Client, machine: Machine
+    served: ServedApp, client: httpx.Client, machine: TrialMachine
 ) -> None:
     found = send(client, machine, redaction_of(machine, record_of(machine, 1)), served.new_token("purge")).json()
     about = client.get("/version").json()
     endpoints = {about["id"]: public_of(about["signing_key"])}
-    receipt = receipts.from_json(found["receipt"])
-    assert receipts.verify(receipt, trusted=None, endpoints=endpoints) is Verdict.PINNED
+    receipt = vault_receipts.from_json(found["receipt"])
+    assert vault_receipts.verify_vault_receipt(receipt, trusted=None, endpoints=endpoints) is ReceiptVerdict.PINNED
 
 
-def test_to_demand_that_it_does_not_wait_takes_the_scope(client: httpx.Client, machine: Machine) -> None:
+def test_to_demand_that_it_does_not_wait_takes_the_scope(client: httpx.Client, machine: TrialMachine) -> None:
     answer = send(client, machine, redaction_of(machine, record_of(machine, 1)), confirm="true")
     assert (answer.status_code, answer.json()["scope"]) == (403, "purge")
     assert client.get(_path(machine)).json() == {"redactions": []}
 
 
-def test_purges_are_counted_by_what_became_of_them(served: ServedApp, client: httpx.Client, machine: Machine) -> None:
+def test_purges_are_counted_by_what_became_of_them(
+    served: ServedApp, client: httpx.Client, machine: TrialMachine
+) -> None:
     redaction = redaction_of(machine, record_of(machine, 1))
     send(client, machine, redaction)
     send(client, machine, redaction, served.new_token("purge"))
@@ -82,25 +86,25 @@ def test_purges_are_counted_by_what_became_of_them(served: ServedApp, client: ht
     assert 'lifeboat_purges_total{state="applied"} 1.0' in figures
 
 
-def test_who_may_only_read_purges_nothing(served: ServedApp, client: httpx.Client, machine: Machine) -> None:
+def test_who_may_only_read_purges_nothing(served: ServedApp, client: httpx.Client, machine: TrialMachine) -> None:
     redaction = redaction_of(machine, record_of(machine, 1))
     assert send(client, machine, redaction, served.new_token("pull")).status_code == 403
 
 
-def test_agents_of_others_are_not_there(served: ServedApp, client: httpx.Client, machine: Machine) -> None:
+def test_agents_of_others_are_not_there(served: ServedApp, client: httpx.Client, machine: TrialMachine) -> None:
     stranger = served.new_token("purge", "pull", tenant="office")
     answer = send(client, machine, redaction_of(machine, record_of(machine, 1)), stranger)
     assert answer.status_code == 404
     assert client.get(_path(machine), headers=bearer(stranger)).status_code == 404
 
 
-def test_what_is_no_purge_is_refused(client: httpx.Client, machine: Machine) -> None:
+def test_what_is_no_purge_is_refused(client: httpx.Client, machine: TrialMachine) -> None:
     codes = [client.post(_path(machine), content=body).status_code for body in (b"", b"[]", b"{}", b'{"version": 1}')]
     assert codes == [422, 422, 422, 422]
 
 
 def test_of_an_erased_agent_every_route_says_so_but_the_one_for_its_purge(
-    served: ServedApp, client: httpx.Client, machine: Machine
+    served: ServedApp, client: httpx.Client, machine: TrialMachine
 ) -> None:
     redaction, owner = erasing(machine), served.new_token("purge", "push")
     assert send(client, machine, redaction, owner).json()["receipt"]["remaining"] == 0
@@ -126,7 +130,7 @@ def test_of_an_erased_agent_every_route_says_so_but_the_one_for_its_purge(
 
 
 def test_the_audit_says_who_sent_a_purge_and_that_it_was_applied(
-    served: ServedApp, client: httpx.Client, machine: Machine
+    served: ServedApp, client: httpx.Client, machine: TrialMachine
 ) -> None:
     redaction = erasing(machine)
     send(client, machine, redaction, served.new_token("purge"))
@@ -136,7 +140,7 @@ def test_the_audit_says_who_sent_a_purge_and_that_it_was_applied(
 
 
 def test_the_tag_of_the_head_changes_when_a_purge_is_applied_and_not_before(
-    served: ServedApp, client: httpx.Client, machine: Machine
+    served: ServedApp, client: httpx.Client, machine: TrialMachine
 ) -> None:
     redaction = redaction_of(machine, record_of(machine, 1))
     head = f"/agents/{machine.agent_id}/head"

@@ -11,11 +11,11 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from lifeboat_alf import ids
-from lifeboat_alf.delta import DeltaReader
+from lifeboat_alf.common import ids
+from lifeboat_alf.deltas.delta_writer import DeltaReader
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_endpoint.server.routes import snapshots
-from lifeboat_vault.remote.contract import TRIAL
+from lifeboat_endpoint.server.routes import snapshot_routes
+from lifeboat_vault.remote.remote_contract import TRIAL
 from lifeboat_vault.vault import EntryPut
 from support.endpoint.falsified_bundles import FALSIFICATIONS, falsified_snapshot
 from support.endpoint.served_apps import ServedApp, bearer, push_delta
@@ -170,7 +170,7 @@ def test_lists_come_in_pages(served: ServedApp, client: httpx.Client, path: str,
 def test_a_snapshot_with_more_deltas_than_a_page_says_where_they_go_on(
     served: ServedApp, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshots, "PAGE", 2)
+    monkeypatch.setattr(snapshot_routes, "PAGE", 2)
     machine = served.pushed(client, captures=5)
     path = f"/agents/{machine.agent_id}"
     found = client.get(f"{path}/snapshot", params={"sequence": 0, "include_deltas": "true"}).json()
@@ -240,7 +240,7 @@ def test_a_bundle_in_parts_travels_only_as_far_as_it_is_missing(served: ServedAp
 
 def sealed_agent(client: httpx.Client) -> str:
     """A new agent that the endpoint may not read."""
-    agent_id = ids.new("2026-11-20T12:00:00.000Z")
+    agent_id = ids.make_id("2026-11-20T12:00:00.000Z")
     document = {"id": agent_id, "name": agent_id, "source_runtime": "sealed", "sealed": True}
     assert client.post("/agents", json=document).status_code == 201
     return agent_id

@@ -17,20 +17,20 @@ import psutil
 import pytest
 import trustme
 
-from lifeboat_alf.seams.clock import SystemClock
-from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_alf.seams.system_clock import SystemClock
 from lifeboat_cli.endpoint import endpoint_serve
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession
-from lifeboat_cli.terminal.output import Output
+from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.server.serve import Served, Wanted, _Watcher
-from lifeboat_endpoint.server.tls import Authority
-from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.user_key import UserKey
+from lifeboat_endpoint.server.serving import ServedEndpoint, ServeOptions, _CertificateWatcher
+from lifeboat_endpoint.server.tls import CertificateAuthority
+from lifeboat_keys.pairs.device_key import DeviceKey
+from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_vault.errors import ServerMissing
-from lifeboat_vault.remote.checks.trial import Machine
-from lifeboat_vault.remote.join import parse
+from lifeboat_vault.remote.checks.remote_trial import TrialMachine
+from lifeboat_vault.remote.join_lines import parse_join_line
 from lifeboat_vault.vault import Vault
 from support.cli.cli_client import Json, run
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint, until_ended
@@ -59,7 +59,7 @@ def refused(status: int, data: Path, *options: str) -> Json:
 
 def test_one_command_makes_an_endpoint_and_the_line_to_join_with(tmp_path: Path) -> None:
     with running_endpoint(tmp_path) as running:
-        join = parse(running.join)
+        join = parse_join_line(running.join)
         with running.client() as client:
             assert client.get("/token").json()["tenant"] == "home"
         told = running.restart()
@@ -69,7 +69,7 @@ def test_one_command_makes_an_endpoint_and_the_line_to_join_with(tmp_path: Path)
 
 @pytest.mark.usefixtures("keys_elsewhere")
 def test_another_machine_joins_with_a_token_of_its_own(tmp_path: Path) -> None:
-    session = EndpointSession(Output(as_json=True), tmp_path / "data")
+    session = EndpointSession(CommandOutput(as_json=True), tmp_path / "data")
     first, none, again = (endpoint_serve._token(session, join) for join in (None, None, "home"))
     assert first is not None and again is not None
     assert (none, first.tenant, again.tenant) == (None, "home", "home")
@@ -81,8 +81,8 @@ def test_a_server_that_runs_names_a_command_that_works_beside_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`serve --join` would find the port taken, and leave a token behind."""
-    session = EndpointSession(Output(as_json=False), tmp_path)
-    endpoint_serve._print(session, Served("https://boat.example.com", "", "0.0.0.0", 8443), None, None)
+    session = EndpointSession(CommandOutput(as_json=False), tmp_path)
+    endpoint_serve._print(session, ServedEndpoint("https://boat.example.com", "", "0.0.0.0", 8443), None, None)
     assert f"A line to join with: lifeboat endpoint token add TENANT --data {tmp_path}" in capsys.readouterr().out
 
 
@@ -198,7 +198,7 @@ def test_a_given_certificate_is_served(tmp_path: Path) -> None:
         with httpx.Client(verify=context, timeout=patience()) as client:
             assert client.get(f"{running.url}/version").status_code == 200
             assert client.get(f"{running.url}/ca.pem").status_code == 404
-    assert (running.pin, parse(running.join).pin) == ("", "")
+    assert (running.pin, parse_join_line(running.join).pin) == ("", "")
 
 
 def pkcs8(pem: bytes) -> bytes:
@@ -283,16 +283,16 @@ def test_a_token_of_a_server_that_runs_comes_with_its_line(
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(endpoint.data.parent / "config"))
     made = run("endpoint", "token", "add", "home", "--name", "reader", "--scope", "pull", "--data", endpoint.data)
-    join = parse(made["join"])
+    join = parse_join_line(made["join"])
     assert (join.url, join.pin, join.token) == (endpoint.url, endpoint.pin, made["token"])
     with endpoint.client(join.token) as client:
         assert client.get("/token").json()["scopes"] == ["pull"]
 
 
-def test_a_push_whose_answer_was_lost_is_there_when_the_server_is(tmp_path: Path, machine: Machine) -> None:
+def test_a_push_whose_answer_was_lost_is_there_when_the_server_is(tmp_path: Path, machine: TrialMachine) -> None:
     machine.capture()
     body, path = machine.snapshot().file.read(), f"/agents/{machine.agent_id}/snapshot"
-    with running_endpoint(tmp_path, plain=True, dies=(Step.ENDPOINT_ANSWERED, 1)) as running:
+    with running_endpoint(tmp_path, plain=True, dies=(CrashPoint.ENDPOINT_ANSWERED, 1)) as running:
         with running.client() as client:
             client.post("/agents", json={"id": machine.agent_id, "name": "ada"})
             with pytest.raises(httpx.HTTPError):
@@ -307,17 +307,19 @@ def test_a_push_whose_answer_was_lost_is_there_when_the_server_is(tmp_path: Path
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Iterator[Machine]:
+def machine(tmp_path: Path) -> Iterator[TrialMachine]:
     with Vault.create(tmp_path / "vault", UNKNOWN) as vault:
-        yield Machine(UNKNOWN, vault, DeviceKey.generate(UserKey.generate()), "laptop")
+        yield TrialMachine(UNKNOWN, vault, DeviceKey.generate(UserKey.generate()), "laptop")
 
 
 def test_another_certificate_is_served_without_a_new_start(tmp_path: Path) -> None:
     reloads = []
     server = SimpleNamespace(reload=lambda: reloads.append("reload"))
-    wanted = Wanted(tmp_path, "127.0.0.1", 8443)
-    certificate = Authority(tmp_path / "tls", files=SystemFiles(), clock=SystemClock()).certificate({"127.0.0.1"})
-    watcher = _Watcher(wanted, "https://127.0.0.1:8443", certificate, server)
+    wanted = ServeOptions(tmp_path, "127.0.0.1", 8443)
+    certificate = CertificateAuthority(tmp_path / "tls", files=SystemFiles(), clock=SystemClock()).certificate(
+        {"127.0.0.1"}
+    )
+    watcher = _CertificateWatcher(wanted, "https://127.0.0.1:8443", certificate, server)
     watcher.look()  # the names of this machine are missing in it
     watcher.look()
     assert reloads == ["reload"]

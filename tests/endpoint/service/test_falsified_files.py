@@ -8,12 +8,12 @@ import hashlib
 import pytest
 
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.state import Leaf
-from lifeboat_endpoint.service.in_process import InProcess
-from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_vault.errors import DraftInvalid, RemoteRefused, UnknownThere
-from lifeboat_vault.remote.checks.trial import NOTE, Machine, Trial, bundle
-from lifeboat_vault.remote.contract import FileKey
+from lifeboat_alf.states.agent_state import Leaf
+from lifeboat_endpoint.service.in_process_remote import InProcessRemote
+from lifeboat_endpoint.service.tenant_space import TenantSpace
+from lifeboat_vault.errors import DraftInvalid, RemoteRefused, UnknownAtRemote
+from lifeboat_vault.remote.checks.remote_trial import NOTE, RemoteTrial, TrialMachine, make_bundle
+from lifeboat_vault.remote.remote_contract import FileKey
 from lifeboat_vault.vault import EntryPut
 from support.endpoint.falsified_bundles import FALSIFICATIONS, Falsify, falsified_delta, falsified_snapshot, leave_out
 from support.endpoint.spaces import trial
@@ -27,14 +27,14 @@ any_falsification = pytest.mark.parametrize("false", FALSIFICATIONS.values(), id
 
 
 @pytest.fixture
-def space(trial: Trial) -> TenantSpace:
+def space(trial: RemoteTrial) -> TenantSpace:
     remote = trial.remote
-    assert isinstance(remote, InProcess)
+    assert isinstance(remote, InProcessRemote)
     return remote.space
 
 
 @pytest.fixture
-def machine(trial: Trial) -> Machine:
+def machine(trial: RemoteTrial) -> TrialMachine:
     """It has two large files and a note, and sent nothing yet."""
     made = trial.machine()
     meta = {"attachment": {"id": trial.unknown_agent(), "media_type": "video/mp4", "tier": 3}}
@@ -43,7 +43,7 @@ def machine(trial: Trial) -> Machine:
     return made
 
 
-def send_what_is_missing(machine: Machine, trial: Trial, *, read: bool = False) -> list[str]:
+def send_what_is_missing(machine: TrialMachine, trial: RemoteTrial, *, read: bool = False) -> list[str]:
     """Do what a machine does at a contact; the paths that were missing."""
     keys = {machine.file_key(entry.path): entry.path for entry in machine.vault.state().entries()}
     missing = trial.remote.missing(machine.agent_id, list(keys), read=read)
@@ -52,7 +52,7 @@ def send_what_is_missing(machine: Machine, trial: Trial, *, read: bool = False) 
     return sorted(keys[key] for key in missing)
 
 
-def lacking(space: TenantSpace, machine: Machine) -> int:
+def lacking(space: TenantSpace, machine: TrialMachine) -> int:
     """How many files a verification names whose bytes never came. It finds nothing wrong."""
     with space.vault(machine.agent_id) as vault:
         found = vault.verify(trusted=None)
@@ -60,7 +60,7 @@ def lacking(space: TenantSpace, machine: Machine) -> int:
         return len(found.lacking)
 
 
-def comes_back_whole(space: TenantSpace, machine: Machine) -> bool:
+def comes_back_whole(space: TenantSpace, machine: TrialMachine) -> bool:
     """Whether a machine with nothing else gets each file of the head byte for byte, described as it is."""
     state = machine.vault.state()
     with space.snapshot(machine.agent_id).file as file, SnapshotReader(file) as reader:
@@ -75,7 +75,7 @@ def comes_back_whole(space: TenantSpace, machine: Machine) -> bool:
 
 @any_falsification
 def test_a_large_file_that_was_falsified_in_a_snapshot_is_asked_for_and_taken(
-    trial: Trial, space: TenantSpace, machine: Machine, false: Falsify
+    trial: RemoteTrial, space: TenantSpace, machine: TrialMachine, false: Falsify
 ) -> None:
     machine.push(trial.remote, falsified_snapshot(machine.vault, {FILM: false}))
     assert lacking(space, machine) == 2
@@ -87,7 +87,7 @@ def test_a_large_file_that_was_falsified_in_a_snapshot_is_asked_for_and_taken(
 
 @any_falsification
 def test_a_large_file_that_was_falsified_in_a_delta_is_asked_for_and_taken(
-    trial: Trial, space: TenantSpace, machine: Machine, false: Falsify
+    trial: RemoteTrial, space: TenantSpace, machine: TrialMachine, false: Falsify
 ) -> None:
     machine.push(trial.remote, machine.snapshot())
     send_what_is_missing(machine, trial)
@@ -103,7 +103,7 @@ def test_a_large_file_that_was_falsified_in_a_delta_is_asked_for_and_taken(
 @any_falsification
 @pytest.mark.parametrize("base", [None, 0])
 def test_bytes_that_were_left_out_of_an_ordinary_file_are_asked_for_and_taken(
-    trial: Trial, space: TenantSpace, machine: Machine, false: Falsify, base: int | None
+    trial: RemoteTrial, space: TenantSpace, machine: TrialMachine, false: Falsify, base: int | None
 ) -> None:
     if base is None:
         machine.push(trial.remote, falsified_snapshot(machine.vault, {NOTE: false}))
@@ -117,7 +117,7 @@ def test_bytes_that_were_left_out_of_an_ordinary_file_are_asked_for_and_taken(
 
 
 def test_a_file_that_is_described_as_another_one_keeps_nobody_from_sending_that(
-    trial: Trial, space: TenantSpace, machine: Machine
+    trial: RemoteTrial, space: TenantSpace, machine: TrialMachine
 ) -> None:
     song = machine.file_key(SONG)
     false = {FILM: lambda entry: entry._replace(sha256=song.sha256, size=len(SONG_BYTES))}
@@ -128,7 +128,7 @@ def test_a_file_that_is_described_as_another_one_keeps_nobody_from_sending_that(
     assert comes_back_whole(space, machine)
 
 
-def test_what_was_falsified_stands_in_the_audit(trial: Trial, space: TenantSpace, machine: Machine) -> None:
+def test_what_was_falsified_stands_in_the_audit(trial: RemoteTrial, space: TenantSpace, machine: TrialMachine) -> None:
     machine.push(trial.remote, falsified_snapshot(machine.vault, {FILM: FALSIFICATIONS["size"]}))
     send_what_is_missing(machine, trial)
     with space.vault(machine.agent_id) as vault:
@@ -137,7 +137,7 @@ def test_what_was_falsified_stands_in_the_audit(trial: Trial, space: TenantSpace
 
 
 def test_a_falsified_file_under_another_path_gets_the_bytes_that_are_there(
-    trial: Trial, space: TenantSpace, machine: Machine
+    trial: RemoteTrial, space: TenantSpace, machine: TrialMachine
 ) -> None:
     machine.push(trial.remote, machine.snapshot())
     send_what_is_missing(machine, trial)
@@ -152,18 +152,20 @@ def test_a_falsified_file_under_another_path_gets_the_bytes_that_are_there(
 
 @pytest.mark.parametrize("read", [False, True])
 def test_a_file_of_a_leaf_that_no_state_has_is_neither_missing_nor_taken(
-    trial: Trial, machine: Machine, read: bool
+    trial: RemoteTrial, machine: TrialMachine, read: bool
 ) -> None:
     machine.push(trial.remote, machine.snapshot())
     body = b"never named"
     salt = b"s" * 16
     key = FileKey(Leaf(hashlib.sha256(salt + body).digest(), salt), hashlib.sha256(body).hexdigest())
     assert trial.remote.missing(machine.agent_id, [key], read=read) == []
-    with pytest.raises(UnknownThere):
+    with pytest.raises(UnknownAtRemote):
         trial.remote.put_object(machine.agent_id, key, body)
 
 
-def test_a_salt_cannot_take_its_bytes_from_the_file(trial: Trial, space: TenantSpace, machine: Machine) -> None:
+def test_a_salt_cannot_take_its_bytes_from_the_file(
+    trial: RemoteTrial, space: TenantSpace, machine: TrialMachine
+) -> None:
     machine.push(trial.remote, machine.snapshot())
     leaf = machine.file_key(FILM).leaf
     shifted = Leaf(leaf.digest, leaf.salt + FILM_BYTES[:4])
@@ -175,7 +177,9 @@ def test_a_salt_cannot_take_its_bytes_from_the_file(trial: Trial, space: TenantS
         )
 
 
-def test_bytes_of_another_sha256_than_was_said_are_refused(trial: Trial, space: TenantSpace, machine: Machine) -> None:
+def test_bytes_of_another_sha256_than_was_said_are_refused(
+    trial: RemoteTrial, space: TenantSpace, machine: TrialMachine
+) -> None:
     machine.push(trial.remote, machine.snapshot())
     key = machine.file_key(FILM)
     with pytest.raises(RemoteRefused):
@@ -183,7 +187,7 @@ def test_bytes_of_another_sha256_than_was_said_are_refused(trial: Trial, space: 
 
 
 def test_a_delta_on_a_file_whose_bytes_were_left_out_is_refused_until_they_came(
-    trial: Trial, space: TenantSpace, machine: Machine
+    trial: RemoteTrial, space: TenantSpace, machine: TrialMachine
 ) -> None:
     body = b"".join(b"- %d: the lamp was lit\n" % count for count in range(400))
     machine.commit({NOTE: EntryPut({}, body)})
@@ -192,10 +196,10 @@ def test_a_delta_on_a_file_whose_bytes_were_left_out_is_refused_until_they_came(
     sent = machine.delta(1)
     data = sent.file.read()
     with pytest.raises(RemoteRefused):
-        trial.remote.push(machine.agent_id, bundle("delta", 2, 1, data))
+        trial.remote.push(machine.agent_id, make_bundle("delta", 2, 1, data))
     state = machine.vault.state(1)
     entry = state.entry(NOTE)
     assert entry is not None and entry.sha256 is not None
     trial.remote.put_object(machine.agent_id, FileKey(entry.leaf, entry.sha256), body)
-    trial.remote.push(machine.agent_id, bundle("delta", 2, 1, data))
+    trial.remote.push(machine.agent_id, make_bundle("delta", 2, 1, data))
     assert space.read(machine.agent_id, 2, [NOTE], []) == [body + b"and again\n"]

@@ -6,10 +6,10 @@ import hashlib
 
 import pytest
 
-from lifeboat_alf.state import Sequence
-from lifeboat_endpoint.service.fitting import LARGEST_FIRST, MOST_NUMBERS, check_fit, is_head
+from lifeboat_alf.states.agent_state import Sequence
+from lifeboat_endpoint.service.append_rules import LARGEST_FIRST, MOST_NUMBERS, check_fit, is_head
 from lifeboat_vault.errors import EpochBehind, RemoteRefused, StaleBase
-from lifeboat_vault.remote.contract import MOST_EPOCHS
+from lifeboat_vault.remote.remote_contract import MOST_EPOCHS
 from lifeboat_vault.vault import SequenceRow
 
 TIME = "2026-11-20T09:00:00.000Z"

@@ -12,9 +12,9 @@ import pytest
 
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_vault.errors import RemoteError
-from lifeboat_vault.remote.checks.tampering import Files, tampered
-from lifeboat_vault.remote.checks.trial import Machine, Trial, bundle
-from lifeboat_vault.remote.contract import Bundle
+from lifeboat_vault.remote.checks.remote_trial import RemoteTrial, TrialMachine, make_bundle
+from lifeboat_vault.remote.checks.tampering_checks import Files, tamper_with
+from lifeboat_vault.remote.remote_contract import RemoteBundle
 from support.endpoint.spaces import trial
 
 __all__ = ["trial"]
@@ -57,19 +57,19 @@ def _mutating(chance: random.Random) -> Callable[[Files], None]:
     return change
 
 
-def _hostile(data: bytes, true: Bundle, chance: random.Random) -> Bundle | None:
+def _hostile(data: bytes, true: RemoteBundle, chance: random.Random) -> RemoteBundle | None:
     """None where what came out could not even be packed."""
     if chance.random() < 0.25:
         changed = bytearray(data)
         changed[chance.randrange(len(changed))] ^= 1 << chance.randrange(8)
-        return bundle(true.kind, true.number, true.base, bytes(changed))
+        return make_bundle(true.kind, true.number, true.base, bytes(changed))
     try:
-        return tampered(bundle(true.kind, true.number, true.base, data), _mutating(chance))
+        return tamper_with(make_bundle(true.kind, true.number, true.base, data), _mutating(chance))
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
 
 
-def _attack(trial: Trial, machine: Machine, true: Bundle, chance: random.Random) -> None:
+def _attack(trial: RemoteTrial, machine: TrialMachine, true: RemoteBundle, chance: random.Random) -> None:
     """Until one of them is taken."""
     with true.file:
         data = true.file.read()
@@ -83,7 +83,7 @@ def _attack(trial: Trial, machine: Machine, true: Bundle, chance: random.Random)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_changed_delta_is_refused_or_is_what_was_signed(trial: Trial, seed: int) -> None:
+def test_a_changed_delta_is_refused_or_is_what_was_signed(trial: RemoteTrial, seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(3):
         machine = trial.machine()
@@ -96,7 +96,7 @@ def test_a_changed_delta_is_refused_or_is_what_was_signed(trial: Trial, seed: in
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_changed_snapshot_is_refused_or_a_state_that_can_be_read(trial: Trial, seed: int) -> None:
+def test_a_changed_snapshot_is_refused_or_a_state_that_can_be_read(trial: RemoteTrial, seed: int) -> None:
     """One whose signature was taken away is taken as that of a client that signs nothing."""
     chance = random.Random(seed)
     for _ in range(3):

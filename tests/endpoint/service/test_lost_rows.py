@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.user_key import UserKey
+from lifeboat_endpoint.service.tenant_space import TenantSpace
+from lifeboat_keys.pairs.device_key import DeviceKey
+from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_vault.errors import RemoteFull, RemoteRefused, StaleBase
-from lifeboat_vault.remote.checks.trial import Machine, bundle
+from lifeboat_vault.remote.checks.remote_trial import TrialMachine, make_bundle
 from lifeboat_vault.vault import Vault
 from support.endpoint.endpoint_purges import machine_in, pushed, record_of, redaction_of
 from support.endpoint.spaces import space_in
@@ -33,7 +33,7 @@ def space(tmp_path: Path) -> Iterator[TenantSpace]:
 
 
 @pytest.fixture
-def machine(tmp_path: Path, space: TenantSpace) -> Machine:
+def machine(tmp_path: Path, space: TenantSpace) -> TrialMachine:
     return pushed(space, machine_in(tmp_path), captures=CAPTURES)
 
 
@@ -50,16 +50,16 @@ def lose_records(folder: Path, number: int = 0) -> None:
     run(folder, f"delete from record where first >= {number}")
 
 
-def damaged(space: TenantSpace, machine: Machine) -> list[int]:
+def damaged(space: TenantSpace, machine: TrialMachine) -> list[int]:
     return space.damaged_states(machine.agent_id, read=True)
 
 
-def lines_of(space: TenantSpace, machine: Machine, number: int) -> dict[str, bytes]:
+def lines_of(space: TenantSpace, machine: TrialMachine, number: int) -> dict[str, bytes]:
     with space.snapshot(machine.agent_id, number).file as file, SnapshotReader(file) as reader:
         return {record.id: record.line for record in reader.records()}
 
 
-def is_whole(space: TenantSpace, machine: Machine) -> bool:
+def is_whole(space: TenantSpace, machine: TrialMachine) -> bool:
     """Whether every sequence is there as it is on the machine."""
     with space.vault(machine.agent_id) as vault:
         assert vault.verify(trusted=None).findings == []
@@ -70,7 +70,7 @@ def is_whole(space: TenantSpace, machine: Machine) -> bool:
 
 
 def test_one_snapshot_brings_back_rows_of_every_sequence_that_had_them(
-    space: TenantSpace, machine: Machine, tmp_path: Path
+    space: TenantSpace, machine: TrialMachine, tmp_path: Path
 ) -> None:
     run(tmp_path, "delete from record where first = 0")
     assert damaged(space, machine) == [*range(CAPTURES)]
@@ -80,7 +80,9 @@ def test_one_snapshot_brings_back_rows_of_every_sequence_that_had_them(
     assert is_whole(space, machine)
 
 
-def test_a_delta_on_any_whole_sequence_brings_one_back(space: TenantSpace, machine: Machine, tmp_path: Path) -> None:
+def test_a_delta_on_any_whole_sequence_brings_one_back(
+    space: TenantSpace, machine: TrialMachine, tmp_path: Path
+) -> None:
     lose_records(tmp_path, 3)
     assert damaged(space, machine) == [3, 4]
     space.push(machine.agent_id, machine.delta(1, 3))
@@ -89,7 +91,7 @@ def test_a_delta_on_any_whole_sequence_brings_one_back(space: TenantSpace, machi
 
 
 def test_what_an_endpoint_noted_itself_is_mended_without_another_look(
-    space: TenantSpace, machine: Machine, tmp_path: Path
+    space: TenantSpace, machine: TrialMachine, tmp_path: Path
 ) -> None:
     lose_records(tmp_path, 4)
     with space.vault(machine.agent_id) as vault:
@@ -99,7 +101,7 @@ def test_what_an_endpoint_noted_itself_is_mended_without_another_look(
     assert is_whole(space, machine)
 
 
-def test_a_record_without_its_bytes_gets_them_again(space: TenantSpace, machine: Machine, tmp_path: Path) -> None:
+def test_a_record_without_its_bytes_gets_them_again(space: TenantSpace, machine: TrialMachine, tmp_path: Path) -> None:
     run(tmp_path, "update object set body = null where id in (select object from record where first = 2)")
     assert damaged(space, machine) == [2, 3, 4]
     assert space.agent(machine.agent_id).damaged == 1
@@ -107,7 +109,9 @@ def test_a_record_without_its_bytes_gets_them_again(space: TenantSpace, machine:
     assert is_whole(space, machine)
 
 
-def test_what_goes_on_top_is_taken_again_after_a_mend(space: TenantSpace, machine: Machine, tmp_path: Path) -> None:
+def test_what_goes_on_top_is_taken_again_after_a_mend(
+    space: TenantSpace, machine: TrialMachine, tmp_path: Path
+) -> None:
     lose_records(tmp_path)
     damaged(space, machine)
     space.push(machine.agent_id, machine.snapshot())
@@ -116,7 +120,7 @@ def test_what_goes_on_top_is_taken_again_after_a_mend(space: TenantSpace, machin
 
 
 def test_a_refused_change_of_a_damaged_head_makes_the_endpoint_look_at_it(
-    space: TenantSpace, machine: Machine, tmp_path: Path
+    space: TenantSpace, machine: TrialMachine, tmp_path: Path
 ) -> None:
     run(tmp_path, "delete from record", "delete from bucket where number >= 0")
     machine.capture()
@@ -129,17 +133,17 @@ def test_a_refused_change_of_a_damaged_head_makes_the_endpoint_look_at_it(
 # Hostile clients ------------------------------------------------------------------------------------------------------
 
 
-def hostile(machine: Machine, folder: Path, *, user: UserKey | None = None) -> Machine:
+def hostile(machine: TrialMachine, folder: Path, *, user: UserKey | None = None) -> TrialMachine:
     """A client that may push, with another history of the same agent."""
     made = machine_in(folder, user)
     vault = Vault.create(folder / "hostile", machine.agent_id)
-    other = Machine(machine.agent_id, vault, made.device, "hostile")
+    other = TrialMachine(machine.agent_id, vault, made.device, "hostile")
     for _ in range(CAPTURES):
         other.capture()
     return other
 
 
-def test_rows_of_another_history_are_not_taken(space: TenantSpace, machine: Machine, tmp_path: Path) -> None:
+def test_rows_of_another_history_are_not_taken(space: TenantSpace, machine: TrialMachine, tmp_path: Path) -> None:
     lose_records(tmp_path, 3)
     found = damaged(space, machine)
     other = hostile(machine, tmp_path)
@@ -149,14 +153,14 @@ def test_rows_of_another_history_are_not_taken(space: TenantSpace, machine: Mach
     assert damaged(space, machine) == found
 
 
-def planted(machine: Machine, folder: Path, **columns: str) -> Machine:
+def planted(machine: TrialMachine, folder: Path, **columns: str) -> TrialMachine:
     """The machine's own vault with one row changed, and the signed digest as it was."""
     source = Path(machine.vault._metadata._path).parent  # type: ignore[attr-defined]
     shutil.copytree(source, folder / "planted")
     with closing(sqlite3.connect(folder / "planted" / "vault.db")) as connection, connection:
         for table, statement in columns.items():
             assert connection.execute(f"update {table} {statement}").rowcount
-    return Machine(machine.agent_id, Vault.open(folder / "planted"), machine.device, "hostile")
+    return TrialMachine(machine.agent_id, Vault.open(folder / "planted"), machine.device, "hostile")
 
 
 @pytest.mark.parametrize(
@@ -169,7 +173,7 @@ def planted(machine: Machine, folder: Path, **columns: str) -> Machine:
     ],
 )
 def test_rows_under_which_the_signed_digest_does_not_come_out_are_refused(
-    space: TenantSpace, machine: Machine, tmp_path: Path, columns: dict[str, str]
+    space: TenantSpace, machine: TrialMachine, tmp_path: Path, columns: dict[str, str]
 ) -> None:
     lose_records(tmp_path, 3)
     found = damaged(space, machine)
@@ -183,7 +187,7 @@ def test_rows_under_which_the_signed_digest_does_not_come_out_are_refused(
 
 
 def test_bytes_that_a_signed_leaf_does_not_commit_to_are_refused(
-    space: TenantSpace, machine: Machine, tmp_path: Path
+    space: TenantSpace, machine: TrialMachine, tmp_path: Path
 ) -> None:
     lose_records(tmp_path, 3)
     run(tmp_path, "delete from object where id not in (select object from entry union select object from record)")
@@ -195,13 +199,13 @@ def test_bytes_that_a_signed_leaf_does_not_commit_to_are_refused(
     assert damaged(space, machine) == [3, 4]
 
 
-def test_a_sequence_that_is_whole_is_put_back_by_nobody(space: TenantSpace, machine: Machine) -> None:
+def test_a_sequence_that_is_whole_is_put_back_by_nobody(space: TenantSpace, machine: TrialMachine) -> None:
     with pytest.raises(StaleBase):
         space.push(machine.agent_id, machine.snapshot(2))
 
 
 def test_a_sequence_whose_own_digest_was_changed_takes_no_rows(
-    space: TenantSpace, machine: Machine, tmp_path: Path
+    space: TenantSpace, machine: TrialMachine, tmp_path: Path
 ) -> None:
     other = hostile(machine, tmp_path, user=UserKey.generate())
     digest = other.vault.sequence(3).digest.hex()
@@ -212,18 +216,20 @@ def test_a_sequence_whose_own_digest_was_changed_takes_no_rows(
     assert damaged(space, machine) == [3]
 
 
-def signed_by_another(machine: Machine, folder: Path) -> Machine:
+def signed_by_another(machine: TrialMachine, folder: Path) -> TrialMachine:
     """A copy of the machine's vault that another user signed anew."""
     source = Path(machine.vault._metadata._path).parent  # type: ignore[attr-defined]
     shutil.copytree(source, folder / "copy")
-    made = Machine(machine.agent_id, Vault.open(folder / "copy"), DeviceKey.generate(UserKey.generate()), "hostile")
+    made = TrialMachine(
+        machine.agent_id, Vault.open(folder / "copy"), DeviceKey.generate(UserKey.generate()), "hostile"
+    )
     rows = made.vault.sequences()
     made.vault.resign((row.number, made.sign(row.as_sequence(machine.agent_id))) for row in rows)
     return made
 
 
 def test_a_purge_that_another_user_sends_with_the_right_rows_is_refused(
-    space: TenantSpace, machine: Machine, tmp_path: Path
+    space: TenantSpace, machine: TrialMachine, tmp_path: Path
 ) -> None:
     lose_records(tmp_path, 3)
     found = damaged(space, machine)
@@ -241,7 +247,7 @@ def test_a_purge_that_another_user_sends_with_the_right_rows_is_refused(
 
 
 def test_a_sequence_whose_own_signature_was_changed_takes_no_rows(
-    space: TenantSpace, machine: Machine, tmp_path: Path
+    space: TenantSpace, machine: TrialMachine, tmp_path: Path
 ) -> None:
     lose_records(tmp_path, 4)
     run(tmp_path, "update sequence set signature = '{}' where n = 4")
@@ -255,7 +261,7 @@ def test_a_sequence_whose_own_signature_was_changed_takes_no_rows(
 
 
 def test_what_was_purged_before_the_rows_were_lost_does_not_come_back_with_them(
-    space: TenantSpace, machine: Machine, tmp_path: Path
+    space: TenantSpace, machine: TrialMachine, tmp_path: Path
 ) -> None:
     gone = record_of(machine, 1)
     space.redact(machine.agent_id, redaction_of(machine, gone).to_json(), confirmed=True)
@@ -273,7 +279,7 @@ def test_what_was_purged_before_the_rows_were_lost_does_not_come_back_with_them(
 
 
 def test_what_is_purged_while_the_rows_are_lost_does_not_come_back_with_them(
-    space: TenantSpace, machine: Machine, tmp_path: Path
+    space: TenantSpace, machine: TrialMachine, tmp_path: Path
 ) -> None:
     gone = record_of(machine, 3)
     lose_records(tmp_path, 3)
@@ -289,7 +295,7 @@ def test_what_is_purged_while_the_rows_are_lost_does_not_come_back_with_them(
 
 
 def test_a_purge_that_waits_is_applied_to_rows_that_came_back(
-    space: TenantSpace, machine: Machine, tmp_path: Path
+    space: TenantSpace, machine: TrialMachine, tmp_path: Path
 ) -> None:
     gone = record_of(machine, 3)
     space.redact(machine.agent_id, redaction_of(machine, gone).to_json())
@@ -306,16 +312,16 @@ def test_a_purge_that_waits_is_applied_to_rows_that_came_back(
 # Kills ----------------------------------------------------------------------------------------------------------------
 
 STEPS = [
-    Step.ENDPOINT_CHECKED,
-    Step.MEND_ROWS_WRITTEN,
-    Step.THIN_ROWS_DROPPED,
-    Step.MEND_COMMITTED,
-    Step.ENDPOINT_COUNTED,
+    CrashPoint.ENDPOINT_CHECKED,
+    CrashPoint.MEND_ROWS_WRITTEN,
+    CrashPoint.THIN_ROWS_DROPPED,
+    CrashPoint.MEND_COMMITTED,
+    CrashPoint.ENDPOINT_COUNTED,
 ]
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_mend_that_is_killed_happened_or_not_and_comes_again(tmp_path: Path, step: Step) -> None:
+def test_a_mend_that_is_killed_happened_or_not_and_comes_again(tmp_path: Path, step: CrashPoint) -> None:
     with space_in(tmp_path / "tenant") as first:
         machine = pushed(first, machine_in(tmp_path), captures=CAPTURES)
         lose_records(tmp_path, 3)
@@ -325,18 +331,18 @@ def test_a_mend_that_is_killed_happened_or_not_and_comes_again(tmp_path: Path, s
 
     def push() -> None:
         with space_in(tmp_path / "tenant") as space:
-            space.push(machine.agent_id, bundle("snapshot", 3, None, data))
+            space.push(machine.agent_id, make_bundle("snapshot", 3, None, data))
 
     assert killed_at(push, step)
     with space_in(tmp_path / "tenant") as space:
-        assert space.damaged_states(machine.agent_id) == ([4] if step is Step.ENDPOINT_COUNTED else before)
+        assert space.damaged_states(machine.agent_id) == ([4] if step is CrashPoint.ENDPOINT_COUNTED else before)
         for number in space.damaged_states(machine.agent_id):
             space.push(machine.agent_id, machine.snapshot(number))
         assert is_whole(space, machine)
 
 
 def test_a_tenant_without_room_is_told_so_and_nothing_changes(
-    space: TenantSpace, machine: Machine, tmp_path: Path
+    space: TenantSpace, machine: TrialMachine, tmp_path: Path
 ) -> None:
     lose_records(tmp_path, 3)
     found = damaged(space, machine)

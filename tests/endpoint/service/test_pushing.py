@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.seams.steps import Step
-from lifeboat_endpoint.service.receiving import Sent
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_endpoint.service.bundle_receiver import SentBundle
 from lifeboat_vault.errors import (
     RemoteBusy,
     RemoteDamaged,
@@ -23,10 +23,10 @@ from lifeboat_vault.errors import (
     RemoteRefused,
     RemoteTooLarge,
     StaleBase,
-    UnknownThere,
+    UnknownAtRemote,
 )
-from lifeboat_vault.remote.checks.trial import Machine, Trial, bundle
-from lifeboat_vault.remote.contract import Bundle
+from lifeboat_vault.remote.checks.remote_trial import RemoteTrial, TrialMachine, make_bundle
+from lifeboat_vault.remote.remote_contract import RemoteBundle
 from support.endpoint.spaces import TestKeys, space_in, trial
 from support.failing_files import WRITES, FailingFiles
 from support.killing import killed_at, steps_of
@@ -34,12 +34,17 @@ from support.patience import patience
 
 __all__ = ["trial"]
 
-STEPS = [Step.ENDPOINT_RECEIVED, Step.ENDPOINT_CHECKED, Step.ENDPOINT_ACCEPTED, Step.ENDPOINT_COUNTED]
-IN_VAULT = [Step.CAPTURE_BODIES_WRITTEN, Step.CAPTURE_ROWS_WRITTEN, Step.CAPTURE_COMMITTED]
+STEPS = [
+    CrashPoint.ENDPOINT_RECEIVED,
+    CrashPoint.ENDPOINT_CHECKED,
+    CrashPoint.ENDPOINT_ACCEPTED,
+    CrashPoint.ENDPOINT_COUNTED,
+]
+IN_VAULT = [CrashPoint.CAPTURE_BODIES_WRITTEN, CrashPoint.CAPTURE_ROWS_WRITTEN, CrashPoint.CAPTURE_COMMITTED]
 
 
 @pytest.fixture
-def machine(trial: Trial) -> Machine:
+def machine(trial: RemoteTrial) -> TrialMachine:
     """With state 0 pushed and state 1 captured; the note in it is too large for a row."""
     made = trial.machine()
     made.begin(trial.remote)
@@ -51,17 +56,17 @@ def _noise(size: int) -> bytes:
     return random.Random(7).randbytes(size)
 
 
-def _data(sent: Bundle) -> bytes:
+def _data(sent: RemoteBundle) -> bytes:
     with sent.file:
         return sent.file.read()
 
 
-def _push(folder: Path, agent_id: str, sent: Bundle, **options: Any) -> None:
+def _push(folder: Path, agent_id: str, sent: RemoteBundle, **options: Any) -> None:
     with space_in(folder, **options) as space:
         space.push(agent_id, sent, machine="laptop")
 
 
-def test_every_step_of_a_push_is_named(trial: Trial, machine: Machine) -> None:
+def test_every_step_of_a_push_is_named(trial: RemoteTrial, machine: TrialMachine) -> None:
     seen = steps_of(lambda: machine.push(trial.remote, machine.delta(0)))
     assert [step for step in seen if step in STEPS] == STEPS
     assert [step for step in seen if step in IN_VAULT] == IN_VAULT
@@ -69,19 +74,19 @@ def test_every_step_of_a_push_is_named(trial: Trial, machine: Machine) -> None:
 
 @pytest.mark.parametrize("step", [*STEPS, *IN_VAULT])
 def test_a_push_that_is_killed_happened_or_not_and_comes_again(
-    trial: Trial, machine: Machine, tmp_path: Path, step: Step
+    trial: RemoteTrial, machine: TrialMachine, tmp_path: Path, step: CrashPoint
 ) -> None:
     data = _data(machine.delta(0))
-    assert killed_at(lambda: _push(tmp_path / "tenant", machine.agent_id, bundle("delta", 1, 0, data)), step)
+    assert killed_at(lambda: _push(tmp_path / "tenant", machine.agent_id, make_bundle("delta", 1, 0, data)), step)
     numbers = machine.numbers(trial.another())
-    assert numbers == ([0, 1] if step is Step.ENDPOINT_COUNTED else [0])
-    machine.push(trial.another(), bundle("delta", 1, 0, data))
+    assert numbers == ([0, 1] if step is CrashPoint.ENDPOINT_COUNTED else [0])
+    machine.push(trial.another(), make_bundle("delta", 1, 0, data))
     machine.expect_there(trial.remote)
     with trial.another().space.vault(machine.agent_id) as vault:  # type: ignore[attr-defined]
         assert vault.verify(trusted=None).findings == []
 
 
-def test_of_processes_that_push_at_once_one_wins_each_time(trial: Trial, tmp_path: Path) -> None:
+def test_of_processes_that_push_at_once_one_wins_each_time(trial: RemoteTrial, tmp_path: Path) -> None:
     laptop = trial.machine("laptop")
     laptop.begin(trial.remote)
     rivals = [trial.copy_of(laptop, f"machine {number}") for number in range(3)]
@@ -94,7 +99,7 @@ def test_of_processes_that_push_at_once_one_wins_each_time(trial: Trial, tmp_pat
 
     def go(data: bytes) -> None:
         with suppress(StaleBase, RemoteBusy):
-            _push(tmp_path / "tenant", laptop.agent_id, bundle("delta", 1, 0, data))
+            _push(tmp_path / "tenant", laptop.agent_id, make_bundle("delta", 1, 0, data))
             with taken.get_lock():
                 taken.value += 1
 
@@ -109,7 +114,7 @@ def test_of_processes_that_push_at_once_one_wins_each_time(trial: Trial, tmp_pat
 
 @pytest.mark.parametrize(("reason", "error"), [(errno.ENOSPC, RemoteFull), (errno.EIO, RemoteBusy)])
 def test_a_disk_that_fails_lets_nothing_happen(
-    trial: Trial, machine: Machine, tmp_path: Path, reason: int, error: type[LifeboatError]
+    trial: RemoteTrial, machine: TrialMachine, tmp_path: Path, reason: int, error: type[LifeboatError]
 ) -> None:
     data = _data(machine.delta(0))
     files, failed = FailingFiles(reason), 0
@@ -118,7 +123,7 @@ def test_a_disk_that_fails_lets_nothing_happen(
         for nth in range(1, 20):
             files.nth(WRITES, nth)
             try:
-                space.push(machine.agent_id, bundle("delta", 1, 0, data))
+                space.push(machine.agent_id, make_bundle("delta", 1, 0, data))
                 break
             except error:
                 failed += 1
@@ -128,19 +133,19 @@ def test_a_disk_that_fails_lets_nothing_happen(
     assert failed > 0
 
 
-def test_a_database_without_room_is_a_full_endpoint(trial: Trial, machine: Machine, tmp_path: Path) -> None:
+def test_a_database_without_room_is_a_full_endpoint(trial: RemoteTrial, machine: TrialMachine, tmp_path: Path) -> None:
     machine.capture(raw__openclaw__INLINE=_noise(200_000))
     data = _data(machine.delta(0))
     with space_in(tmp_path / "tenant") as space, space.vault(machine.agent_id) as vault:
         connection: sqlite3.Connection = vault._metadata._connection  # type: ignore[attr-defined]
         connection.execute(f"pragma max_page_count = {connection.execute('pragma page_count').fetchone()[0]}")
         with pytest.raises(RemoteFull) as full:
-            space.push(machine.agent_id, bundle("delta", 2, 0, data))
+            space.push(machine.agent_id, make_bundle("delta", 2, 0, data))
         assert full.value.retry_after and full.value.retryable
         assert machine.numbers(trial.another()) == [0]
 
 
-def test_what_is_pushed_is_nowhere_on_the_disk_in_clear(trial: Trial, tmp_path: Path) -> None:
+def test_what_is_pushed_is_nowhere_on_the_disk_in_clear(trial: RemoteTrial, tmp_path: Path) -> None:
     canary = b"the canary sings at noon"
     machine = trial.machine("the blue laptop")
     machine.capture(raw__openclaw__canary=canary * 20_000, raw__openclaw__small=canary)
@@ -158,7 +163,7 @@ def test_what_is_pushed_is_nowhere_on_the_disk_in_clear(trial: Trial, tmp_path: 
 
 
 def test_nothing_is_written_beside_the_tenant_when_a_state_is_read(
-    trial: Trial, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trial: RemoteTrial, machine: TrialMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a temporary file")
@@ -172,7 +177,7 @@ def test_nothing_is_written_beside_the_tenant_when_a_state_is_read(
     machine.push(trial.remote, machine.delta(1))
 
 
-def test_more_than_is_taken_is_refused(trial: Trial, machine: Machine, tmp_path: Path) -> None:
+def test_more_than_is_taken_is_refused(trial: RemoteTrial, machine: TrialMachine, tmp_path: Path) -> None:
     sent = machine.delta(0)
     few = {"bundle_bytes": sent.size - 1}
     with space_in(tmp_path / "tenant", limited=few) as space, pytest.raises(RemoteTooLarge):
@@ -181,14 +186,14 @@ def test_more_than_is_taken_is_refused(trial: Trial, machine: Machine, tmp_path:
         space.push(machine.agent_id, machine.delta(0))
 
 
-def test_a_quota_that_is_used_up_asks_to_wait(trial: Trial, machine: Machine, tmp_path: Path) -> None:
+def test_a_quota_that_is_used_up_asks_to_wait(trial: RemoteTrial, machine: TrialMachine, tmp_path: Path) -> None:
     with space_in(tmp_path / "tenant", limited={"tenant_bytes": 300_000}) as space:
         with pytest.raises(RemoteFull):
             space.push(machine.agent_id, machine.delta(0))
         assert machine.numbers(trial.another()) == [0]
 
 
-def test_a_damaged_vault_is_said_without_a_path(trial: Trial, machine: Machine, tmp_path: Path) -> None:
+def test_a_damaged_vault_is_said_without_a_path(trial: RemoteTrial, machine: TrialMachine, tmp_path: Path) -> None:
     trial.remote.close()
     vault = next((tmp_path / "tenant" / "agents").rglob("vault.db"))
     vault.write_bytes(b"no database at all" * 300)
@@ -197,18 +202,18 @@ def test_a_damaged_vault_is_said_without_a_path(trial: Trial, machine: Machine, 
     assert str(tmp_path) not in damaged.value.message
 
 
-def test_a_push_says_whether_it_made_the_head(trial: Trial, machine: Machine, tmp_path: Path) -> None:
+def test_a_push_says_whether_it_made_the_head(trial: RemoteTrial, machine: TrialMachine, tmp_path: Path) -> None:
     sent = machine.delta(0)
     data = _data(sent)
     with space_in(tmp_path / "tenant") as space:
         found = [
-            space.receive(machine.agent_id, Sent("delta", bundle("delta", 1, 0, data).file, len(data))).fresh
+            space.receive(machine.agent_id, SentBundle("delta", make_bundle("delta", 1, 0, data).file, len(data))).fresh
             for _ in range(2)
         ]
     assert found == [True, False]
 
 
-def test_a_rotation_elsewhere_does_not_disturb_a_space_that_is_open(trial: Trial, tmp_path: Path) -> None:
+def test_a_rotation_elsewhere_does_not_disturb_a_space_that_is_open(trial: RemoteTrial, tmp_path: Path) -> None:
     keys = TestKeys()
     with space_in(tmp_path / "other", keys) as server, space_in(tmp_path / "other", keys) as command:
         laptop = trial.machine()
@@ -225,7 +230,7 @@ def test_a_rotation_elsewhere_does_not_disturb_a_space_that_is_open(trial: Trial
         assert server.keys(laptop.agent_id) == {"wrapped": 1}
 
 
-def test_after_resealing_the_old_key_opens_nothing(trial: Trial, machine: Machine, tmp_path: Path) -> None:
+def test_after_resealing_the_old_key_opens_nothing(trial: RemoteTrial, machine: TrialMachine, tmp_path: Path) -> None:
     keys = TestKeys()
     with space_in(tmp_path / "other", keys) as space:
         space.register(machine.agent_id, "Ada", "openclaw")
@@ -245,11 +250,13 @@ def test_after_resealing_the_old_key_opens_nothing(trial: Trial, machine: Machin
         space.snapshot(machine.agent_id).file.close()
 
 
-def test_a_removed_agent_is_gone_for_whoever_has_it_open(trial: Trial, machine: Machine, tmp_path: Path) -> None:
+def test_a_removed_agent_is_gone_for_whoever_has_it_open(
+    trial: RemoteTrial, machine: TrialMachine, tmp_path: Path
+) -> None:
     server, command = trial.another(), trial.another()
     machine.push(server, machine.delta(0))
     command.remove_agent(machine.agent_id)  # type: ignore[attr-defined]
-    with pytest.raises(UnknownThere):
+    with pytest.raises(UnknownAtRemote):
         machine.push(server, machine.delta(0))
     assert not (tmp_path / "tenant" / "agents" / machine.agent_id).exists()
     server.register(machine.agent_id, "again", "openclaw")

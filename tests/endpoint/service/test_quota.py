@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf import ids
-from lifeboat_alf.seams import steps
-from lifeboat_alf.seams.steps import Step
-from lifeboat_endpoint.service import quota
-from lifeboat_endpoint.service.limits import Limits
-from lifeboat_endpoint.service.quota import Quota
-from lifeboat_keys.user_key import UserKey
+from lifeboat_alf.common import ids
+from lifeboat_alf.seams import crash_points
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_endpoint.service import tenant_quota
+from lifeboat_endpoint.service.endpoint_limits import EndpointLimits
+from lifeboat_endpoint.service.tenant_quota import TenantQuota
+from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_vault.errors import LifeboatError, RemoteFull, RemoteTooLarge
-from lifeboat_vault.remote.checks.trial import Machine
-from lifeboat_vault.remote.contract import Bundle
+from lifeboat_vault.remote.checks.remote_trial import TrialMachine
+from lifeboat_vault.remote.remote_contract import RemoteBundle
 from support.endpoint.endpoint_purges import machine_in
 from support.endpoint.spaces import TestKeys, space_in
 from support.patience import patience
 
-STEP = quota._COUNT_STEP
+STEP = tenant_quota._COUNT_STEP
 
 
 class Kept:
@@ -40,8 +40,8 @@ class Kept:
         return self.agents
 
 
-def quota_of(kept: Kept, most: int | None, *, place: str = "home", bundle: int = 1 << 30) -> Quota:
-    return Quota(place, kept, Limits(tenant_bytes=most, bundle_bytes=bundle))  # type: ignore[arg-type]
+def quota_of(kept: Kept, most: int | None, *, place: str = "home", bundle: int = 1 << 30) -> TenantQuota:
+    return TenantQuota(place, kept, EndpointLimits(tenant_bytes=most, bundle_bytes=bundle))  # type: ignore[arg-type]
 
 
 def test_two_threads_do_not_take_the_same_room() -> None:
@@ -64,11 +64,11 @@ def test_who_is_refused_learns_what_is_kept_what_may_be_and_what_this_needs() ->
 
 def test_a_quota_that_was_changed_holds_for_whoever_has_the_tenant_open(monkeypatch: pytest.MonkeyPatch) -> None:
     now: list[int | None] = [1000]
-    counted = Quota("home", Kept(900), Limits(tenant_bytes=1000), lambda: now[0])  # type: ignore[arg-type]
+    counted = TenantQuota("home", Kept(900), EndpointLimits(tenant_bytes=1000), lambda: now[0])  # type: ignore[arg-type]
     now[0] = 2000
     with pytest.raises(RemoteFull):  # it is not asked for at each push
         counted.check(200)
-    monkeypatch.setattr(quota, "FRESH", 0.0)
+    monkeypatch.setattr(tenant_quota, "FRESH", 0.0)
     counted.check(200)
     now[0] = None
     counted.check(1 << 20)
@@ -135,7 +135,7 @@ def test_many_agents_are_counted_sooner_so_that_little_of_them_is_not() -> None:
 
 
 @pytest.fixture
-def machines(tmp_path: Path) -> Iterator[list[Machine]]:
+def machines(tmp_path: Path) -> Iterator[list[TrialMachine]]:
     """Four that have something to send."""
     user = UserKey.generate()
     made = [machine_in(tmp_path, user) for _ in range(4)]
@@ -146,7 +146,7 @@ def machines(tmp_path: Path) -> Iterator[list[Machine]]:
         machine.vault.close()
 
 
-def pushed(folder: Path, machines: list[Machine], limited: dict[str, Any]) -> list[LifeboatError | None]:
+def pushed(folder: Path, machines: list[TrialMachine], limited: dict[str, Any]) -> list[LifeboatError | None]:
     """All at once, each by a thread of its own that has found room before the first one is done."""
     found: list[LifeboatError | None] = []
     keys = TestKeys()
@@ -155,7 +155,7 @@ def pushed(folder: Path, machines: list[Machine], limited: dict[str, Any]) -> li
             space.register(machine.agent_id, "ada", "openclaw")
     begun = threading.Barrier(len(machines))
 
-    def push(agent_id: str, sent: Bundle) -> None:
+    def push(agent_id: str, sent: RemoteBundle) -> None:
         begun.wait(patience())
         with space_in(folder, keys, limited=limited) as space:
             try:
@@ -178,7 +178,7 @@ def taken(folder: Path) -> int:
 
 
 def test_threads_that_push_at_once_stay_within_the_quota(
-    tmp_path: Path, machines: list[Machine], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, machines: list[TrialMachine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with space_in(tmp_path / "empty", TestKeys()) as space:
         for machine in machines:
@@ -187,12 +187,12 @@ def test_threads_that_push_at_once_stay_within_the_quota(
     size = max(machine.snapshot().size for machine in machines)
     room, released = threading.Semaphore(0), threading.Event()
 
-    def hold(step: Step) -> None:
-        if step is Step.ENDPOINT_RECEIVED:
+    def hold(step: CrashPoint) -> None:
+        if step is CrashPoint.ENDPOINT_RECEIVED:
             room.release()
             released.wait(1.0)
 
-    monkeypatch.setattr(steps, "hook", hold)
+    monkeypatch.setattr(crash_points, "hook", hold)
     found = pushed(tmp_path / "tenant", machines, {"tenant_bytes": begun + 2 * size + size // 2})
     refused = [error for error in found if isinstance(error, RemoteFull)]
     assert len(found) == 4 and 2 <= len(refused) < 4
@@ -206,7 +206,7 @@ def test_no_more_agents_are_made_at_once_than_there_may_be(tmp_path: Path) -> No
         with space_in(tmp_path / "tenant", keys, limited={"agents": 3}) as space:
             begun.wait(patience())
             try:
-                space.register(ids.new(f"2026-11-20T12:00:0{number}.000Z"), "ada", "openclaw")
+                space.register(ids.make_id(f"2026-11-20T12:00:0{number}.000Z"), "ada", "openclaw")
                 made.append(True)
             except RemoteFull:
                 made.append(False)

@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.redactions import Redaction
-from lifeboat_alf.seams import steps
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.redaction.redactions import Redaction
+from lifeboat_alf.seams import crash_points
+from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_endpoint.service.purging import Purging
-from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_keys import receipts, redacting, signing
-from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.receipts import Verdict
-from lifeboat_keys.user_key import UserKey
-from lifeboat_vault.errors import AgentErased, RemoteDenied, RemoteRefused, UnknownThere
-from lifeboat_vault.remote.checks.trial import NAME, Machine
-from lifeboat_vault.remote.contract import RedactionState
+from lifeboat_endpoint.service.purge.purge_policy import PurgePolicy
+from lifeboat_endpoint.service.tenant_space import TenantSpace
+from lifeboat_keys.pairs.device_key import DeviceKey
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.signed import redaction_signatures, sequence_signatures, vault_receipts
+from lifeboat_keys.signed.vault_receipts import ReceiptVerdict
+from lifeboat_vault.errors import AgentErased, RemoteDenied, RemoteRefused, UnknownAtRemote
+from lifeboat_vault.remote.checks.remote_trial import NAME, TrialMachine
+from lifeboat_vault.remote.remote_contract import RemoteRedaction
 from support.endpoint.endpoint_purges import erasing, machine_in, pushed, record_of, redaction_of
 from support.endpoint.spaces import PURGING, SIGNING_KEY, TestKeys, clock, folder_of, space_in
 from support.vault.vaults import ManualClock
@@ -44,28 +44,30 @@ def space(tmp_path: Path, clock: ManualClock, notes: list[Any]) -> Iterator[Tena
     def note(kind: str, subject: str, details: JsonObject) -> None:
         notes.append((kind, subject, details))
 
-    purging = Purging(PURGING.vault_id, PURGING.key, DAY, note)
+    purging = PurgePolicy(PURGING.vault_id, PURGING.key, DAY, note)
     with space_in(tmp_path / "tenant", clock=clock, purging=purging) as made:
         yield made
 
 
 @pytest.fixture
-def machine(tmp_path: Path, space: TenantSpace) -> Machine:
+def machine(tmp_path: Path, space: TenantSpace) -> TrialMachine:
     return pushed(space, machine_in(tmp_path), captures=3)
 
 
 @pytest.fixture
-def redaction(machine: Machine) -> Redaction:
+def redaction(machine: TrialMachine) -> Redaction:
     return redaction_of(machine, record_of(machine, 1))
 
 
-def has_it(space: TenantSpace, machine: Machine, number: int | None = None) -> bool:
+def has_it(space: TenantSpace, machine: TrialMachine, number: int | None = None) -> bool:
     """Whether the record is there that the redaction names."""
     with space.snapshot(machine.agent_id, number).file as file, SnapshotReader(file) as reader:
         return reader.record(record_of(machine, 1).id) is not None
 
 
-def redact(space: TenantSpace, machine: Machine, redaction: Redaction, *, confirmed: bool = False) -> RedactionState:
+def redact(
+    space: TenantSpace, machine: TrialMachine, redaction: Redaction, *, confirmed: bool = False
+) -> RemoteRedaction:
     return space.redact(machine.agent_id, redaction.to_json(), confirmed=confirmed)
 
 
@@ -75,7 +77,7 @@ def apply_due(space: TenantSpace) -> None:
 
 
 def test_a_purge_waits_for_a_day(
-    space: TenantSpace, machine: Machine, redaction: Redaction, clock: ManualClock
+    space: TenantSpace, machine: TrialMachine, redaction: Redaction, clock: ManualClock
 ) -> None:
     state = redact(space, machine, redaction)
     assert (state.receipt, state.applies_at) == (None, "2026-11-21T12:00:00.000Z")
@@ -85,7 +87,7 @@ def test_a_purge_waits_for_a_day(
 
 
 def test_a_purge_that_waited_for_a_day_is_applied_by_the_upkeep(
-    space: TenantSpace, machine: Machine, redaction: Redaction, clock: ManualClock
+    space: TenantSpace, machine: TrialMachine, redaction: Redaction, clock: ManualClock
 ) -> None:
     redact(space, machine, redaction)
     clock.advance(hours=24)
@@ -95,7 +97,7 @@ def test_a_purge_that_waited_for_a_day_is_applied_by_the_upkeep(
 
 
 def test_a_purge_that_waited_for_a_day_is_applied_when_a_machine_asks(
-    space: TenantSpace, machine: Machine, redaction: Redaction, clock: ManualClock
+    space: TenantSpace, machine: TrialMachine, redaction: Redaction, clock: ManualClock
 ) -> None:
     redact(space, machine, redaction)
     clock.advance(hours=24)
@@ -104,23 +106,23 @@ def test_a_purge_that_waited_for_a_day_is_applied_when_a_machine_asks(
 
 
 def test_no_purge_is_applied_by_a_clock_that_nobody_trusts(
-    tmp_path: Path, machine: Machine, redaction: Redaction, clock: ManualClock
+    tmp_path: Path, machine: TrialMachine, redaction: Redaction, clock: ManualClock
 ) -> None:
-    doubtful = Purging("test", PURGING.key, DAY, is_clock_trusted=lambda: False)
+    doubtful = PurgePolicy("test", PURGING.key, DAY, is_clock_trusted=lambda: False)
     with space_in(tmp_path / "tenant", clock=clock, purging=doubtful) as space:
         redact(space, machine, redaction)
         clock.advance(hours=24)
         assert space.due_redactions() == []
 
 
-def test_a_confirmed_purge_is_applied_at_once(space: TenantSpace, machine: Machine, redaction: Redaction) -> None:
+def test_a_confirmed_purge_is_applied_at_once(space: TenantSpace, machine: TrialMachine, redaction: Redaction) -> None:
     state = redact(space, machine, redaction, confirmed=True)
     assert state.applies_at is None
     assert not has_it(space, machine, 1)
 
 
 def test_a_purge_that_waits_is_confirmed_by_sending_it_again(
-    space: TenantSpace, machine: Machine, redaction: Redaction
+    space: TenantSpace, machine: TrialMachine, redaction: Redaction
 ) -> None:
     redact(space, machine, redaction)
     assert redact(space, machine, redaction, confirmed=True).receipt is not None
@@ -128,7 +130,7 @@ def test_a_purge_that_waits_is_confirmed_by_sending_it_again(
 
 
 def test_who_owns_the_endpoint_sees_confirms_and_refuses_what_waits(
-    space: TenantSpace, machine: Machine, redaction: Redaction
+    space: TenantSpace, machine: TrialMachine, redaction: Redaction
 ) -> None:
     redact(space, machine, redaction)
     [found] = space.pending_redactions()
@@ -138,7 +140,7 @@ def test_who_owns_the_endpoint_sees_confirms_and_refuses_what_waits(
 
 
 def test_a_refused_purge_never_is_applied_and_not_told_to_others(
-    space: TenantSpace, machine: Machine, redaction: Redaction, clock: ManualClock
+    space: TenantSpace, machine: TrialMachine, redaction: Redaction, clock: ManualClock
 ) -> None:
     redact(space, machine, redaction)
     assert space.refuse_redaction(machine.agent_id, redaction.id)
@@ -151,11 +153,14 @@ def test_a_refused_purge_never_is_applied_and_not_told_to_others(
 
 
 def test_the_receipt_is_signed_by_the_endpoint_and_says_what_went(
-    space: TenantSpace, machine: Machine, redaction: Redaction
+    space: TenantSpace, machine: TrialMachine, redaction: Redaction
 ) -> None:
     state = redact(space, machine, redaction, confirmed=True)
-    receipt = receipts.from_json(state.receipt)
-    assert receipts.verify(receipt, trusted=None, endpoints={"test": SIGNING_KEY.public}) is Verdict.PINNED
+    receipt = vault_receipts.from_json(state.receipt)
+    assert (
+        vault_receipts.verify_vault_receipt(receipt, trusted=None, endpoints={"test": SIGNING_KEY.public})
+        is ReceiptVerdict.PINNED
+    )
     assert (receipt.leaves, receipt.objects, receipt.remaining, receipt.applied) == (1, 1, 0, 1)
     assert receipt.head is not None and receipt.head.number == 2
     with space.vault(machine.agent_id) as vault:
@@ -164,13 +169,13 @@ def test_the_receipt_is_signed_by_the_endpoint_and_says_what_went(
         assert (row.kind, row.subject, row.hash.hex()) == ("purge", redaction.id, receipt.audit.hash)
 
 
-def test_the_same_receipt_is_given_again(space: TenantSpace, machine: Machine, redaction: Redaction) -> None:
+def test_the_same_receipt_is_given_again(space: TenantSpace, machine: TrialMachine, redaction: Redaction) -> None:
     first = redact(space, machine, redaction, confirmed=True)
     assert redact(space, machine, redaction) == first
 
 
 def test_the_audit_of_the_endpoint_has_the_record_of_the_specification(
-    space: TenantSpace, machine: Machine, redaction: Redaction, notes: list[Any]
+    space: TenantSpace, machine: TrialMachine, redaction: Redaction, notes: list[Any]
 ) -> None:
     redact(space, machine, redaction)
     space.confirm_redaction(machine.agent_id, redaction.id)
@@ -181,19 +186,19 @@ def test_the_audit_of_the_endpoint_has_the_record_of_the_specification(
     }  # fmt: skip
 
 
-def test_uploads_under_way_are_dropped(space: TenantSpace, machine: Machine, redaction: Redaction) -> None:
+def test_uploads_under_way_are_dropped(space: TenantSpace, machine: TrialMachine, redaction: Redaction) -> None:
     machine.capture()
     data = machine.delta(2).file.read()
     upload = space.begin_upload(machine.agent_id, "delta", 2)
     space.put_body(upload.id, [data])
     redact(space, machine, redaction, confirmed=True)
-    with pytest.raises(UnknownThere):
+    with pytest.raises(UnknownAtRemote):
         space.upload(upload.id)
     assert not list((folder_of(space) / "files").rglob("*.*"))
 
 
 def test_an_agent_that_nobody_signed_is_purged_by_its_owner_only(
-    space: TenantSpace, machine: Machine, tmp_path: Path
+    space: TenantSpace, machine: TrialMachine, tmp_path: Path
 ) -> None:
     plain = machine_in(tmp_path)
     plain.sign = lambda sequence: None  # type: ignore[assignment,method-assign]
@@ -209,7 +214,7 @@ def test_an_agent_that_nobody_signed_is_purged_by_its_owner_only(
     assert redact(space, plain, redaction, confirmed=True).receipt is not None
 
 
-def test_a_purge_of_another_user_is_refused_whoever_confirms_it(space: TenantSpace, machine: Machine) -> None:
+def test_a_purge_of_another_user_is_refused_whoever_confirms_it(space: TenantSpace, machine: TrialMachine) -> None:
     stranger = DeviceKey.generate(UserKey.generate())
     redaction = redaction_of(machine, record_of(machine, 1), device=stranger)
     with pytest.raises(RemoteRefused, match="not signed by the user"):
@@ -219,7 +224,7 @@ def test_a_purge_of_another_user_is_refused_whoever_confirms_it(space: TenantSpa
 # Whole agents -------------------------------------------------------------------------------------------------------
 
 
-def test_a_whole_agent_waits_too(space: TenantSpace, machine: Machine, clock: ManualClock) -> None:
+def test_a_whole_agent_waits_too(space: TenantSpace, machine: TrialMachine, clock: ManualClock) -> None:
     redaction = erasing(machine)
     assert redact(space, machine, redaction).receipt is None
     assert space.agent(machine.agent_id).head is not None
@@ -230,7 +235,7 @@ def test_a_whole_agent_waits_too(space: TenantSpace, machine: Machine, clock: Ma
 
 
 def test_nothing_of_an_erased_agent_is_left_but_the_redaction_and_the_receipt(
-    space: TenantSpace, machine: Machine
+    space: TenantSpace, machine: TrialMachine
 ) -> None:
     space.put_keys(machine.agent_id, {"pairs": ["wrapped"]})
     upload = space.begin_upload(machine.agent_id, "delta", 2)
@@ -257,7 +262,7 @@ def test_a_sealed_agent_is_erased_with_the_word_of_its_owner(space: TenantSpace,
 
 
 def test_an_erased_agent_stays_erased_for_other_processes_and_new_keys(
-    space: TenantSpace, machine: Machine, tmp_path: Path
+    space: TenantSpace, machine: TrialMachine, tmp_path: Path
 ) -> None:
     redaction = erasing(machine)
     redact(space, machine, redaction, confirmed=True)
@@ -270,9 +275,9 @@ def test_an_erased_agent_stays_erased_for_other_processes_and_new_keys(
         assert other.redactions(machine.agent_id) == [redaction.to_json()]
 
 
-def test_of_an_erased_agent_others_learn_nothing(space: TenantSpace, machine: Machine, tmp_path: Path) -> None:
+def test_of_an_erased_agent_others_learn_nothing(space: TenantSpace, machine: TrialMachine, tmp_path: Path) -> None:
     redact(space, machine, erasing(machine), confirmed=True)
-    with space_in(tmp_path / "other tenant") as other, pytest.raises(UnknownThere):
+    with space_in(tmp_path / "other tenant") as other, pytest.raises(UnknownAtRemote):
         other.redactions(machine.agent_id)
 
 
@@ -283,9 +288,14 @@ class _Ended(BaseException):
     """The process ends here."""
 
 
-@pytest.mark.parametrize("step", [Step.ENDPOINT_REDACTED, Step.PURGE_REDACTED, Step.PURGE_SWEPT])
+@pytest.mark.parametrize("step", [CrashPoint.ENDPOINT_REDACTED, CrashPoint.PURGE_REDACTED, CrashPoint.PURGE_SWEPT])
 def test_a_purge_that_ended_half_way_is_finished_by_the_upkeep(
-    step: Step, tmp_path: Path, space: TenantSpace, machine: Machine, redaction: Redaction, clock: ManualClock
+    step: CrashPoint,
+    tmp_path: Path,
+    space: TenantSpace,
+    machine: TrialMachine,
+    redaction: Redaction,
+    clock: ManualClock,
 ) -> None:
     redact(space, machine, redaction)
     end_at(step, lambda: redact(space, machine, redaction, confirmed=True))
@@ -299,12 +309,12 @@ def test_a_purge_that_ended_half_way_is_finished_by_the_upkeep(
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_an_erasure_that_ended_half_way_is_finished_by_the_upkeep(
-    times: int, tmp_path: Path, space: TenantSpace, machine: Machine, monkeypatch: pytest.MonkeyPatch
+    times: int, tmp_path: Path, space: TenantSpace, machine: TrialMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before the rows were dropped, and right afterwards."""
     redaction = erasing(machine)
     if times == 1:
-        end_at(Step.ENDPOINT_ERASED, lambda: redact(space, machine, redaction, confirmed=True))
+        end_at(CrashPoint.ENDPOINT_ERASED, lambda: redact(space, machine, redaction, confirmed=True))
         redact(space, machine, redaction, confirmed=True)
     else:
         monkeypatch.setattr(space._erasing, "_destroy", lambda agent_id: end())
@@ -323,17 +333,21 @@ def end() -> None:
     raise _Ended
 
 
-def end_at(step: Step, work: Callable[[], object]) -> None:
-    steps.hook = lambda reached: end() if reached is step else None
+def end_at(step: CrashPoint, work: Callable[[], object]) -> None:
+    crash_points.hook = lambda reached: end() if reached is step else None
     try:
         with pytest.raises(_Ended):
             work()
     finally:
-        steps.hook = None
+        crash_points.hook = None
 
 
-@pytest.mark.parametrize("step", [Step.ENDPOINT_RECEIVED, Step.ENDPOINT_CHECKED, Step.ENDPOINT_ACCEPTED])
-def test_an_erasure_wins_over_a_running_push(step: Step, tmp_path: Path, space: TenantSpace, machine: Machine) -> None:
+@pytest.mark.parametrize(
+    "step", [CrashPoint.ENDPOINT_RECEIVED, CrashPoint.ENDPOINT_CHECKED, CrashPoint.ENDPOINT_ACCEPTED]
+)
+def test_an_erasure_wins_over_a_running_push(
+    step: CrashPoint, tmp_path: Path, space: TenantSpace, machine: TrialMachine
+) -> None:
     machine.capture()
     with space_in(tmp_path / "tenant") as other:
         meanwhile(step, lambda: redact(other, machine, erasing(machine), confirmed=True))
@@ -342,13 +356,13 @@ def test_an_erasure_wins_over_a_running_push(step: Step, tmp_path: Path, space: 
     assert not (folder_of(space) / "agents" / machine.agent_id).exists()
 
 
-def test_a_purge_wins_over_a_running_push(tmp_path: Path, space: TenantSpace, machine: Machine) -> None:
+def test_a_purge_wins_over_a_running_push(tmp_path: Path, space: TenantSpace, machine: TrialMachine) -> None:
     """What the push brings is named by a purge that is applied while it is being checked."""
     machine.capture()
     record = record_of(machine, 3)
     redaction = redaction_of(machine, record)
     with space_in(tmp_path / "tenant") as other:
-        meanwhile(Step.ENDPOINT_CHECKED, lambda: redact(other, machine, redaction, confirmed=True))
+        meanwhile(CrashPoint.ENDPOINT_CHECKED, lambda: redact(other, machine, redaction, confirmed=True))
         with_it = machine.delta(2)
         try:
             space.push(machine.agent_id, with_it)
@@ -360,29 +374,29 @@ def test_a_purge_wins_over_a_running_push(tmp_path: Path, space: TenantSpace, ma
         assert reader.record(record.id) is None
 
 
-def meanwhile(step: Step, work: Callable[[], object]) -> None:
+def meanwhile(step: CrashPoint, work: Callable[[], object]) -> None:
     """Something is done once when a step is reached."""
 
-    def hook(reached: Step) -> None:
+    def hook(reached: CrashPoint) -> None:
         if reached is step:
-            steps.hook = None
+            crash_points.hook = None
             work()
 
-    steps.hook = hook
+    crash_points.hook = hook
 
 
 @pytest.fixture(autouse=True)
 def _no_hook_is_left() -> Iterator[None]:
     yield
-    steps.hook = None
+    crash_points.hook = None
 
 
 def test_of_an_export_that_a_purge_overtook_nothing_is_given(
-    tmp_path: Path, space: TenantSpace, machine: Machine, redaction: Redaction, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, space: TenantSpace, machine: TrialMachine, redaction: Redaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lifeboat_endpoint.service import bundles
+    from lifeboat_endpoint.service import state_bundles
 
-    made = bundles.snapshot
+    made = state_bundles.make_snapshot
 
     def overtaken(*given: Any) -> Any:
         bundle = made(*given)
@@ -390,16 +404,16 @@ def test_of_an_export_that_a_purge_overtook_nothing_is_given(
             redact(other, machine, redaction, confirmed=True)
         return bundle
 
-    monkeypatch.setattr(bundles, "snapshot", overtaken)
+    monkeypatch.setattr(state_bundles, "make_snapshot", overtaken)
     assert not has_it(space, machine)
 
 
 def test_of_an_export_that_an_erasure_overtook_nothing_is_given(
-    tmp_path: Path, space: TenantSpace, machine: Machine, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, space: TenantSpace, machine: TrialMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lifeboat_endpoint.service import bundles
+    from lifeboat_endpoint.service import state_bundles
 
-    made = bundles.snapshot
+    made = state_bundles.make_snapshot
 
     def overtaken(*given: Any) -> Any:
         bundle = made(*given)
@@ -407,7 +421,7 @@ def test_of_an_export_that_an_erasure_overtook_nothing_is_given(
             redact(other, machine, erasing(machine), confirmed=True)
         return bundle
 
-    monkeypatch.setattr(bundles, "snapshot", overtaken)
+    monkeypatch.setattr(state_bundles, "make_snapshot", overtaken)
     with pytest.raises(AgentErased):
         space.snapshot(machine.agent_id)
 
@@ -415,20 +429,22 @@ def test_of_an_export_that_an_erasure_overtook_nothing_is_given(
 # Another signature ------------------------------------------------------------------------------------------------
 
 
-def held(space: TenantSpace, machine: Machine) -> list[JsonObject]:
+def held(space: TenantSpace, machine: TrialMachine) -> list[JsonObject]:
     return space.redactions(machine.agent_id)
 
 
 def test_after_a_key_was_replaced_states_come_first_and_then_purges(
-    space: TenantSpace, machine: Machine, redaction: Redaction
+    space: TenantSpace, machine: TrialMachine, redaction: Redaction
 ) -> None:
     redact(space, machine, redaction, confirmed=True)
     newer = DeviceKey.generate(UserKey.generate())
-    again = redacting.sign(redaction, newer)
+    again = redaction_signatures.sign_redaction(redaction, newer)
     assert redact(space, machine, again).receipt is not None
     assert held(space, machine) == [redaction.to_json()]
     states = (machine.vault.state(row.number).sequence for row in machine.vault.sequences())
-    space.put_signatures(machine.agent_id, [(each.number, signing.sign(each, newer)) for each in states])
+    space.put_signatures(
+        machine.agent_id, [(each.number, sequence_signatures.sign_sequence(each, newer)) for each in states]
+    )
     redact(space, machine, again)
     assert held(space, machine) == [again.to_json()]
     redact(space, machine, redaction)
@@ -436,35 +452,41 @@ def test_after_a_key_was_replaced_states_come_first_and_then_purges(
 
 
 def test_whoever_owns_the_endpoint_may_bring_any_signature_that_holds(
-    space: TenantSpace, machine: Machine, redaction: Redaction
+    space: TenantSpace, machine: TrialMachine, redaction: Redaction
 ) -> None:
     redact(space, machine, redaction, confirmed=True)
-    again = redacting.sign(redaction, DeviceKey.generate(UserKey.generate()))
+    again = redaction_signatures.sign_redaction(redaction, DeviceKey.generate(UserKey.generate()))
     redact(space, machine, again, confirmed=True)
     assert held(space, machine) == [again.to_json()]
 
 
 def test_a_purge_that_waits_takes_the_new_signature_and_goes_on_waiting(
-    space: TenantSpace, machine: Machine, redaction: Redaction, clock: ManualClock
+    space: TenantSpace, machine: TrialMachine, redaction: Redaction, clock: ManualClock
 ) -> None:
     until = redact(space, machine, redaction).applies_at
-    again = redacting.sign(redaction, DeviceKey.certified(machine.device.secret, UserKey.generate()))
+    again = redaction_signatures.sign_redaction(
+        redaction, DeviceKey.certified(machine.device.secret, UserKey.generate())
+    )
     assert redact(space, machine, again).applies_at == until
     assert held(space, machine) == [again.to_json()] and has_it(space, machine)
 
 
-def test_a_device_under_a_new_key_of_its_user_may_purge_what_it_wrote(space: TenantSpace, machine: Machine) -> None:
+def test_a_device_under_a_new_key_of_its_user_may_purge_what_it_wrote(
+    space: TenantSpace, machine: TrialMachine
+) -> None:
     machine.device = DeviceKey.certified(machine.device.secret, UserKey.generate())
     assert redact(space, machine, redaction_of(machine, record_of(machine, 1))).applies_at is not None
 
 
 def test_an_erased_agent_takes_another_signature_of_its_device_or_of_the_owner_only(
-    space: TenantSpace, machine: Machine
+    space: TenantSpace, machine: TrialMachine
 ) -> None:
     redaction = erasing(machine)
     redact(space, machine, redaction, confirmed=True)
-    again = redacting.sign(redaction, DeviceKey.certified(machine.device.secret, UserKey.generate()))
-    other = redacting.sign(redaction, DeviceKey.generate(UserKey.generate()))
+    again = redaction_signatures.sign_redaction(
+        redaction, DeviceKey.certified(machine.device.secret, UserKey.generate())
+    )
+    other = redaction_signatures.sign_redaction(redaction, DeviceKey.generate(UserKey.generate()))
     found = []
     for signed, confirmed in ((other, False), (again, False), (other, True)):
         assert redact(space, machine, signed, confirmed=confirmed).receipt is not None

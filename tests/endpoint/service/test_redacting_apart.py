@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import ids, joining, redactions
-from lifeboat_alf.purging.items import Item
-from lifeboat_alf.redactions import RECORDS, Edit, Redaction, Redactions
+from lifeboat_alf.common import ids
+from lifeboat_alf.purging.purge_items import PurgeItem
+from lifeboat_alf.redaction import joined_redactions, redactions
+from lifeboat_alf.redaction.redactions import RECORDS, ByteEdit, Redaction, Redactions
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_keys import redacting
-from lifeboat_vault.remote.checks.trial import Machine
+from lifeboat_endpoint.service.tenant_space import TenantSpace
+from lifeboat_keys.signed import redaction_signatures
+from lifeboat_vault.remote.checks.remote_trial import TrialMachine
 from lifeboat_vault.vault import EntryPut
 from support.endpoint.endpoint_purges import machine_in
 from support.endpoint.spaces import clock, space_in
@@ -35,7 +36,7 @@ def space(tmp_path: Path, clock: ManualClock) -> Iterator[TenantSpace]:
 
 
 @pytest.fixture
-def machine(tmp_path: Path, space: TenantSpace) -> Machine:
+def machine(tmp_path: Path, space: TenantSpace) -> TrialMachine:
     made = machine_in(tmp_path)
     made.commit({NOTE: EntryPut({}, BODY)})
     space.register(made.agent_id, "ada", "openclaw")
@@ -43,29 +44,31 @@ def machine(tmp_path: Path, space: TenantSpace) -> Machine:
     return made
 
 
-def purge(machine: Machine, passage: bytes) -> Redaction:
+def purge(machine: TrialMachine, passage: bytes) -> Redaction:
     """As a machine makes it that knows of no other one."""
     entry = machine.vault.state().entry(NOTE)
-    made = redactions.replacement_of(BODY, [Edit(BODY.index(passage), len(passage))])
-    now = ids.new(TIME)
+    made = redactions.replacement_of(BODY, [ByteEdit(BODY.index(passage), len(passage))])
+    now = ids.make_id(TIME)
     leaves = {entry.leaf.digest: made}
     redaction = Redaction(now, machine.agent_id, RECORDS, "user_request", TIME, "principal-1", leaves=leaves)
-    return redacting.sign(redaction, machine.device)
+    return redaction_signatures.sign_redaction(redaction, machine.device)
 
 
-def joint(machine: Machine, first: Redaction, second: Redaction) -> Redaction:
+def joint(machine: TrialMachine, first: Redaction, second: Redaction) -> Redaction:
     entry = machine.vault.state().entry(NOTE)
-    made = joining.join(Redactions([first]), second, lambda: [Item(entry.leaf, lambda: BODY, NOTE)], TIME)
-    return redacting.sign(made, machine.device)
+    made = joined_redactions.join_redactions(
+        Redactions([first]), second, lambda: [PurgeItem(entry.leaf, lambda: BODY, NOTE)], TIME
+    )
+    return redaction_signatures.sign_redaction(made, machine.device)
 
 
-def there(space: TenantSpace, machine: Machine) -> bytes:
+def there(space: TenantSpace, machine: TrialMachine) -> bytes:
     with space.snapshot(machine.agent_id).file as file, SnapshotReader(file) as reader:
         reader.check()
         return reader.body(NOTE)
 
 
-def send(space: TenantSpace, machine: Machine, redaction: Redaction, *, confirmed: bool = False) -> bool:
+def send(space: TenantSpace, machine: TrialMachine, redaction: Redaction, *, confirmed: bool = False) -> bool:
     """Whether it was done."""
     return space.redact(machine.agent_id, redaction.to_json(), confirmed=confirmed).receipt is not None
 
@@ -73,13 +76,13 @@ def send(space: TenantSpace, machine: Machine, redaction: Redaction, *, confirme
 LEFT = b"The , the , and a green one.\n"
 
 
-def test_one_that_contradicts_another_waits_whoever_sends_it(space: TenantSpace, machine: Machine) -> None:
+def test_one_that_contradicts_another_waits_whoever_sends_it(space: TenantSpace, machine: TrialMachine) -> None:
     assert send(space, machine, purge(machine, b"red door"), confirmed=True)
     assert not send(space, machine, purge(machine, b"blue door"), confirmed=True)
     assert there(space, machine) == BODY.replace(b"red door", b"")
 
 
-def test_with_the_joint_one_it_does_not_wait(space: TenantSpace, machine: Machine) -> None:
+def test_with_the_joint_one_it_does_not_wait(space: TenantSpace, machine: TrialMachine) -> None:
     first, second = purge(machine, b"red door"), purge(machine, b"blue door")
     assert send(space, machine, first, confirmed=True)
     assert not send(space, machine, joint(machine, first, second))
@@ -88,7 +91,7 @@ def test_with_the_joint_one_it_does_not_wait(space: TenantSpace, machine: Machin
 
 
 def test_when_the_wait_is_over_both_are_cut_and_the_rest_is_there(
-    space: TenantSpace, machine: Machine, clock: ManualClock
+    space: TenantSpace, machine: TrialMachine, clock: ManualClock
 ) -> None:
     """The one that contradicts came before the one that joins, and its time comes first."""
     first, second = purge(machine, b"red door"), purge(machine, b"blue door")
@@ -103,7 +106,7 @@ def test_when_the_wait_is_over_both_are_cut_and_the_rest_is_there(
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 def test_whatever_its_owner_confirms_first_nothing_else_is_lost(
-    space: TenantSpace, machine: Machine, order: tuple[int, ...]
+    space: TenantSpace, machine: TrialMachine, order: tuple[int, ...]
 ) -> None:
     first, second = purge(machine, b"red door"), purge(machine, b"blue door")
     every = [first, joint(machine, first, second), second]
@@ -116,7 +119,7 @@ def test_whatever_its_owner_confirms_first_nothing_else_is_lost(
 
 
 def test_what_takes_more_of_bytes_that_were_cut_before_waits_like_any_other(
-    space: TenantSpace, machine: Machine
+    space: TenantSpace, machine: TrialMachine
 ) -> None:
     """Also when it is sent again. Meanwhile the state reads as it did."""
     first, second = purge(machine, b"red door"), purge(machine, b"The red door, the blue door")

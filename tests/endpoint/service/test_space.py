@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_endpoint.service.in_process import InProcess
-from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_endpoint.service.tables import open_tables
-from lifeboat_vault.errors import RemoteFull, RemoteRefused, RemoteTooLarge, UnknownThere, VaultDamaged
-from lifeboat_vault.remote.checks.trial import NOTE, Machine, Trial
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_endpoint.service.in_process_remote import InProcessRemote
+from lifeboat_endpoint.service.tenant_space import TenantSpace
+from lifeboat_endpoint.service.tenant_tables import open_tables
+from lifeboat_vault.errors import RemoteFull, RemoteRefused, RemoteTooLarge, UnknownAtRemote, VaultDamaged
+from lifeboat_vault.remote.checks.remote_trial import NOTE, RemoteTrial, TrialMachine
 from lifeboat_vault.vault import EntryPut
 from support.descriptors import descriptors_left, needs_limits
 from support.endpoint.spaces import remote_in, space_in, trial
@@ -28,13 +28,13 @@ DIGEST = hashlib.sha256(FILM).hexdigest()
 
 
 @pytest.fixture
-def space(trial: Trial) -> TenantSpace:
+def space(trial: RemoteTrial) -> TenantSpace:
     remote = trial.remote
-    assert isinstance(remote, InProcess)
+    assert isinstance(remote, InProcessRemote)
     return remote.space
 
 
-def _with_film(trial: Trial) -> Machine:
+def _with_film(trial: RemoteTrial) -> TrialMachine:
     machine = trial.machine()
     attachment = {"id": trial.unknown_agent(), "media_type": "video/mp4", "tier": 3}
     machine.commit({"artifacts/film.mp4": EntryPut({"attachment": attachment}, FILM)})
@@ -65,7 +65,7 @@ def test_it_is_told_whether_an_agent_is_new(space: TenantSpace) -> None:
     assert [space.register_new("agent", "name", "openclaw")[1] for _ in range(2)] == [True, False]
 
 
-def test_a_sealed_agent_is_never_read(space: TenantSpace, trial: Trial) -> None:
+def test_a_sealed_agent_is_never_read(space: TenantSpace, trial: RemoteTrial) -> None:
     space.register("agent", "name", "openclaw", sealed=True)
     machine = trial.machine()
     machine.capture()
@@ -99,7 +99,7 @@ def test_an_agent_that_could_not_be_made_is_not_there(tmp_path: Path) -> None:
         assert nth > 2 and space.agent_ids() == ["agent"]
 
 
-def test_all_of_a_removed_agent_is_gone(trial: Trial, space: TenantSpace, tmp_path: Path) -> None:
+def test_all_of_a_removed_agent_is_gone(trial: RemoteTrial, space: TenantSpace, tmp_path: Path) -> None:
     machine = _with_film(trial)
     space.put_object(machine.agent_id, DIGEST, FILM)
     space.put_body(space.begin_upload(machine.agent_id, "snapshot").id, [b"x" * 100])
@@ -108,38 +108,38 @@ def test_all_of_a_removed_agent_is_gone(trial: Trial, space: TenantSpace, tmp_pa
     files = [path for path in (tmp_path / "tenant").rglob("*") if path.is_file()]
     assert {path.name.removesuffix("-wal").removesuffix("-shm") for path in files} == {"tenant.db"}
     assert before > 0 and space.size() == 0
-    with pytest.raises(UnknownThere):
+    with pytest.raises(UnknownAtRemote):
         space.remove_agent(machine.agent_id)
 
 
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
-def test_items_of_a_state_are_read_by_name(trial: Trial, space: TenantSpace) -> None:
+def test_items_of_a_state_are_read_by_name(trial: RemoteTrial, space: TenantSpace) -> None:
     machine = trial.machine()
     machine.begin(trial.remote, captures=2)
     state = machine.vault.state(0)
     record = next(state.records())
     found = space.read(machine.agent_id, 0, [NOTE, "raw/nothing"], [record.id, "nobody"])
     assert found == [state.body(NOTE), None, record.line, None]
-    with pytest.raises(UnknownThere):
+    with pytest.raises(UnknownAtRemote):
         space.read(machine.agent_id, 9, [NOTE], [])
 
 
-def test_a_delta_leads_over_several_states_and_never_back(trial: Trial, space: TenantSpace) -> None:
+def test_a_delta_leads_over_several_states_and_never_back(trial: RemoteTrial, space: TenantSpace) -> None:
     machine = trial.machine()
     machine.begin(trial.remote, captures=4)
     got = space.delta(machine.agent_id, 0, 3)
     assert (got.kind, got.base, got.number) == ("delta", 0, 3)
     for base, number in ((3, 0), (2, 2), (0, 9), (8, 9)):
-        with pytest.raises(UnknownThere):
+        with pytest.raises(UnknownAtRemote):
             space.delta(machine.agent_id, base, number)
 
 
 # Large artifacts ------------------------------------------------------------------------------------------------------
 
 
-def test_a_large_artifact_lies_encrypted_and_counts(trial: Trial, space: TenantSpace, tmp_path: Path) -> None:
+def test_a_large_artifact_lies_encrypted_and_counts(trial: RemoteTrial, space: TenantSpace, tmp_path: Path) -> None:
     machine = _with_film(trial)
     space.put_object(machine.agent_id, DIGEST, FILM)
     assert space.missing(machine.agent_id, [DIGEST]) == []
@@ -152,7 +152,7 @@ def test_a_large_artifact_lies_encrypted_and_counts(trial: Trial, space: TenantS
         assert [row.kind for row in vault.audit_rows()][-1] == "fill"
 
 
-def test_an_artifact_that_several_states_name_is_kept_for_all(trial: Trial, space: TenantSpace) -> None:
+def test_an_artifact_that_several_states_name_is_kept_for_all(trial: RemoteTrial, space: TenantSpace) -> None:
     machine = _with_film(trial)
     attachment = {"id": trial.unknown_agent(), "media_type": "video/mp4", "tier": 3}
     machine.commit({"artifacts/copy.mp4": EntryPut({"attachment": attachment}, FILM)})
@@ -163,11 +163,11 @@ def test_an_artifact_that_several_states_name_is_kept_for_all(trial: Trial, spac
 
 
 def test_an_artifact_that_nothing_names_or_that_is_too_large_is_refused(
-    trial: Trial, space: TenantSpace, tmp_path: Path
+    trial: RemoteTrial, space: TenantSpace, tmp_path: Path
 ) -> None:
     machine = _with_film(trial)
     other = b"never named"
-    with pytest.raises(UnknownThere):
+    with pytest.raises(UnknownAtRemote):
         space.put_object(machine.agent_id, hashlib.sha256(other).hexdigest(), other)
     for digest in ("..", "X" * 64, DIGEST[:-1]):
         with pytest.raises(RemoteRefused):
@@ -179,7 +179,7 @@ def test_an_artifact_that_nothing_names_or_that_is_too_large_is_refused(
     assert space.missing(machine.agent_id, [DIGEST, "..", "X"]) == [DIGEST]
 
 
-def test_damage_at_the_endpoint_is_found(trial: Trial, tmp_path: Path) -> None:
+def test_damage_at_the_endpoint_is_found(trial: RemoteTrial, tmp_path: Path) -> None:
     machine = _with_film(trial)
     trial.remote.put_object(machine.agent_id, machine.file_key("artifacts/film.mp4"), FILM)
     for path in (tmp_path / "tenant" / "agents").rglob("objects/*"):
@@ -197,7 +197,7 @@ def test_damage_at_the_endpoint_is_found(trial: Trial, tmp_path: Path) -> None:
 
 @needs_limits
 def test_what_others_push_is_seen_where_a_vault_could_only_be_read_when_it_was_opened(
-    trial: Trial, tmp_path: Path
+    trial: RemoteTrial, tmp_path: Path
 ) -> None:
     """As on a disk that was full: SQLite needs more descriptors to write than to read the file as it stands."""
     machine = trial.machine()

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import records
+from lifeboat_alf.memory import memory_records
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_endpoint.service import guard
-from lifeboat_endpoint.service.receiving import Received, Sent
-from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.user_key import UserKey
-from lifeboat_vault.errors import RemoteRefused, StaleBase, UnknownThere
-from lifeboat_vault.remote.checks.trial import NAME, Machine
-from lifeboat_vault.vault import Vault, take_over
+from lifeboat_endpoint.service import accident_guard
+from lifeboat_endpoint.service.bundle_receiver import PushResult, SentBundle
+from lifeboat_endpoint.service.tenant_space import TenantSpace
+from lifeboat_keys.pairs.device_key import DeviceKey
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_vault.errors import RemoteRefused, StaleBase, UnknownAtRemote
+from lifeboat_vault.remote.checks.remote_trial import NAME, TrialMachine
+from lifeboat_vault.vault import Vault, draft_of_state
 from support.endpoint import reference_archives as reference
 from support.endpoint.spaces import space_in
 from support.vault.vaults import ManualClock
@@ -42,11 +42,11 @@ class Client:
         text = "".join(f"## {topic}\n\nAll about {topic}.\n\n" for topic in topics)
         (self.workspace / "MEMORY.md").write_text(f"# Memory\n\n{text}")
 
-    def snapshot(self) -> Received:
+    def snapshot(self) -> PushResult:
         data = reference.write_snapshot(reference.export(self.workspace))
-        return self._send(Sent("snapshot", io.BytesIO(data), len(data)))
+        return self._send(SentBundle("snapshot", io.BytesIO(data), len(data)))
 
-    def delta(self, before: list[str], after: list[str], base: int) -> Received:
+    def delta(self, before: list[str], after: list[str], base: int) -> PushResult:
         self.write(before)
         old = reference.export(self.workspace).records
         self.write(after)
@@ -55,11 +55,11 @@ class Client:
         self.sent = reference.write_delta(manifest, changes, base)
         return self.send_again(base)
 
-    def send_again(self, base: int) -> Received:
+    def send_again(self, base: int) -> PushResult:
         """The last delta, byte for byte."""
-        return self._send(Sent("delta", io.BytesIO(self.sent), len(self.sent), base))
+        return self._send(SentBundle("delta", io.BytesIO(self.sent), len(self.sent), base))
 
-    def _send(self, sent: Sent) -> Received:
+    def _send(self, sent: SentBundle) -> PushResult:
         return self.space.receive(self.agent_id, sent)
 
     @property
@@ -87,9 +87,9 @@ def client(tmp_path: Path, clock: ManualClock) -> Iterator[Client]:
 
 
 @pytest.fixture
-def device(client: Client, tmp_path: Path) -> Iterator[Machine]:
+def device(client: Client, tmp_path: Path) -> Iterator[TrialMachine]:
     with Vault.create(tmp_path / "device", client.agent_id) as vault:
-        yield Machine(client.agent_id, vault, DeviceKey.generate(UserKey.generate()), NAME)
+        yield TrialMachine(client.agent_id, vault, DeviceKey.generate(UserKey.generate()), NAME)
 
 
 def test_its_snapshots_and_deltas_are_numbered_here(client: Client) -> None:
@@ -134,11 +134,11 @@ def test_changes_are_kept_whole_also_after_the_operator_accepted_a_part(client: 
     assert {"Renamed", "Cello"} <= memories(client) and client.held is None
 
 
-def test_a_signed_delta_begins_no_agent(client: Client, device: Machine) -> None:
+def test_a_signed_delta_begins_no_agent(client: Client, device: TrialMachine) -> None:
     device.capture()
     device.capture()
     client.space.remove_agent(client.agent_id)
-    with pytest.raises(UnknownThere):
+    with pytest.raises(UnknownAtRemote):
         client.space.push(client.agent_id, device.delta(0))
     assert client.space.agent_ids() == []
 
@@ -146,11 +146,11 @@ def test_a_signed_delta_begins_no_agent(client: Client, device: Machine) -> None
 def memories(client: Client) -> set[str]:
     """The headings of all memories at the endpoint."""
     with client.space.vault(client.agent_id) as vault:
-        found = (records.parse(record.line) for record in vault.state().records())
+        found = (memory_records.parse_record(record.line) for record in vault.state().records())
         return {one["raw_source_format"].get("heading") for one in found}
 
 
-def test_once_a_device_of_lifeboat_writes_the_agent_it_writes_no_more(client: Client, device: Machine) -> None:
+def test_once_a_device_of_lifeboat_writes_the_agent_it_writes_no_more(client: Client, device: TrialMachine) -> None:
     device.capture()
     client.space.push(client.agent_id, device.snapshot())
     for send in (client.snapshot, lambda: client.delta(TOPICS, [*TOPICS, "Cello"], 0)):
@@ -238,7 +238,7 @@ def test_a_few_memories_may_go(client: Client) -> None:
 
 def test_where_nothing_can_have_been_lost_no_memory_is_read(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     client.snapshot()
-    monkeypatch.setattr(guard, "memories", lambda state: pytest.fail("the whole memory was read"))
+    monkeypatch.setattr(accident_guard, "list_memories", lambda state: pytest.fail("the whole memory was read"))
     client.delta(TOPICS, [*TOPICS[1:], "Cello", "Oboe"], 0)
     assert client.numbers == [0, 1] and client.held is None
 
@@ -263,12 +263,12 @@ def test_what_was_meant_is_accepted_and_not_held_again(client: Client, clock: Ma
     assert client.held is None
 
 
-def test_a_device_that_takes_the_agent_over_answers_for_what_is_held(client: Client, device: Machine) -> None:
+def test_a_device_that_takes_the_agent_over_answers_for_what_is_held(client: Client, device: TrialMachine) -> None:
     client.snapshot()
     client.write(TOPICS[:2])
     client.snapshot()
     with client.space.snapshot(client.agent_id).file as file, SnapshotReader(file) as state:
-        draft, time = take_over(state), state.sequence.time
+        draft, time = draft_of_state(state), state.sequence.time
         device.vault.accept(state.sequence, draft, kind="pull", writer="test", raw_time=time)
     device.vault.enter_epoch(2)
     device.capture()
@@ -283,5 +283,5 @@ def test_what_validate_calls_invalid_is_refused_and_kept_nowhere(client: Client)
         record["status"] = 7
     data = reference.write_snapshot(archive)
     with pytest.raises(RemoteRefused, match="is not valid: memory/"):
-        client.space.receive(client.agent_id, Sent("snapshot", io.BytesIO(data), len(data)))
+        client.space.receive(client.agent_id, SentBundle("snapshot", io.BytesIO(data), len(data)))
     assert client.numbers == []

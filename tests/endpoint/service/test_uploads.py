@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.service.in_process import InProcess
-from lifeboat_endpoint.service.space import Part, TenantSpace
+from lifeboat_endpoint.service.in_process_remote import InProcessRemote
+from lifeboat_endpoint.service.tenant_space import ExpectedPart, TenantSpace
 from lifeboat_endpoint.service.uploads import Uploads
 from lifeboat_vault.errors import (
     RemoteBusy,
@@ -18,11 +18,11 @@ from lifeboat_vault.errors import (
     RemoteRefused,
     RemoteTooLarge,
     StaleBase,
-    UnknownThere,
+    UnknownAtRemote,
     VaultBusy,
 )
-from lifeboat_vault.remote.checks.trial import Machine, Trial
-from lifeboat_vault.remote.contract import About
+from lifeboat_vault.remote.checks.remote_trial import RemoteTrial, TrialMachine
+from lifeboat_vault.remote.remote_contract import RemoteDescription
 from support.endpoint.spaces import TestKeys, clock, keys, space_in
 from support.vault.vaults import START, ManualClock
 
@@ -38,16 +38,16 @@ def space(tmp_path: Path, clock: ManualClock, keys: TestKeys) -> Iterator[Tenant
 
 
 @pytest.fixture
-def machine(space: TenantSpace, tmp_path: Path) -> Iterator[Machine]:
+def machine(space: TenantSpace, tmp_path: Path) -> Iterator[TrialMachine]:
     """One whose first state was captured, and registered."""
-    trial = Trial(lambda: InProcess(space, About("id", "test", "test", False)), tmp_path)
+    trial = RemoteTrial(lambda: InProcessRemote(space, RemoteDescription("id", "test", "test", False)), tmp_path)
     made = trial.machine()
     made.capture(raw__openclaw__file=hashlib.shake_256(b"noise").digest(20_000))
     yield made
     made.vault.close()
 
 
-def _snapshot(machine: Machine) -> bytes:
+def _snapshot(machine: TrialMachine) -> bytes:
     with machine.snapshot().file as file:
         return file.read()
 
@@ -57,15 +57,15 @@ def _cut(data: bytes, size: int = 5000) -> dict[str, bytes]:
     return {hashlib.sha256(piece).hexdigest(): piece for piece in pieces}
 
 
-def _parts(pieces: dict[str, bytes]) -> list[Part]:
-    return [Part(digest, len(piece)) for digest, piece in pieces.items()]
+def _parts(pieces: dict[str, bytes]) -> list[ExpectedPart]:
+    return [ExpectedPart(digest, len(piece)) for digest, piece in pieces.items()]
 
 
 def _bodies(tmp_path: Path) -> list[str]:
     return sorted(path.name for path in (tmp_path / "tenant" / "files").iterdir())
 
 
-def test_a_bundle_comes_in_parts_in_any_order(space: TenantSpace, machine: Machine, tmp_path: Path) -> None:
+def test_a_bundle_comes_in_parts_in_any_order(space: TenantSpace, machine: TrialMachine, tmp_path: Path) -> None:
     pieces = _cut(_snapshot(machine))
     upload = space.begin_upload(machine.agent_id, "snapshot", None, _parts(pieces), "laptop")
     assert upload.missing == list(pieces)
@@ -77,7 +77,7 @@ def test_a_bundle_comes_in_parts_in_any_order(space: TenantSpace, machine: Machi
     assert _bodies(tmp_path) == []
 
 
-def test_a_commit_whose_answer_was_lost_gives_the_head_again(space: TenantSpace, machine: Machine) -> None:
+def test_a_commit_whose_answer_was_lost_gives_the_head_again(space: TenantSpace, machine: TrialMachine) -> None:
     pieces = _cut(_snapshot(machine))
     upload = space.begin_upload(machine.agent_id, "snapshot", None, _parts(pieces))
     for digest, piece in pieces.items():
@@ -85,7 +85,7 @@ def test_a_commit_whose_answer_was_lost_gives_the_head_again(space: TenantSpace,
     assert space.receive_upload(upload.id).head == space.receive_upload(upload.id).head
 
 
-def test_parts_of_an_earlier_upload_are_not_sent_again(space: TenantSpace, machine: Machine) -> None:
+def test_parts_of_an_earlier_upload_are_not_sent_again(space: TenantSpace, machine: TrialMachine) -> None:
     pieces = _cut(_snapshot(machine))
     first, second, *rest = pieces
     earlier = space.begin_upload(machine.agent_id, "snapshot", None, _parts(pieces))
@@ -99,14 +99,14 @@ def test_parts_of_an_earlier_upload_are_not_sent_again(space: TenantSpace, machi
     assert space.receive_upload(upload.id).head.number == 0
 
 
-def test_an_upload_without_all_its_parts_is_not_committed(space: TenantSpace, machine: Machine) -> None:
+def test_an_upload_without_all_its_parts_is_not_committed(space: TenantSpace, machine: TrialMachine) -> None:
     upload = space.begin_upload(machine.agent_id, "snapshot", None, _parts(_cut(_snapshot(machine))))
     with pytest.raises(RemoteRefused):
         space.receive_upload(upload.id)
     assert space.head(machine.agent_id) is None
 
 
-def test_a_part_that_is_another_one_is_refused(space: TenantSpace, machine: Machine) -> None:
+def test_a_part_that_is_another_one_is_refused(space: TenantSpace, machine: TrialMachine) -> None:
     pieces = _cut(_snapshot(machine))
     upload = space.begin_upload(machine.agent_id, "snapshot", None, _parts(pieces))
     other = b"other bytes"
@@ -116,7 +116,7 @@ def test_a_part_that_is_another_one_is_refused(space: TenantSpace, machine: Mach
     assert space.upload(upload.id).missing == list(pieces)
 
 
-def test_what_came_is_refused_as_a_push_would_be(space: TenantSpace, machine: Machine) -> None:
+def test_what_came_is_refused_as_a_push_would_be(space: TenantSpace, machine: TrialMachine) -> None:
     machine.capture()
     with machine.delta(0).file as file:
         pieces = _cut(file.read())
@@ -127,7 +127,7 @@ def test_what_came_is_refused_as_a_push_would_be(space: TenantSpace, machine: Ma
         space.receive_upload(upload.id)
 
 
-def test_one_body_comes_in_chunks_and_may_come_again(space: TenantSpace, machine: Machine, tmp_path: Path) -> None:
+def test_one_body_comes_in_chunks_and_may_come_again(space: TenantSpace, machine: TrialMachine, tmp_path: Path) -> None:
     data = _snapshot(machine)
     upload = space.begin_upload(machine.agent_id, "snapshot")
     space.put_body(upload.id, [b"something", b" else" * 3000])
@@ -136,7 +136,7 @@ def test_one_body_comes_in_chunks_and_may_come_again(space: TenantSpace, machine
     assert space.receive_upload(upload.id).head.digest == machine.here.digest
 
 
-def test_a_body_that_breaks_off_leaves_nothing(space: TenantSpace, machine: Machine, tmp_path: Path) -> None:
+def test_a_body_that_breaks_off_leaves_nothing(space: TenantSpace, machine: TrialMachine, tmp_path: Path) -> None:
     upload = space.begin_upload(machine.agent_id, "snapshot")
 
     def broken() -> Iterator[bytes]:
@@ -148,7 +148,7 @@ def test_a_body_that_breaks_off_leaves_nothing(space: TenantSpace, machine: Mach
     assert _bodies(tmp_path) == []
 
 
-def test_parts_lie_encrypted_on_the_disk(space: TenantSpace, machine: Machine, tmp_path: Path) -> None:
+def test_parts_lie_encrypted_on_the_disk(space: TenantSpace, machine: TrialMachine, tmp_path: Path) -> None:
     data = _snapshot(machine)
     upload = space.begin_upload(machine.agent_id, "snapshot", machine="the blue laptop")
     space.put_body(upload.id, [data])
@@ -156,11 +156,11 @@ def test_parts_lie_encrypted_on_the_disk(space: TenantSpace, machine: Machine, t
     assert data[:64] not in held and b"PK\x03\x04" not in held and b"blue laptop" not in held
 
 
-def test_too_much_is_refused(space: TenantSpace, machine: Machine, tmp_path: Path) -> None:
+def test_too_much_is_refused(space: TenantSpace, machine: TrialMachine, tmp_path: Path) -> None:
     with pytest.raises(RemoteTooLarge):
-        space.begin_upload(machine.agent_id, "snapshot", None, [Part("0" * 64, 5001)])
+        space.begin_upload(machine.agent_id, "snapshot", None, [ExpectedPart("0" * 64, 5001)])
     with pytest.raises(RemoteRefused):
-        space.begin_upload(machine.agent_id, "snapshot", None, [Part("../x", 5)])
+        space.begin_upload(machine.agent_id, "snapshot", None, [ExpectedPart("../x", 5)])
     with space_in(tmp_path / "tenant", limited={"bundle_bytes": 900}) as small, pytest.raises(RemoteTooLarge):
         small.put_body(small.begin_upload(machine.agent_id, "snapshot").id, [b"x" * 500, b"x" * 500])
     with space_in(tmp_path / "tenant", limited={"tenant_bytes": 900}) as poor, pytest.raises(RemoteFull):
@@ -169,17 +169,17 @@ def test_too_much_is_refused(space: TenantSpace, machine: Machine, tmp_path: Pat
 
 
 def test_an_upload_of_an_agent_that_is_not_there_is_not_begun(space: TenantSpace) -> None:
-    with pytest.raises(UnknownThere):
+    with pytest.raises(UnknownAtRemote):
         space.begin_upload("nobody", "snapshot")
 
 
 def test_what_is_not_finished_in_a_day_is_swept(
-    space: TenantSpace, machine: Machine, clock: ManualClock, tmp_path: Path
+    space: TenantSpace, machine: TrialMachine, clock: ManualClock, tmp_path: Path
 ) -> None:
     upload = space.begin_upload(machine.agent_id, "snapshot")
     space.put_body(upload.id, [b"x" * 100])
     clock.moment += DAY
-    with pytest.raises(UnknownThere):
+    with pytest.raises(UnknownAtRemote):
         space.receive_upload(upload.id)
     assert _bodies(tmp_path) != []
     assert space.sweep(clock.now()) == 1
@@ -187,7 +187,7 @@ def test_what_is_not_finished_in_a_day_is_swept(
 
 
 def test_a_body_that_nothing_names_is_swept_after_a_day(
-    space: TenantSpace, machine: Machine, clock: ManualClock, tmp_path: Path
+    space: TenantSpace, machine: TrialMachine, clock: ManualClock, tmp_path: Path
 ) -> None:
     (tmp_path / "tenant" / "files" / ("0a" * 16)).write_bytes(b"left by a crash")
     assert space.sweep(clock.now()) == 0
@@ -220,7 +220,7 @@ def test_a_permission_is_used_once_until_it_has_run_out(space: TenantSpace, cloc
 
 
 def test_what_a_commit_without_an_answer_may_have_named_is_not_removed(
-    space: TenantSpace, machine: Machine, monkeypatch: pytest.MonkeyPatch
+    space: TenantSpace, machine: TrialMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data, replace = _snapshot(machine), Uploads._replace_parts
 

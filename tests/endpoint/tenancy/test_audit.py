@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from lifeboat_endpoint.tenancy.audit_buffer import AuditBatch, AuditBuffer
 from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_endpoint.tenancy.control import Control
 from lifeboat_endpoint.tenancy.control_file import ControlFile
-from lifeboat_endpoint.tenancy.notes import Batch, Notes
 from lifeboat_vault import errors
 from support.endpoint.keeping import RunningClock, clock, control
 from support.patience import patience
@@ -61,8 +61,8 @@ def test_closing_writes_what_was_gathered(control: Control, tmp_path: Path, cloc
 
 
 def test_a_full_batch_is_written_without_waiting() -> None:
-    written: list[Batch] = []
-    notes = Notes(written.append, seconds=3600, most=2)
+    written: list[AuditBatch] = []
+    notes = AuditBuffer(written.append, seconds=3600, most=2)
     notes.add("read", "a", {}, "2026-11-20T12:00:00.000Z")
     assert written == []
     notes.add("read", "b", {}, "2026-11-20T12:00:00.000Z")
@@ -72,14 +72,14 @@ def test_a_full_batch_is_written_without_waiting() -> None:
 
 def test_what_was_gathered_is_written_in_time_without_anybody_asking() -> None:
     written = threading.Event()
-    notes = Notes(lambda _: written.set(), seconds=0.01)
+    notes = AuditBuffer(lambda _: written.set(), seconds=0.01)
     notes.used("k7m2p9qa", "2026-11-20T12:00:00.000Z")
     assert written.wait(patience())
     notes.close()
 
 
 def test_rows_that_no_room_was_left_for_are_counted(monkeypatch: pytest.MonkeyPatch, control: Control) -> None:
-    monkeypatch.setattr("lifeboat_endpoint.tenancy.notes.MOST_KEPT", 2)
+    monkeypatch.setattr("lifeboat_endpoint.tenancy.audit_buffer.MOST_KEPT", 2)
     for number in range(5):
         control.note(CALLER, "read", f"agent-{number}")
     last = list(control.audit_rows())[-1]
@@ -87,15 +87,15 @@ def test_rows_that_no_room_was_left_for_are_counted(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_cannot_be_written_is_kept_for_the_next_time() -> None:
-    written: list[Batch] = []
+    written: list[AuditBatch] = []
     is_full = True
 
-    def write(batch: Batch) -> None:
+    def write(batch: AuditBatch) -> None:
         if is_full:
             raise errors.VaultFull("no space")
         written.append(batch)
 
-    notes = Notes(write, seconds=3600)
+    notes = AuditBuffer(write, seconds=3600)
     notes.add("read", "a", {}, "2026-11-20T12:00:00.000Z")
     with pytest.raises(errors.VaultFull):
         notes.flush()

@@ -16,7 +16,7 @@ from lifeboat_endpoint.tenancy import audit_export, audit_file
 from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_endpoint.tenancy.control import Control
 from lifeboat_vault import errors
-from lifeboat_vault.vault.rows import AuditRow
+from lifeboat_vault.rows.sequence_rows import AuditRow
 from support.endpoint.keeping import RunningClock, clock, control
 from support.flushes import Flushes, flushes
 
@@ -27,7 +27,7 @@ CALLER = Caller("0198aaaa-aaaa-7aaa-8aaa-aaaaaaaaaaaa", "k7m2p9qa", "laptop", fr
 
 def exported(control: Control, after: int = 0, tenant: str | None = None) -> list[bytes]:
     lines: list[bytes] = []
-    audit_export.export(control, lines.append, after=after, tenant=tenant)
+    audit_export.export_audit(control, lines.append, after=after, tenant=tenant)
     return lines
 
 
@@ -36,7 +36,7 @@ def documents(lines: list[bytes]) -> list[dict[str, Any]]:
 
 
 def problems(lines: list[bytes]) -> list[str]:
-    return audit_export.check(lines).problems
+    return audit_export.check_audit_export(lines).problems
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_a_row_is_a_line_that_says_all_of_it(busy: Control) -> None:
 
 
 def test_a_whole_export_is_whole_far_from_the_endpoint(busy: Control) -> None:
-    found = audit_export.check(exported(busy))
+    found = audit_export.check_audit_export(exported(busy))
     assert (found.is_whole, found.rows, found.first, found.last) == (True, 5, 1, 5)
 
 
@@ -69,8 +69,8 @@ def test_an_export_goes_on_where_the_last_one_ended(busy: Control) -> None:
     busy.add_tenant("four")
     second = exported(busy, after=end)
     assert [one.get("number") for one in documents(second)] == [6, None]
-    assert audit_export.check([*first, *second]).is_whole
-    assert audit_export.check(second).is_whole
+    assert audit_export.check_audit_export([*first, *second]).is_whole
+    assert audit_export.check_audit_export(second).is_whole
 
 
 def changed(line: bytes, **members: Any) -> bytes:
@@ -104,10 +104,10 @@ def test_what_was_changed_in_an_export_is_found(busy: Control, spoil: Any, said:
 
 def test_a_row_that_was_written_anew_with_its_hash_does_not_follow(busy: Control) -> None:
     lines = exported(busy)
-    line = audit_export.parsed(lines[2])
+    line = audit_export.parse_audit_line(lines[2])
     assert line is not None and line.row is not None
     forged = AuditRow(3, line.row.time, "tenant.add", "somebody else", {}, b"")
-    digest = audit_export.audit.row_hash(line.previous, forged)
+    digest = audit_export.audit_chain.row_hash(line.previous, forged)
     lines[2] = changed(lines[2], subject="somebody else", tenant=None, details={}, hash=digest.hex())
     assert problems(lines) == ["row 4 does not follow from the one before"]
 
@@ -117,14 +117,14 @@ def test_of_one_tenant_rows_are_whole_and_none_is_missed(busy: Control) -> None:
     found = exported(busy, tenant=tenant)
     assert [one["subject"] for one in documents(found)[:-1]] == [tenant]
     assert documents(found)[-1] == {**documents(exported(busy))[-1], "rows": 1, "tenant": tenant}
-    assert audit_export.check(found).is_whole
+    assert audit_export.check_audit_export(found).is_whole
     assert problems([changed(found[0], kind="other"), found[1]]) == ["row 3 is not what its hash says"]
 
 
 def test_of_one_tenant_a_row_that_is_missing_is_found_by_their_number(busy: Control) -> None:
     busy.record(None, "key.rotated", "0123", {"tenant": busy.tenant("two").id})
     found = exported(busy, tenant=busy.tenant("two").id)
-    assert len(found) == 3 and audit_export.check(found).is_whole
+    assert len(found) == 3 and audit_export.check_audit_export(found).is_whole
     for left in (found[1:], [found[0], found[2]]):
         assert problems(left) == ["2 rows were written up to number 6, and 1 are there"]
 
@@ -140,7 +140,7 @@ def test_an_export_of_what_was_trimmed_begins_where_the_audit_does(busy: Control
     clock.advance(days=500)
     busy.add_tenant("new")
     busy.trim_audit(clock.now() - timedelta(days=400), 1000)
-    found = audit_export.check(exported(busy))
+    found = audit_export.check_audit_export(exported(busy))
     assert (found.is_whole, found.first) == (True, 6)
 
 
@@ -162,11 +162,11 @@ def test_a_moment_is_a_place_in_the_audit(busy: Control, clock: RunningClock) ->
 
 
 def written(control: Control, path: Path, tenant: str | None = None) -> int:
-    with audit_file.appending(path, tenant) as place:
+    with audit_file.open_audit_file(path, tenant) as place:
         after = 0 if place.last is None else place.last.number
         if place.last is not None:
             assert audit_file.check_follows(place.last, control) == 0
-        return audit_export.export(control, place.file.write, after=after, tenant=tenant).rows
+        return audit_export.export_audit(control, place.file.write, after=after, tenant=tenant).rows
 
 
 def test_what_was_written_is_on_the_disk_when_it_is_done(busy: Control, tmp_path: Path, flushes: Flushes) -> None:
@@ -180,7 +180,7 @@ def test_a_file_is_continued_and_stays_whole(busy: Control, tmp_path: Path) -> N
     assert [written(busy, path), written(busy, path)] == [5, 0]
     busy.add_tenant("four")
     assert written(busy, path) == 1
-    found = audit_file.checked(path)
+    found = audit_file.check_audit_file(path)
     assert (found.is_whole, found.rows, path.stat().st_mode & 0o777) == (True, 6, 0o600)
 
 
@@ -190,7 +190,7 @@ def test_a_file_that_was_cut_off_is_continued_from_its_last_whole_row(busy: Cont
     written(busy, path)
     path.write_bytes(path.read_bytes()[:left])
     written(busy, path)
-    found = audit_file.checked(path)
+    found = audit_file.check_audit_file(path)
     assert (found.problems, found.rows) == ([], 5)
 
 
@@ -231,14 +231,14 @@ def test_what_was_let_go_before_it_was_written_is_told(busy: Control, tmp_path: 
     clock.advance(days=500)
     busy.add_tenant("six")
     busy.trim_audit(clock.now() - timedelta(days=400), 1000)
-    with audit_file.appending(path, None) as place:
+    with audit_file.open_audit_file(path, None) as place:
         assert place.last is not None
         assert audit_file.check_follows(place.last, busy) == 2
 
 
 def test_one_process_at_a_time_writes_a_file(busy: Control, tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
-    with audit_file.appending(path, None), pytest.raises(errors.EndpointBusy):
+    with audit_file.open_audit_file(path, None), pytest.raises(errors.EndpointBusy):
         written(busy, path)
 
 
@@ -252,7 +252,7 @@ def test_many_rows_take_no_memory(tmp_path: Path) -> None:
 
     with (tmp_path / "audit.jsonl").open("wb") as file:
         tracemalloc.start()
-        audit_export.export(Many(), file.write, after=0)
+        audit_export.export_audit(Many(), file.write, after=0)
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert (tmp_path / "audit.jsonl").stat().st_size > 8_000_000

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.maintenance import removal, rotation
-from lifeboat_endpoint.tenancy.rows import Tenant
-from lifeboat_endpoint.work import jobs
-from lifeboat_endpoint.work.jobs import HANDLERS, Work
-from lifeboat_endpoint.work.queue import Job, Queue
-from lifeboat_endpoint.work.worker import Stopped
+from lifeboat_endpoint.maintenance import data_key_rotation, tenant_removal
+from lifeboat_endpoint.tenancy.tenant_rows import Tenant
+from lifeboat_endpoint.work import job_handlers
+from lifeboat_endpoint.work.endpoint_queue import EndpointJob, EndpointQueue
+from lifeboat_endpoint.work.endpoint_worker import WorkerStopped
+from lifeboat_endpoint.work.job_handlers import HANDLERS, JobContext
 from lifeboat_vault.errors import KeyRevoked
 from support.endpoint.endpoint_purges import machine_in, pushed, record_of, redaction_of
 from support.endpoint.keeping import AGENT, OTHER, RunningClock, clock, endpoint, numbers, tenant_folder, with_history
@@ -33,26 +33,28 @@ def go_on() -> None:
 
 
 def stop() -> None:
-    raise Stopped
+    raise WorkerStopped
 
 
 def do(
-    endpoint: Endpoint, queue: Queue, kind: str, tenant: str = "", agent: str = "", step: object = go_on
+    endpoint: Endpoint, queue: EndpointQueue, kind: str, tenant: str = "", agent: str = "", step: object = go_on
 ) -> list[str]:
-    return HANDLERS[kind](Work(endpoint, queue, step), Job(1, kind, tenant, agent, 1, 1))  # type: ignore[arg-type]
+    return HANDLERS[kind](JobContext(endpoint, queue, step), EndpointJob(1, kind, tenant, agent, 1, 1))  # type: ignore[arg-type]
 
 
-def done_by_all(endpoint: Endpoint, queue: Queue) -> list[str]:
+def done_by_all(endpoint: Endpoint, queue: EndpointQueue) -> list[str]:
     """Do whatever is in the queue and due; the kinds and agents."""
     done = []
     while (job := queue.take("one", LEASE, list(HANDLERS))) is not None:
-        assert HANDLERS[job.kind](Work(endpoint, queue, go_on), job) == []
+        assert HANDLERS[job.kind](JobContext(endpoint, queue, go_on), job) == []
         queue.finish(job)
         done.append(f"{job.kind} {job.agent}".strip())
     return done
 
 
-def test_a_tenant_is_looked_after(endpoint: Endpoint, queue: Queue, tenant: Tenant, clock: RunningClock) -> None:
+def test_a_tenant_is_looked_after(
+    endpoint: Endpoint, queue: EndpointQueue, tenant: Tenant, clock: RunningClock
+) -> None:
     with_history(endpoint, tenant, hours=60)
     clock.advance(days=30)
     assert do(endpoint, queue, "look_after", tenant.id) == []
@@ -60,9 +62,9 @@ def test_a_tenant_is_looked_after(endpoint: Endpoint, queue: Queue, tenant: Tena
 
 
 def test_the_agents_of_a_large_tenant_are_looked_after_in_jobs_of_their_own(
-    endpoint: Endpoint, queue: Queue, tenant: Tenant, clock: RunningClock, monkeypatch: pytest.MonkeyPatch
+    endpoint: Endpoint, queue: EndpointQueue, tenant: Tenant, clock: RunningClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "_MOST_AGENTS", 1)
+    monkeypatch.setattr(job_handlers, "_MOST_AGENTS", 1)
     for agent_id in (AGENT, OTHER):
         with_history(endpoint, tenant, agent_id, hours=60)
     clock.advance(days=30)
@@ -71,19 +73,21 @@ def test_the_agents_of_a_large_tenant_are_looked_after_in_jobs_of_their_own(
     assert all(len(numbers(endpoint, tenant, agent_id)) < 61 for agent_id in (AGENT, OTHER))
 
 
-def test_an_agent_that_is_gone_needs_nobody_to_look_after_it(endpoint: Endpoint, queue: Queue, tenant: Tenant) -> None:
+def test_an_agent_that_is_gone_needs_nobody_to_look_after_it(
+    endpoint: Endpoint, queue: EndpointQueue, tenant: Tenant
+) -> None:
     assert do(endpoint, queue, "look_after", tenant.id, AGENT) == []
 
 
-def test_a_proof_without_findings_has_no_problems(endpoint: Endpoint, queue: Queue, tenant: Tenant) -> None:
+def test_a_proof_without_findings_has_no_problems(endpoint: Endpoint, queue: EndpointQueue, tenant: Tenant) -> None:
     with_history(endpoint, tenant)
     assert do(endpoint, queue, "verify", tenant.id) == []
 
 
 def test_the_agents_of_a_large_tenant_are_proven_in_jobs_of_their_own(
-    endpoint: Endpoint, queue: Queue, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+    endpoint: Endpoint, queue: EndpointQueue, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "_MOST_AGENTS", 1)
+    monkeypatch.setattr(job_handlers, "_MOST_AGENTS", 1)
     for agent_id in (AGENT, OTHER):
         with_history(endpoint, tenant, agent_id, hours=2)
     queue.add("verify", tenant=tenant.id)
@@ -94,7 +98,9 @@ def test_the_agents_of_a_large_tenant_are_proven_in_jobs_of_their_own(
     assert do(endpoint, queue, "verify", tenant.id, "0190f0a0-0000-7000-8000-0000000000a9") == []
 
 
-def test_findings_of_a_proof_are_told_by_kind_and_number(endpoint: Endpoint, queue: Queue, tenant: Tenant) -> None:
+def test_findings_of_a_proof_are_told_by_kind_and_number(
+    endpoint: Endpoint, queue: EndpointQueue, tenant: Tenant
+) -> None:
     with_history(endpoint, tenant)
     endpoint.forget(tenant.id)
     damaged = next(tenant_folder(endpoint, tenant.id).rglob("vault.db"))
@@ -104,10 +110,12 @@ def test_findings_of_a_proof_are_told_by_kind_and_number(endpoint: Endpoint, que
     assert problems[0].startswith("1 findings (")
 
 
-def test_what_an_older_key_sealed_comes_under_the_new_one(endpoint: Endpoint, queue: Queue, tenant: Tenant) -> None:
+def test_what_an_older_key_sealed_comes_under_the_new_one(
+    endpoint: Endpoint, queue: EndpointQueue, tenant: Tenant
+) -> None:
     with_history(endpoint, tenant)
     before = endpoint.keys(tenant.id).ids()
-    rotation.rotate(endpoint, tenant)
+    data_key_rotation.rotate_keys(endpoint, tenant)
     assert do(endpoint, queue, "reencrypt", tenant.id) == []
     assert not set(before) & set(endpoint.keys(tenant.id).ids())
     after = endpoint.keys(tenant.id).ids()
@@ -115,14 +123,14 @@ def test_what_an_older_key_sealed_comes_under_the_new_one(endpoint: Endpoint, qu
     assert endpoint.keys(tenant.id).ids() == after
 
 
-def test_shredding_makes_a_new_key(endpoint: Endpoint, queue: Queue, tenant: Tenant) -> None:
+def test_shredding_makes_a_new_key(endpoint: Endpoint, queue: EndpointQueue, tenant: Tenant) -> None:
     before = endpoint.keys(tenant.id).current()
     assert do(endpoint, queue, "shred", tenant.id) == []
     assert endpoint.keys(tenant.id).current() != before
 
 
 def test_a_purge_that_waits_is_asked_for_again_when_its_time_comes(
-    endpoint: Endpoint, queue: Queue, tenant: Tenant, clock: RunningClock, tmp_path: Path
+    endpoint: Endpoint, queue: EndpointQueue, tenant: Tenant, clock: RunningClock, tmp_path: Path
 ) -> None:
     space = endpoint.space(tenant.id)
     machine = pushed(space, machine_in(tmp_path), captures=3)
@@ -139,9 +147,9 @@ def test_a_purge_that_waits_is_asked_for_again_when_its_time_comes(
 
 
 @pytest.mark.parametrize("kind", ["look_after", "verify", "reencrypt"])
-def test_long_work_ends_between_two_agents(endpoint: Endpoint, queue: Queue, tenant: Tenant, kind: str) -> None:
+def test_long_work_ends_between_two_agents(endpoint: Endpoint, queue: EndpointQueue, tenant: Tenant, kind: str) -> None:
     with_history(endpoint, tenant)
-    with pytest.raises(Stopped):
+    with pytest.raises(WorkerStopped):
         do(endpoint, queue, kind, tenant.id, step=stop)
     assert do(endpoint, queue, kind, tenant.id) == []
 
@@ -150,13 +158,13 @@ OF_A_TENANT = ("look_after", "verify", "reencrypt", "shred", "apply_purge", "swe
 
 
 @pytest.mark.parametrize("kind", OF_A_TENANT)
-def test_for_a_tenant_that_is_gone_nothing_is_left_to_do(endpoint: Endpoint, queue: Queue, kind: str) -> None:
+def test_for_a_tenant_that_is_gone_nothing_is_left_to_do(endpoint: Endpoint, queue: EndpointQueue, kind: str) -> None:
     assert do(endpoint, queue, kind, "0190f0a0-0000-7000-8000-0000000000ff") == []
 
 
 @pytest.mark.parametrize("kind", OF_A_TENANT)
 def test_for_a_tenant_that_is_being_removed_nothing_is_left_to_do(
-    endpoint: Endpoint, queue: Queue, tenant: Tenant, kind: str
+    endpoint: Endpoint, queue: EndpointQueue, tenant: Tenant, kind: str
 ) -> None:
     endpoint.control.begin_removal(tenant.id)
     assert do(endpoint, queue, kind, tenant.id) == []
@@ -164,7 +172,7 @@ def test_for_a_tenant_that_is_being_removed_nothing_is_left_to_do(
 
 @pytest.mark.parametrize("kind", OF_A_TENANT)
 def test_without_its_key_nothing_can_be_done_for_a_tenant(
-    endpoint: Endpoint, queue: Queue, tenant: Tenant, kind: str, tmp_path: Path
+    endpoint: Endpoint, queue: EndpointQueue, tenant: Tenant, kind: str, tmp_path: Path
 ) -> None:
     (tmp_path / "endpoint.key").unlink()
     endpoint.forget(tenant.id)
@@ -172,23 +180,23 @@ def test_without_its_key_nothing_can_be_done_for_a_tenant(
         do(endpoint, queue, kind, tenant.id)
 
 
-def test_a_removal_that_was_interrupted_is_finished(endpoint: Endpoint, queue: Queue, tenant: Tenant) -> None:
+def test_a_removal_that_was_interrupted_is_finished(endpoint: Endpoint, queue: EndpointQueue, tenant: Tenant) -> None:
     endpoint.control.begin_removal(tenant.id)
     assert do(endpoint, queue, "finish_removals") == []
     assert endpoint.control.tenants() == []
 
 
 def test_what_belongs_to_nobody_is_swept(
-    endpoint: Endpoint, queue: Queue, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+    endpoint: Endpoint, queue: EndpointQueue, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     swept: list[Endpoint] = []
-    monkeypatch.setattr(removal, "remove_nobodys", swept.append)
+    monkeypatch.setattr(tenant_removal, "remove_unknown_tenants", swept.append)
     assert do(endpoint, queue, "sweep") == []
     assert swept == [endpoint]
     assert do(endpoint, queue, "sweep", tenant.id) == []
 
 
-def test_old_rows_of_the_audit_go(endpoint: Endpoint, queue: Queue, clock: RunningClock) -> None:
+def test_old_rows_of_the_audit_go(endpoint: Endpoint, queue: EndpointQueue, clock: RunningClock) -> None:
     endpoint.add_tenant("home")
     clock.advance(days=500)
     endpoint.add_tenant("office")
@@ -198,7 +206,7 @@ def test_old_rows_of_the_audit_go(endpoint: Endpoint, queue: Queue, clock: Runni
 
 @pytest.mark.parametrize("kind", ["look_after", "sweep", "trim_audit"])
 def test_with_a_clock_that_is_not_trusted_nothing_old_goes(
-    endpoint: Endpoint, queue: Queue, tenant: Tenant, clock: RunningClock, kind: str
+    endpoint: Endpoint, queue: EndpointQueue, tenant: Tenant, clock: RunningClock, kind: str
 ) -> None:
     with_history(endpoint, tenant, hours=60)
     do(endpoint, queue, "trim_audit")

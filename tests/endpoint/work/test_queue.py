@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 
-from lifeboat_endpoint.engines.postgres.connecting import Database, Pools
-from lifeboat_endpoint.work.queue import MOST_ATTEMPTS, Job, Queue, Wanted, wait_after
+from lifeboat_endpoint.engines.postgres.connection_pools import Database, Pools
+from lifeboat_endpoint.work.endpoint_queue import MOST_ATTEMPTS, EndpointJob, EndpointQueue, JobRequest, wait_after
 from lifeboat_vault.errors import EndpointBusy, LeaseLost, UnknownJob, VaultError
 from support.endpoint.work_queues import API, KINDS, LEASE, QueueServer, only, queue, server
 from support.patience import patience
@@ -20,11 +20,11 @@ __all__ = ["queue", "server"]
 LONG = 10 * LEASE.total_seconds()
 
 
-def take(queue: Queue, worker: str = "one") -> Job | None:
+def take(queue: EndpointQueue, worker: str = "one") -> EndpointJob | None:
     return queue.take(worker, LEASE, KINDS)
 
 
-def taken(queue: Queue, worker: str = "one") -> Job:
+def taken(queue: EndpointQueue, worker: str = "one") -> EndpointJob:
     job = take(queue, worker)
     assert job is not None
     return job
@@ -37,34 +37,34 @@ def soon(seconds: float) -> datetime:
 # Asking for work ------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_asked_for_twice_is_one_job(queue: Queue) -> None:
+def test_what_is_asked_for_twice_is_one_job(queue: EndpointQueue) -> None:
     queue.add("verify", tenant="a")
     queue.add("verify", tenant="a")
     queue.finish(taken(queue))
     assert take(queue) is None
 
 
-def test_another_kind_tenant_or_agent_is_another_job(queue: Queue) -> None:
+def test_another_kind_tenant_or_agent_is_another_job(queue: EndpointQueue) -> None:
     for kind, tenant, agent in (("verify", "a", ""), ("sweep", "a", ""), ("verify", "b", ""), ("verify", "a", "x")):
         queue.add(kind, tenant=tenant, agent=agent)
     assert len(queue.jobs()) == 4
 
 
-def test_a_job_for_later_is_taken_later(queue: Queue, server: QueueServer) -> None:
+def test_a_job_for_later_is_taken_later(queue: EndpointQueue, server: QueueServer) -> None:
     queue.add("verify", tenant="a", run_at=soon(100))
     assert take(queue) is None
     server.pass_time(101)
     assert taken(queue).kind == "verify"
 
 
-def test_an_earlier_wish_brings_a_job_forward_and_a_later_one_does_not_put_it_off(queue: Queue) -> None:
+def test_an_earlier_wish_brings_a_job_forward_and_a_later_one_does_not_put_it_off(queue: EndpointQueue) -> None:
     queue.add("verify", tenant="a", run_at=soon(100))
     queue.add("verify", tenant="a")
     queue.add("verify", tenant="a", run_at=soon(1000))
     assert taken(queue).tenant == "a"
 
 
-def test_what_is_asked_for_while_it_runs_is_done_once_more(queue: Queue) -> None:
+def test_what_is_asked_for_while_it_runs_is_done_once_more(queue: EndpointQueue) -> None:
     queue.add("verify", tenant="a")
     running = taken(queue)
     queue.add("verify", tenant="a")
@@ -75,7 +75,7 @@ def test_what_is_asked_for_while_it_runs_is_done_once_more(queue: Queue) -> None
     assert take(queue) is None
 
 
-def test_what_is_asked_for_later_while_it_runs_is_done_then(queue: Queue, server: QueueServer) -> None:
+def test_what_is_asked_for_later_while_it_runs_is_done_then(queue: EndpointQueue, server: QueueServer) -> None:
     queue.add("verify", tenant="a")
     running = taken(queue)
     queue.add("verify", tenant="a", run_at=soon(100))
@@ -85,65 +85,65 @@ def test_what_is_asked_for_later_while_it_runs_is_done_then(queue: Queue, server
     assert taken(queue).attempt == 1
 
 
-def test_a_plan_asks_only_for_what_neither_waits_nor_runs(queue: Queue) -> None:
+def test_a_plan_asks_only_for_what_neither_waits_nor_runs(queue: EndpointQueue) -> None:
     queue.add("verify", tenant="a")
     running = taken(queue)
     queue.add("sweep", tenant="a")
-    assert queue.add_missing([Wanted("verify", "a"), Wanted("sweep", "a"), Wanted("verify", "b")]) == 1
+    assert queue.add_missing([JobRequest("verify", "a"), JobRequest("sweep", "a"), JobRequest("verify", "b")]) == 1
     queue.finish(running)
     assert {(row.kind, row.tenant) for row in queue.jobs()} == {("sweep", "a"), ("verify", "b")}
 
 
-def test_a_plan_for_nothing_asks_for_nothing(queue: Queue) -> None:
+def test_a_plan_for_nothing_asks_for_nothing(queue: EndpointQueue) -> None:
     assert queue.add_missing([]) == 0
 
 
 # Whose turn it is -----------------------------------------------------------------------------------------------------
 
 
-def test_a_purge_comes_before_everything_older(queue: Queue) -> None:
+def test_a_purge_comes_before_everything_older(queue: EndpointQueue) -> None:
     queue.add("verify", tenant="a")
     queue.add("look_after", tenant="b")
     queue.add("apply_purge", tenant="c")
     assert taken(queue).kind == "apply_purge"
 
 
-def test_the_older_job_comes_first(queue: Queue) -> None:
+def test_the_older_job_comes_first(queue: EndpointQueue) -> None:
     queue.add("verify", tenant="a")
     queue.add("verify", tenant="b")
     assert [taken(queue).tenant, taken(queue).tenant] == ["a", "b"]
 
 
-def test_nobody_waits_behind_the_hundreds_of_jobs_of_another(queue: Queue) -> None:
-    queue.add_missing([Wanted("look_after", "large", f"agent-{number}") for number in range(500)])
+def test_nobody_waits_behind_the_hundreds_of_jobs_of_another(queue: EndpointQueue) -> None:
+    queue.add_missing([JobRequest("look_after", "large", f"agent-{number}") for number in range(500)])
     for tenant in ("small", "tiny"):
         queue.add("look_after", tenant=tenant)
     assert [taken(queue).tenant for _ in range(3)] == ["large", "small", "tiny"]
 
 
-def test_who_asks_for_one_after_another_stands_back_as_who_asks_for_all_at_once(queue: Queue) -> None:
+def test_who_asks_for_one_after_another_stands_back_as_who_asks_for_all_at_once(queue: EndpointQueue) -> None:
     for number in range(20):
         queue.add("look_after", tenant="large", agent=f"agent-{number}")
     queue.add("look_after", tenant="small")
     assert "small" in [taken(queue).tenant for _ in range(3)]
 
 
-def test_two_with_many_jobs_take_turns(queue: Queue) -> None:
+def test_two_with_many_jobs_take_turns(queue: EndpointQueue) -> None:
     for tenant in ("a", "b"):
-        queue.add_missing([Wanted("look_after", tenant, f"agent-{number}") for number in range(50)])
+        queue.add_missing([JobRequest("look_after", tenant, f"agent-{number}") for number in range(50)])
     order = [taken(queue).tenant for _ in range(40)]
     assert 18 <= order.count("a") <= 22
     assert all(set(order[begin : begin + 4]) == {"a", "b"} for begin in range(0, 40, 4))
 
 
-def test_a_worker_takes_only_kinds_that_it_knows(queue: Queue) -> None:
+def test_a_worker_takes_only_kinds_that_it_knows(queue: EndpointQueue) -> None:
     queue.add("of_tomorrow", tenant="a")
     assert take(queue) is None
     assert queue.take("newer", LEASE, ["of_tomorrow"]) is not None
 
 
-def test_two_workers_that_ask_at_once_get_different_jobs(queue: Queue, server: QueueServer) -> None:
-    queue.add_missing([Wanted("verify", f"tenant-{number}") for number in range(40)])
+def test_two_workers_that_ask_at_once_get_different_jobs(queue: EndpointQueue, server: QueueServer) -> None:
+    queue.add_missing([JobRequest("verify", f"tenant-{number}") for number in range(40)])
     found: list[int] = []
     start = threading.Barrier(4)
 
@@ -161,7 +161,9 @@ def test_two_workers_that_ask_at_once_get_different_jobs(queue: Queue, server: Q
     assert len(found) == len(set(found)) == 40
 
 
-def test_a_job_that_is_just_being_taken_is_passed_over_and_not_waited_for(queue: Queue, server: QueueServer) -> None:
+def test_a_job_that_is_just_being_taken_is_passed_over_and_not_waited_for(
+    queue: EndpointQueue, server: QueueServer
+) -> None:
     queue.add("verify", tenant="a")
     queue.add("verify", tenant="b")
     with contextlib.closing(server.database.connect()) as other, other.transaction():
@@ -172,7 +174,7 @@ def test_a_job_that_is_just_being_taken_is_passed_over_and_not_waited_for(queue:
 # Leases ---------------------------------------------------------------------------------------------------------------
 
 
-def test_a_job_that_is_held_is_given_to_nobody_else(queue: Queue, server: QueueServer) -> None:
+def test_a_job_that_is_held_is_given_to_nobody_else(queue: EndpointQueue, server: QueueServer) -> None:
     queue.add("verify", tenant="a")
     job = taken(queue)
     server.pass_time(LEASE.total_seconds() - 1)
@@ -182,7 +184,7 @@ def test_a_job_that_is_held_is_given_to_nobody_else(queue: Queue, server: QueueS
     assert take(queue, "two") is None
 
 
-def test_a_job_whose_worker_fell_silent_is_taken_over(queue: Queue, server: QueueServer) -> None:
+def test_a_job_whose_worker_fell_silent_is_taken_over(queue: EndpointQueue, server: QueueServer) -> None:
     queue.add("verify", tenant="a")
     first = taken(queue)
     server.pass_time(LONG)
@@ -191,7 +193,9 @@ def test_a_job_whose_worker_fell_silent_is_taken_over(queue: Queue, server: Queu
 
 
 @pytest.mark.parametrize("say", ["heartbeat", "finish", "fail", "release"])
-def test_whoever_lost_the_lease_is_told_and_changes_nothing(queue: Queue, server: QueueServer, say: str) -> None:
+def test_whoever_lost_the_lease_is_told_and_changes_nothing(
+    queue: EndpointQueue, server: QueueServer, say: str
+) -> None:
     queue.add("verify", tenant="a")
     first = taken(queue)
     server.pass_time(LONG)
@@ -205,7 +209,7 @@ def test_whoever_lost_the_lease_is_told_and_changes_nothing(queue: Queue, server
 
 
 @pytest.mark.parametrize("say", ["heartbeat", "finish", "fail", "release"])
-def test_a_job_that_is_gone_is_held_by_nobody(queue: Queue, say: str) -> None:
+def test_a_job_that_is_gone_is_held_by_nobody(queue: EndpointQueue, say: str) -> None:
     queue.add("verify", tenant="a")
     job = taken(queue)
     queue.finish(job)
@@ -214,7 +218,7 @@ def test_a_job_that_is_gone_is_held_by_nobody(queue: Queue, say: str) -> None:
         getattr(queue, say)(job, *more)
 
 
-def test_a_late_worker_whose_job_nobody_took_still_finishes_it(queue: Queue, server: QueueServer) -> None:
+def test_a_late_worker_whose_job_nobody_took_still_finishes_it(queue: EndpointQueue, server: QueueServer) -> None:
     queue.add("verify", tenant="a")
     job = taken(queue)
     server.pass_time(LONG)
@@ -222,7 +226,7 @@ def test_a_late_worker_whose_job_nobody_took_still_finishes_it(queue: Queue, ser
     assert queue.jobs() == []
 
 
-def test_a_job_that_is_given_back_is_taken_at_once_and_counts_as_never_taken(queue: Queue) -> None:
+def test_a_job_that_is_given_back_is_taken_at_once_and_counts_as_never_taken(queue: EndpointQueue) -> None:
     queue.add("verify", tenant="a")
     queue.release(taken(queue))
     assert taken(queue).attempt == 1
@@ -239,7 +243,7 @@ def test_waits_double_make_about_an_hour_together_and_are_spread() -> None:
     assert wait_after(1, 1.0) == timedelta(seconds=45)
 
 
-def test_a_job_that_failed_waits_and_is_tried_again(queue: Queue, server: QueueServer) -> None:
+def test_a_job_that_failed_waits_and_is_tried_again(queue: EndpointQueue, server: QueueServer) -> None:
     queue.add("verify", tenant="a")
     assert queue.fail(taken(queue), "the vault is busy") == "waiting"
     assert take(queue) is None
@@ -248,22 +252,22 @@ def test_a_job_that_failed_waits_and_is_tried_again(queue: Queue, server: QueueS
     assert taken(queue).attempt == 2
 
 
-def test_asking_anew_does_not_shorten_the_wait_of_what_failed(queue: Queue) -> None:
+def test_asking_anew_does_not_shorten_the_wait_of_what_failed(queue: EndpointQueue) -> None:
     queue.add("verify", tenant="a")
     queue.fail(taken(queue), "no")
     queue.add("verify", tenant="a")
-    queue.add_missing([Wanted("verify", "a")])
+    queue.add_missing([JobRequest("verify", "a")])
     assert take(queue) is None
 
 
-def give_up(queue: Queue, server: QueueServer, tenant: str = "a", error: str = "no") -> None:
+def give_up(queue: EndpointQueue, server: QueueServer, tenant: str = "a", error: str = "no") -> None:
     queue.add("verify", tenant=tenant)
     for _ in range(MOST_ATTEMPTS):
         server.pass_time(2 * 3600)
         queue.fail(taken(queue), error)
 
 
-def test_a_job_that_failed_too_often_is_given_up_kept_and_told(queue: Queue, server: QueueServer) -> None:
+def test_a_job_that_failed_too_often_is_given_up_kept_and_told(queue: EndpointQueue, server: QueueServer) -> None:
     give_up(queue, server, error="the vault is damaged")
     server.pass_time(LONG)
     assert take(queue) is None
@@ -271,7 +275,7 @@ def test_a_job_that_failed_too_often_is_given_up_kept_and_told(queue: Queue, ser
     assert (row.kind, row.tenant, row.attempts, row.error) == ("verify", "a", MOST_ATTEMPTS, "the vault is damaged")
 
 
-def test_a_job_that_ends_its_workers_is_given_up_too(queue: Queue, server: QueueServer) -> None:
+def test_a_job_that_ends_its_workers_is_given_up_too(queue: EndpointQueue, server: QueueServer) -> None:
     queue.add("verify", tenant="a")
     for _ in range(MOST_ATTEMPTS):
         taken(queue)
@@ -280,47 +284,47 @@ def test_a_job_that_ends_its_workers_is_given_up_too(queue: Queue, server: Queue
     assert only(queue.dead()).error == "its worker ended without a word"
 
 
-def test_what_was_given_up_is_forgotten_when_the_same_succeeds(queue: Queue, server: QueueServer) -> None:
+def test_what_was_given_up_is_forgotten_when_the_same_succeeds(queue: EndpointQueue, server: QueueServer) -> None:
     give_up(queue, server)
     queue.add("verify", tenant="a")
     queue.finish(taken(queue))
     assert queue.dead() == []
 
 
-def test_of_what_is_given_up_again_and_again_the_newest_is_kept(queue: Queue, server: QueueServer) -> None:
+def test_of_what_is_given_up_again_and_again_the_newest_is_kept(queue: EndpointQueue, server: QueueServer) -> None:
     give_up(queue, server, error="first")
     give_up(queue, server, error="second")
     assert only(queue.dead()).error == "second"
 
 
-def test_a_long_error_is_cut(queue: Queue) -> None:
+def test_a_long_error_is_cut(queue: EndpointQueue) -> None:
     queue.add("verify", tenant="a")
     queue.fail(taken(queue), "long " * 1000)
     assert len(only(queue.jobs()).error) == 500
 
 
-def test_what_was_given_up_is_done_when_it_is_retried(queue: Queue, server: QueueServer) -> None:
+def test_what_was_given_up_is_done_when_it_is_retried(queue: EndpointQueue, server: QueueServer) -> None:
     give_up(queue, server)
     assert queue.retry(only(queue.dead()).id).state == "dead"
     assert queue.dead() == []
     assert taken(queue).attempt == 1
 
 
-def test_what_waits_after_a_failure_is_done_at_once_when_it_is_retried(queue: Queue) -> None:
+def test_what_waits_after_a_failure_is_done_at_once_when_it_is_retried(queue: EndpointQueue) -> None:
     queue.add("verify", tenant="a")
     queue.fail(taken(queue), "no")
     queue.retry(only(queue.jobs()).id)
     assert taken(queue).attempt == 1
 
 
-def test_what_was_given_up_can_be_dropped(queue: Queue, server: QueueServer) -> None:
+def test_what_was_given_up_can_be_dropped(queue: EndpointQueue, server: QueueServer) -> None:
     give_up(queue, server)
     queue.drop(only(queue.dead()).id)
     assert queue.jobs() == []
 
 
 @pytest.mark.parametrize("say", ["retry", "drop"])
-def test_what_runs_is_neither_retried_nor_dropped(queue: Queue, say: str) -> None:
+def test_what_runs_is_neither_retried_nor_dropped(queue: EndpointQueue, say: str) -> None:
     queue.add("verify", tenant="a")
     job = taken(queue)
     with pytest.raises(EndpointBusy):
@@ -329,7 +333,7 @@ def test_what_runs_is_neither_retried_nor_dropped(queue: Queue, say: str) -> Non
 
 
 @pytest.mark.parametrize("say", ["retry", "drop"])
-def test_a_job_that_is_not_there_is_unknown(queue: Queue, say: str) -> None:
+def test_a_job_that_is_not_there_is_unknown(queue: EndpointQueue, say: str) -> None:
     with pytest.raises(UnknownJob):
         getattr(queue, say)(12345)
 
@@ -338,7 +342,7 @@ def test_a_job_that_is_not_there_is_unknown(queue: Queue, say: str) -> None:
 
 
 def test_jobs_are_counted_by_kind_and_state_with_the_age_of_the_oldest_that_is_due(
-    queue: Queue, server: QueueServer
+    queue: EndpointQueue, server: QueueServer
 ) -> None:
     queue.add("verify", tenant="a")
     queue.add("verify", tenant="b", run_at=soon(10_000))
@@ -349,7 +353,7 @@ def test_jobs_are_counted_by_kind_and_state_with_the_age_of_the_oldest_that_is_d
     assert found == {("apply_purge", "running"): (1, 0), ("verify", "waiting"): (2, 30)}
 
 
-def test_when_work_ended_is_known_whether_it_went_well_or_not(queue: Queue, server: QueueServer) -> None:
+def test_when_work_ended_is_known_whether_it_went_well_or_not(queue: EndpointQueue, server: QueueServer) -> None:
     queue.add("sweep", tenant="a")
     queue.finish(taken(queue))
     queue.add("sweep", tenant="a", agent="x")
@@ -365,7 +369,7 @@ def test_when_work_ended_is_known_whether_it_went_well_or_not(queue: Queue, serv
 # Whoever serves asks for the work of the tenant it serves, and no more -----------------------------------------------
 
 
-def test_a_server_asks_for_work_of_the_tenant_it_serves(queue: Queue, server: QueueServer) -> None:
+def test_a_server_asks_for_work_of_the_tenant_it_serves(queue: EndpointQueue, server: QueueServer) -> None:
     own = server.queue(API)
     own.add("apply_purge", tenant="a")
     own.add("apply_purge", tenant="a", run_at=soon(-5))
@@ -375,7 +379,7 @@ def test_a_server_asks_for_work_of_the_tenant_it_serves(queue: Queue, server: Qu
     assert taken(queue).kind == "apply_purge"
 
 
-def test_a_server_cannot_ask_for_work_of_the_endpoint_itself(server: QueueServer, queue: Queue) -> None:
+def test_a_server_cannot_ask_for_work_of_the_endpoint_itself(server: QueueServer, queue: EndpointQueue) -> None:
     with pytest.raises(VaultError):
         server.queue(API).add("finish_removals")
     assert queue.jobs() == []
@@ -405,7 +409,7 @@ ATTACKS = (
 
 
 @pytest.mark.parametrize("statement", ATTACKS)
-def test_what_a_server_has_no_right_to_is_refused(server: QueueServer, queue: Queue, statement: str) -> None:
+def test_what_a_server_has_no_right_to_is_refused(server: QueueServer, queue: EndpointQueue, statement: str) -> None:
     queue.add("look_after", tenant="other")
     queue.add("look_after", tenant="own")
     before = queue.jobs()
@@ -417,7 +421,7 @@ def test_what_a_server_has_no_right_to_is_refused(server: QueueServer, queue: Qu
 
 @pytest.mark.parametrize("tenant", ["own", "", None])
 def test_a_server_sees_and_changes_no_job_of_another_tenant(
-    server: QueueServer, queue: Queue, tenant: str | None
+    server: QueueServer, queue: EndpointQueue, tenant: str | None
 ) -> None:
     queue.add("look_after", tenant="other")
     queue.add("sweep")
@@ -430,9 +434,9 @@ def test_a_server_sees_and_changes_no_job_of_another_tenant(
     assert queue.jobs() == before
 
 
-def test_the_tenant_of_one_transaction_is_not_that_of_the_next(server: QueueServer, queue: Queue) -> None:
+def test_the_tenant_of_one_transaction_is_not_that_of_the_next(server: QueueServer, queue: EndpointQueue) -> None:
     pool = server.pools(API).work
-    Queue(pool).add("look_after", tenant="own")
+    EndpointQueue(pool).add("look_after", tenant="own")
     with pool.connection() as connection:
         assert connection.execute("select kind from lifeboat_work.job").fetchall() == []
 
@@ -440,6 +444,6 @@ def test_the_tenant_of_one_transaction_is_not_that_of_the_next(server: QueueServ
 def test_without_a_database_the_queue_says_so_within_seconds(server: QueueServer) -> None:
     pools = Pools(Database("postgresql:///lifeboat?host=/nonexistent", API))
     with pytest.raises(VaultError) as caught:
-        Queue(pools.work).counts()
+        EndpointQueue(pools.work).counts()
     pools.close()
     assert caught.value.retryable

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from lifeboat_endpoint.work import queue as queue_module
-from lifeboat_endpoint.work.queue import Job, Queue, Wanted, wait_after
+from lifeboat_endpoint.work import endpoint_queue as queue_module
+from lifeboat_endpoint.work.endpoint_queue import EndpointJob, EndpointQueue, JobRequest, wait_after
 from lifeboat_vault.errors import LeaseLost
 from support.endpoint.work_queues import QueueServer, server
 
@@ -35,7 +35,7 @@ class Open:
 
     due: float
     attempts: int = 0
-    holder: Job | None = None
+    holder: EndpointJob | None = None
     again: float | None = None
 
 
@@ -53,13 +53,13 @@ class Course(RuleBasedStateMachine):
     """Workers that ask, take, fall silent, finish and fail in any order, while time passes."""
 
     server: QueueServer
-    queue: Queue
+    queue: EndpointQueue
 
     def __init__(self) -> None:
         super().__init__()
         self.server.empty()
         self.model = Model()
-        self.held: list[tuple[Key, Job]] = []
+        self.held: list[tuple[Key, EndpointJob]] = []
 
     @rule(kind=st.sampled_from(KINDS), tenant=st.sampled_from(TENANTS), delay=st.sampled_from(DELAYS))
     def add(self, kind: str, tenant: str, delay: int) -> None:
@@ -75,7 +75,7 @@ class Course(RuleBasedStateMachine):
 
     @rule(kind=st.sampled_from(KINDS), tenant=st.sampled_from(TENANTS))
     def add_missing(self, kind: str, tenant: str) -> None:
-        new = self.queue.add_missing([Wanted(kind, tenant)])
+        new = self.queue.add_missing([JobRequest(kind, tenant)])
         assert new == ((kind, tenant) not in self.model.open)
         self.model.open.setdefault((kind, tenant), Open(self.model.now))
 
@@ -122,7 +122,7 @@ class Course(RuleBasedStateMachine):
         self._say(word, job)
         getattr(self, f"_{word}")(key, found)
 
-    def _say(self, word: str, job: Job) -> None:
+    def _say(self, word: str, job: EndpointJob) -> None:
         more = {"heartbeat": (LEASE,), "fail": ("no",)}.get(word, ())
         getattr(self.queue, word)(job, *more)
 

@@ -13,11 +13,11 @@ import pytest
 
 from lifeboat_cli import program
 from lifeboat_endpoint.endpoint import SIGNING, TRANSFER_KEY, Endpoint
-from lifeboat_endpoint.server.transfer_key import kept_key
-from lifeboat_endpoint.work.planning import OF_THE_ENDPOINT
-from lifeboat_endpoint.work.queue import MOST_ATTEMPTS, Queue
-from lifeboat_vault.at_rest import kept_secrets
-from lifeboat_vault.at_rest.key_sources import registry
+from lifeboat_endpoint.server.transfer_key import load_transfer_key
+from lifeboat_endpoint.work.endpoint_queue import MOST_ATTEMPTS, EndpointQueue
+from lifeboat_endpoint.work.job_planning import OF_THE_ENDPOINT
+from lifeboat_vault.at_rest import endpoint_secrets
+from lifeboat_vault.at_rest.key_sources import key_source_registry
 from lifeboat_vault.errors import VaultDamaged
 from support import preloaded
 from support.cli.cli_client import Json, run
@@ -63,7 +63,7 @@ def data(server: QueueServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     }
     (folder / "endpoint.json").write_text(json.dumps(document))
     server.database.execute("delete from lifeboat_control.note")
-    registry.make_key(source, outside=folder)
+    key_source_registry.make_key(source, outside=folder)
     return folder
 
 
@@ -71,7 +71,7 @@ def endpoint(data: Path, *arguments: str, expect: int = 0) -> Json:
     return run("endpoint", *arguments, "--data", data, expect=expect)
 
 
-def given_up(queue: Queue, server: QueueServer) -> int:
+def given_up(queue: EndpointQueue, server: QueueServer) -> int:
     """The number of a job that was given up."""
     queue.add("verify", tenant="a-tenant", agent="an-agent")
     for _ in range(MOST_ATTEMPTS):
@@ -89,7 +89,7 @@ def test_an_endpoint_of_files_has_no_workers(tmp_path: Path) -> None:
         assert endpoint(tmp_path / "data", *words, expect=3)["error"]["code"] == "not_shared"
 
 
-def test_once_does_what_is_due_and_tells_what_became_of_it(data: Path, queue: Queue) -> None:
+def test_once_does_what_is_due_and_tells_what_became_of_it(data: Path, queue: EndpointQueue) -> None:
     queue.add("verify", tenant="gone")
     done = endpoint(data, "work", "--once", expect=1)["jobs"]
     assert done == {"done": len(OF_THE_ENDPOINT), "failed": 1}
@@ -97,7 +97,7 @@ def test_once_does_what_is_due_and_tells_what_became_of_it(data: Path, queue: Qu
     assert endpoint(data, "work", "--once")["jobs"] == {}
 
 
-def test_a_worker_with_another_key_does_not_begin(data: Path, queue: Queue, tmp_path: Path) -> None:
+def test_a_worker_with_another_key_does_not_begin(data: Path, queue: EndpointQueue, tmp_path: Path) -> None:
     """It would take jobs and find that nothing can be read."""
     endpoint(data, "work", "--once", expect=1)
     queue.add("apply_purge", tenant="gone")
@@ -106,17 +106,19 @@ def test_a_worker_with_another_key_does_not_begin(data: Path, queue: Queue, tmp_
     assert [row.kind for row in queue.jobs() if row.state == "waiting" and not row.attempts] == ["apply_purge"]
 
 
-def test_what_a_key_source_gives_in_the_place_of_a_key_is_said(data: Path, queue: Queue, tmp_path: Path) -> None:
+def test_what_a_key_source_gives_in_the_place_of_a_key_is_said(
+    data: Path, queue: EndpointQueue, tmp_path: Path
+) -> None:
     with Endpoint.open(data) as opened:
-        source = registry.key_source(opened.key_source, outside=data)
+        source = key_source_registry.open_key_source(opened.key_source, outside=data)
         for name in (SIGNING, TRANSFER_KEY):
-            kept_secrets.keep(opened.control, source, name, b"something else")
+            endpoint_secrets.write_secret(opened.control, source, name, b"something else")
         with pytest.raises(VaultDamaged, match="signs addresses"):
-            kept_key(opened)
+            load_transfer_key(opened)
     assert "signs receipts" in endpoint(data, "work", "--once", expect=1)["error"]["message"]
 
 
-def test_jobs_are_listed_with_what_went_wrong(data: Path, queue: Queue, server: QueueServer) -> None:
+def test_jobs_are_listed_with_what_went_wrong(data: Path, queue: EndpointQueue, server: QueueServer) -> None:
     number = given_up(queue, server)
     queue.add("look_after", tenant="b")
     waiting, dead = endpoint(data, "jobs", "list")["jobs"]
@@ -136,34 +138,34 @@ def test_jobs_are_listed_with_what_went_wrong(data: Path, queue: Queue, server: 
 
 
 def test_people_see_a_table_of_jobs(
-    data: Path, queue: Queue, server: QueueServer, capsys: pytest.CaptureFixture[str]
+    data: Path, queue: EndpointQueue, server: QueueServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given_up(queue, server)
-    assert program.run(["endpoint", "jobs", "list", "--data", str(data)]) == 0
+    assert program.run_command(["endpoint", "jobs", "list", "--data", str(data)]) == 0
     assert "1 findings (body)" in capsys.readouterr().out
     server.empty()
-    assert program.run(["endpoint", "jobs", "list", "--data", str(data)]) == 0
+    assert program.run_command(["endpoint", "jobs", "list", "--data", str(data)]) == 0
     assert "Nothing is to be done." in capsys.readouterr().out
 
 
-def test_a_job_that_was_given_up_is_retried(data: Path, queue: Queue, server: QueueServer) -> None:
+def test_a_job_that_was_given_up_is_retried(data: Path, queue: EndpointQueue, server: QueueServer) -> None:
     number = given_up(queue, server)
     told = endpoint(data, "jobs", "retry", str(number))
     assert told == {"id": number, "kind": "verify", "was": "dead", "retried": True}
     assert [row.state for row in queue.jobs()] == ["waiting"]
 
 
-def test_a_job_that_was_given_up_is_dropped(data: Path, queue: Queue, server: QueueServer) -> None:
+def test_a_job_that_was_given_up_is_dropped(data: Path, queue: EndpointQueue, server: QueueServer) -> None:
     number = given_up(queue, server)
     assert endpoint(data, "jobs", "drop", str(number))["dropped"] is True
     assert queue.jobs() == []
 
 
-def test_a_job_that_nobody_knows_is_refused(data: Path, queue: Queue) -> None:
+def test_a_job_that_nobody_knows_is_refused(data: Path, queue: EndpointQueue) -> None:
     assert endpoint(data, "jobs", "retry", "999", expect=1)["error"]["code"] == "unknown_job"
 
 
-def test_a_worker_works_answers_prometheus_and_ends_on_sigterm(data: Path, queue: Queue) -> None:
+def test_a_worker_works_answers_prometheus_and_ends_on_sigterm(data: Path, queue: EndpointQueue) -> None:
     port = _free_port()
     words = ["endpoint", "work", "--metrics", f"127.0.0.1:{port}", "--data", str(data)]
     process = preloaded.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -176,11 +178,11 @@ def test_a_worker_works_answers_prometheus_and_ends_on_sigterm(data: Path, queue
     assert b"kind=trim_audit tenant=- agent=- attempt=1 result=done" in said
 
 
-def test_an_address_that_is_none_is_refused(data: Path, queue: Queue) -> None:
+def test_an_address_that_is_none_is_refused(data: Path, queue: EndpointQueue) -> None:
     assert endpoint(data, "work", "--metrics", "nowhere", expect=3)["error"]["code"] == "cannot_serve"
 
 
-def test_every_field_is_documented(data: Path, queue: Queue, server: QueueServer) -> None:
+def test_every_field_is_documented(data: Path, queue: EndpointQueue, server: QueueServer) -> None:
     page = (doc_pages.DOCS / "json.md").read_text().split("## `lifeboat endpoint work`")[1].split("\n## ")[0]
     number = str(given_up(queue, server))
     listed = endpoint(data, "jobs", "list")["jobs"][0]

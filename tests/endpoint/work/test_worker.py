@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.server.logs import LOGGER
-from lifeboat_endpoint.work.figures import Figures
-from lifeboat_endpoint.work.jobs import Handler, Work
-from lifeboat_endpoint.work.queue import Job, Queue, Wanted
-from lifeboat_endpoint.work.worker import Pace, Worker, pause
+from lifeboat_endpoint.server.server_log import LOGGER
+from lifeboat_endpoint.work.endpoint_queue import EndpointJob, EndpointQueue, JobRequest
+from lifeboat_endpoint.work.endpoint_worker import EndpointWorker, WorkerPace, compute_pause
+from lifeboat_endpoint.work.job_handlers import Handler, JobContext
+from lifeboat_endpoint.work.worker_metrics import WorkerMetrics
 from lifeboat_vault.errors import KeyRevoked, VaultBusy
 from support.endpoint import work_process
 from support.endpoint.keeping import clock, endpoint
@@ -48,7 +48,7 @@ class Started:
     sayings: Sayings
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    def __call__(self, pace: Pace = QUICK) -> subprocess.Popen[bytes]:
+    def __call__(self, pace: WorkerPace = QUICK) -> subprocess.Popen[bytes]:
         made = work_process.start(self.endpoint, self.server.database.database(WORKER), self.sayings, pace)
         self.processes.append(made)
         return made
@@ -77,7 +77,7 @@ class Counted:
 class InThread:
     """A worker in a thread of this process."""
 
-    worker: Worker
+    worker: EndpointWorker
     counted: Counted
     thread: threading.Thread
 
@@ -91,11 +91,11 @@ Threads = Callable[..., InThread]
 
 
 @pytest.fixture
-def in_thread(endpoint: Endpoint, queue: Queue, sayings: Sayings) -> Iterator[Threads]:
+def in_thread(endpoint: Endpoint, queue: EndpointQueue, sayings: Sayings) -> Iterator[Threads]:
     """Workers in threads, which end with the test."""
     started: list[InThread] = []
 
-    def start(pace: Pace = QUICK, handlers: dict[str, Handler] | None = None) -> InThread:
+    def start(pace: WorkerPace = QUICK, handlers: dict[str, Handler] | None = None) -> InThread:
         counted = Counted()
         made = worker_of(endpoint, queue, handlers or made_up(sayings), pace, counting=counted)
         started.append(InThread(made, counted, threading.Thread(target=made.run, daemon=True)))
@@ -108,12 +108,14 @@ def in_thread(endpoint: Endpoint, queue: Queue, sayings: Sayings) -> Iterator[Th
 
 
 def worker_of(
-    endpoint: Endpoint, queue: Queue, handlers: dict[str, Handler], pace: Pace = QUICK, **options: Any
-) -> Worker:
-    return Worker(endpoint, queue, threading.Event(), "here", pace, handlers=handlers, plan=unplanned, **options)
+    endpoint: Endpoint, queue: EndpointQueue, handlers: dict[str, Handler], pace: WorkerPace = QUICK, **options: Any
+) -> EndpointWorker:
+    return EndpointWorker(
+        endpoint, queue, threading.Event(), "here", pace, handlers=handlers, plan=unplanned, **options
+    )
 
 
-def round_of(endpoint: Endpoint, queue: Queue, handler: Handler) -> str | None:
+def round_of(endpoint: Endpoint, queue: EndpointQueue, handler: Handler) -> str | None:
     """One job, asked for and done; what became of it."""
     queue.add("verify", tenant="a")
     return worker_of(endpoint, queue, {"verify": handler}).round()
@@ -122,17 +124,17 @@ def round_of(endpoint: Endpoint, queue: Queue, handler: Handler) -> str | None:
 # What becomes of a job ------------------------------------------------------------------------------------------------
 
 
-def test_a_job_that_is_done_is_gone(endpoint: Endpoint, queue: Queue) -> None:
+def test_a_job_that_is_done_is_gone(endpoint: Endpoint, queue: EndpointQueue) -> None:
     assert round_of(endpoint, queue, lambda work, job: []) == "done"
     assert queue.jobs() == []
 
 
-def test_problems_are_kept_and_the_job_is_tried_again(endpoint: Endpoint, queue: Queue) -> None:
+def test_problems_are_kept_and_the_job_is_tried_again(endpoint: Endpoint, queue: EndpointQueue) -> None:
     assert round_of(endpoint, queue, lambda work, job: ["one is damaged", "one is busy"]) == "failed"
     assert only(queue.jobs()).error == "one is damaged; one is busy"
 
 
-def test_of_an_error_of_the_program_its_message_is_kept(endpoint: Endpoint, queue: Queue) -> None:
+def test_of_an_error_of_the_program_its_message_is_kept(endpoint: Endpoint, queue: EndpointQueue) -> None:
     def handler(work: object, job: object) -> list[str]:
         raise VaultBusy("somebody writes")
 
@@ -141,7 +143,7 @@ def test_of_an_error_of_the_program_its_message_is_kept(endpoint: Endpoint, queu
 
 
 def test_of_an_accident_nothing_is_kept_or_logged_but_class_and_place(
-    endpoint: Endpoint, queue: Queue, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    endpoint: Endpoint, queue: EndpointQueue, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def handler(work: object, job: object) -> list[str]:
         raise ValueError(CANARY)
@@ -156,7 +158,7 @@ def test_of_an_accident_nothing_is_kept_or_logged_but_class_and_place(
     assert "kind=verify tenant=a agent=- attempt=1 result=failed" in caplog.text
 
 
-def test_where_a_key_was_taken_away_nothing_is_left_to_do(endpoint: Endpoint, queue: Queue) -> None:
+def test_where_a_key_was_taken_away_nothing_is_left_to_do(endpoint: Endpoint, queue: EndpointQueue) -> None:
     def handler(work: object, job: object) -> list[str]:
         raise KeyRevoked("the key was taken away")
 
@@ -166,7 +168,7 @@ def test_where_a_key_was_taken_away_nothing_is_left_to_do(endpoint: Endpoint, qu
 
 @pytest.mark.parametrize("kind", ["shred", "reencrypt"])
 def test_what_was_asked_for_once_waits_until_the_key_is_given_back(
-    endpoint: Endpoint, queue: Queue, server: QueueServer, kind: str
+    endpoint: Endpoint, queue: EndpointQueue, server: QueueServer, kind: str
 ) -> None:
     answers: list[list[str] | KeyRevoked] = [KeyRevoked("the key was taken away"), []]
 
@@ -184,19 +186,21 @@ def test_what_was_asked_for_once_waits_until_the_key_is_given_back(
     assert worker.round() == "done" and queue.jobs() == []
 
 
-def test_a_text_that_no_database_takes_is_kept_without_what_it_does_not_take(endpoint: Endpoint, queue: Queue) -> None:
+def test_a_text_that_no_database_takes_is_kept_without_what_it_does_not_take(
+    endpoint: Endpoint, queue: EndpointQueue
+) -> None:
     assert round_of(endpoint, queue, lambda work, job: ["a\0b"]) == "failed"
     assert only(queue.jobs()).error == "ab"
 
 
-def test_without_jobs_there_is_nothing_to_do(endpoint: Endpoint, queue: Queue) -> None:
+def test_without_jobs_there_is_nothing_to_do(endpoint: Endpoint, queue: EndpointQueue) -> None:
     worker = worker_of(endpoint, queue, {})
     assert worker.round() is None
     assert worker.run_once()
 
 
-def test_once_does_all_that_is_due_and_ends(endpoint: Endpoint, queue: Queue, sayings: Sayings) -> None:
-    queue.add_missing([Wanted("quick", f"tenant-{number}") for number in range(5)])
+def test_once_does_all_that_is_due_and_ends(endpoint: Endpoint, queue: EndpointQueue, sayings: Sayings) -> None:
+    queue.add_missing([JobRequest("quick", f"tenant-{number}") for number in range(5)])
     assert worker_of(endpoint, queue, made_up(sayings)).run_once()
     assert sayings.count("ended") == 5
 
@@ -205,12 +209,12 @@ def test_once_does_all_that_is_due_and_ends(endpoint: Endpoint, queue: Queue, sa
 
 
 def test_a_job_that_takes_longer_than_its_lease_is_held(
-    in_thread: Threads, queue: Queue, server: QueueServer, sayings: Sayings
+    in_thread: Threads, queue: EndpointQueue, server: QueueServer, sayings: Sayings
 ) -> None:
-    pace = Pace(lease=600.0, beat=0.1, idle=0.05, plan=3600.0)
+    pace = WorkerPace(lease=600.0, beat=0.1, idle=0.05, plan=3600.0)
     over = threading.Event()
 
-    def handler(work: Work, job: Job) -> list[str]:
+    def handler(work: JobContext, job: EndpointJob) -> list[str]:
         sayings.say("begun", job)
         until(lambda: work.step() or over.is_set(), "the end of the lease")
         sayings.say("ended", job)
@@ -232,13 +236,13 @@ def test_a_job_that_takes_longer_than_its_lease_is_held(
 
 
 def test_who_lost_the_lease_stops_at_the_next_step_and_goes_on_with_other_work(
-    in_thread: Threads, queue: Queue, server: QueueServer, sayings: Sayings
+    in_thread: Threads, queue: EndpointQueue, server: QueueServer, sayings: Sayings
 ) -> None:
     worker = in_thread()
     queue.add("long", tenant="a")
     sayings.wait_for("begun")
 
-    def taken_between_two_beats() -> Job | None:
+    def taken_between_two_beats() -> EndpointJob | None:
         server.pass_time(4000)
         return queue.take("other", LEASE, ["long"])
 
@@ -252,7 +256,7 @@ def test_who_lost_the_lease_stops_at_the_next_step_and_goes_on_with_other_work(
     queue.finish(other)
 
 
-def test_who_lost_the_lease_and_cannot_stop_ends(in_thread: Threads, queue: Queue) -> None:
+def test_who_lost_the_lease_and_cannot_stop_ends(in_thread: Threads, queue: EndpointQueue) -> None:
     gate = threading.Event()
 
     def handler(work: object, job: object) -> list[str]:
@@ -271,15 +275,17 @@ def test_who_lost_the_lease_and_cannot_stop_ends(in_thread: Threads, queue: Queu
 
 
 def test_a_job_that_runs_for_very_long_is_given_back_at_its_next_step(
-    endpoint: Endpoint, queue: Queue, sayings: Sayings
+    endpoint: Endpoint, queue: EndpointQueue, sayings: Sayings
 ) -> None:
     queue.add("long", tenant="a")
-    assert worker_of(endpoint, queue, made_up(sayings), Pace(longest=0.3)).round() == "released"
+    assert worker_of(endpoint, queue, made_up(sayings), WorkerPace(longest=0.3)).round() == "released"
     assert only(queue.jobs()).state == "waiting"
 
 
-def test_where_nothing_can_be_planned_what_waits_is_done(endpoint: Endpoint, queue: Queue, sayings: Sayings) -> None:
-    def fail(endpoint: Endpoint, queue: Queue) -> int:
+def test_where_nothing_can_be_planned_what_waits_is_done(
+    endpoint: Endpoint, queue: EndpointQueue, sayings: Sayings
+) -> None:
+    def fail(endpoint: Endpoint, queue: EndpointQueue) -> int:
         raise VaultBusy("the tables of tenants do not answer")
 
     queue.add("quick", tenant="a")
@@ -291,9 +297,9 @@ def test_where_nothing_can_be_planned_what_waits_is_done(endpoint: Endpoint, que
 # Processes ------------------------------------------------------------------------------------------------------------
 
 
-def test_of_200_jobs_four_processes_do_each_once(queue: Queue, start: Started, sayings: Sayings) -> None:
+def test_of_200_jobs_four_processes_do_each_once(queue: EndpointQueue, start: Started, sayings: Sayings) -> None:
     tenants = [f"tenant-{number}" for number in range(200)]
-    queue.add_missing([Wanted("quick", tenant) for tenant in tenants])
+    queue.add_missing([JobRequest("quick", tenant) for tenant in tenants])
     for _ in range(4):
         start()
     sayings.wait_for("ended", 200)
@@ -305,7 +311,7 @@ def test_of_200_jobs_four_processes_do_each_once(queue: Queue, start: Started, s
 
 
 def test_the_same_job_asked_for_again_and_again_never_runs_twice_at_once(
-    queue: Queue, start: Started, sayings: Sayings
+    queue: EndpointQueue, start: Started, sayings: Sayings
 ) -> None:
     for _ in range(2):
         start()
@@ -317,7 +323,7 @@ def test_the_same_job_asked_for_again_and_again_never_runs_twice_at_once(
 
 
 def test_what_a_killed_process_was_at_is_taken_over_after_its_lease(
-    queue: Queue, server: QueueServer, start: Started, sayings: Sayings
+    queue: EndpointQueue, server: QueueServer, start: Started, sayings: Sayings
 ) -> None:
     queue.add("slow", tenant="a")
     first = start()
@@ -334,7 +340,7 @@ def test_what_a_killed_process_was_at_is_taken_over_after_its_lease(
 
 
 def test_a_process_that_is_to_stop_gives_its_job_back_at_the_next_step(
-    queue: Queue, start: Started, sayings: Sayings
+    queue: EndpointQueue, start: Started, sayings: Sayings
 ) -> None:
     queue.add("long", tenant="a")
     process = start()
@@ -346,7 +352,7 @@ def test_a_process_that_is_to_stop_gives_its_job_back_at_the_next_step(
 
 
 def test_a_process_that_is_to_stop_leaves_a_job_without_steps_to_its_lease(
-    queue: Queue, start: Started, sayings: Sayings
+    queue: EndpointQueue, start: Started, sayings: Sayings
 ) -> None:
     queue.add("stuck", tenant="a")
     process = start()
@@ -356,7 +362,7 @@ def test_a_process_that_is_to_stop_leaves_a_job_without_steps_to_its_lease(
     assert only(queue.jobs()).state == "running"
 
 
-def test_an_idle_process_stops_at_once(queue: Queue, start: Started, sayings: Sayings) -> None:
+def test_an_idle_process_stops_at_once(queue: EndpointQueue, start: Started, sayings: Sayings) -> None:
     queue.add("quick", tenant="a")
     process = start()
     sayings.wait_for("ended")
@@ -368,7 +374,7 @@ def test_an_idle_process_stops_at_once(queue: Queue, start: Started, sayings: Sa
 
 
 def test_workers_that_wait_survive_a_restart_of_the_database(
-    in_thread: Threads, queue: Queue, server: QueueServer, sayings: Sayings
+    in_thread: Threads, queue: EndpointQueue, server: QueueServer, sayings: Sayings
 ) -> None:
     worker = in_thread()
     server.database.server.restart()
@@ -379,9 +385,9 @@ def test_workers_that_wait_survive_a_restart_of_the_database(
 
 
 def test_a_job_during_which_the_database_restarts_is_done_once(
-    in_thread: Threads, queue: Queue, server: QueueServer, sayings: Sayings
+    in_thread: Threads, queue: EndpointQueue, server: QueueServer, sayings: Sayings
 ) -> None:
-    pace = Pace(lease=3600.0, beat=0.2, idle=0.05, plan=3600.0)
+    pace = WorkerPace(lease=3600.0, beat=0.2, idle=0.05, plan=3600.0)
     worker = in_thread(pace)
     queue.add("slow", tenant="a")
     sayings.wait_for("begun")
@@ -395,7 +401,7 @@ def test_a_job_during_which_the_database_restarts_is_done_once(
 
 
 def test_while_the_database_is_gone_a_worker_looks_seldom_and_stops_at_once(
-    endpoint: Endpoint, queue: Queue, server: QueueServer
+    endpoint: Endpoint, queue: EndpointQueue, server: QueueServer
 ) -> None:
     looks = 0
 
@@ -418,9 +424,9 @@ def test_while_the_database_is_gone_a_worker_looks_seldom_and_stops_at_once(
 
 
 def test_a_job_that_ends_while_the_database_is_gone_for_long_is_told_as_lost(
-    in_thread: Threads, queue: Queue, server: QueueServer, sayings: Sayings
+    in_thread: Threads, queue: EndpointQueue, server: QueueServer, sayings: Sayings
 ) -> None:
-    worker = in_thread(Pace(lease=1.5, beat=0.2, idle=0.05, plan=3600.0))
+    worker = in_thread(WorkerPace(lease=1.5, beat=0.2, idle=0.05, plan=3600.0))
     queue.add("long", tenant="a")
     sayings.wait_for("begun")
     server.database.server.stop()
@@ -432,11 +438,11 @@ def test_a_job_that_ends_while_the_database_is_gone_for_long_is_told_as_lost(
 
 
 def test_pauses_grow_to_half_a_minute_and_are_spread() -> None:
-    assert [pause(failures, 0.5) for failures in (1, 2, 3, 4, 5, 6, 60)] == [1, 2, 4, 8, 16, 30, 30]
-    assert pause(1, 0.0) == 0.5
+    assert [compute_pause(failures, 0.5) for failures in (1, 2, 3, 4, 5, 6, 60)] == [1, 2, 4, 8, 16, 30, 30]
+    assert compute_pause(1, 0.0) == 0.5
 
 
-def _asked(queue: Queue, kind: str) -> bool:
+def _asked(queue: EndpointQueue, kind: str) -> bool:
     try:
         queue.add(kind, tenant="a")
     except VaultBusy:
@@ -447,8 +453,8 @@ def _asked(queue: Queue, kind: str) -> bool:
 # Figures --------------------------------------------------------------------------------------------------------------
 
 
-def test_figures_tell_of_jobs_and_of_the_queue_and_name_no_tenant(endpoint: Endpoint, queue: Queue) -> None:
-    figures = Figures(queue)
+def test_figures_tell_of_jobs_and_of_the_queue_and_name_no_tenant(endpoint: Endpoint, queue: EndpointQueue) -> None:
+    figures = WorkerMetrics(queue)
     queue.add("verify", tenant="tenant-of-figures", agent="agent-of-figures")
     figures.ended("sweep", "done", 0.3)
     text = figures.text().decode()
@@ -458,12 +464,12 @@ def test_figures_tell_of_jobs_and_of_the_queue_and_name_no_tenant(endpoint: Endp
     assert "of-figures" not in text
 
 
-def test_figures_answer_on_a_port_and_end(queue: Queue) -> None:
+def test_figures_answer_on_a_port_and_end(queue: EndpointQueue) -> None:
     import urllib.request
 
     from lifeboat_vault.errors import PortTaken
 
-    figures = Figures(queue)
+    figures = WorkerMetrics(queue)
     stop = figures.serve("127.0.0.1", port := _free_port())
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=patience()) as answer:
         assert b"lifeboat_queue_jobs" in answer.read()
@@ -473,14 +479,14 @@ def test_figures_answer_on_a_port_and_end(queue: Queue) -> None:
 
 
 def test_figures_of_a_queue_that_does_not_answer_are_left_out() -> None:
-    class Away(Queue):
+    class Away(EndpointQueue):
         def __init__(self) -> None:
             pass
 
         def counts(self) -> list[object]:  # type: ignore[override]
             raise VaultBusy("the database does not answer")
 
-    assert b"lifeboat_queue_jobs{" not in Figures(Away()).text()
+    assert b"lifeboat_queue_jobs{" not in WorkerMetrics(Away()).text()
 
 
 def _free_port() -> int:

@@ -12,17 +12,17 @@ import pytest
 
 import lifeboat_endpoint
 import lifeboat_vault
-from lifeboat_alf.seams.steps import Step
-from lifeboat_endpoint.engines.objects import claim, sweeping
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_endpoint.engines.objects import bucket_sweep, place_owner
 from lifeboat_endpoint.engines.objects.blobs import ObjectBlobs
-from lifeboat_endpoint.engines.objects.bucket import Listed
-from lifeboat_endpoint.engines.objects.opened import PART, OpenedBucket
-from lifeboat_endpoint.engines.objects.sweeping import sweep_bucket
+from lifeboat_endpoint.engines.objects.bucket import ListedObject
+from lifeboat_endpoint.engines.objects.bucket_sweep import sweep_bucket
+from lifeboat_endpoint.engines.objects.obstore_bucket import PART, ObstoreBucket
 from lifeboat_vault import errors
-from lifeboat_vault.store.protocols import BlobStore, MetadataStore
-from lifeboat_vault.store.sqlite import SqliteStore
-from lifeboat_vault.testing import StoreConformance
-from lifeboat_vault.vault import objects
+from lifeboat_vault.bodies import body_objects
+from lifeboat_vault.store.sqlite_store import SqliteStore
+from lifeboat_vault.store.store_protocols import BlobStore, MetadataStore
+from lifeboat_vault.testing.store_conformance import StoreConformance
 from support.endpoint.object_places import SCOPE, TENANT, bodies, keys, opened, rows
 from support.paths import TESTS
 from support.patience import patience
@@ -38,12 +38,12 @@ def url() -> str:
 
 
 @pytest.fixture
-def bucket(url: str) -> OpenedBucket:
+def bucket(url: str) -> ObstoreBucket:
     return opened(url)
 
 
 @pytest.fixture
-def store(bucket: OpenedBucket, tmp_path: Path) -> ObjectBlobs:
+def store(bucket: ObstoreBucket, tmp_path: Path) -> ObjectBlobs:
     return bodies(bucket, tmp_path)
 
 
@@ -56,7 +56,7 @@ class TestSqliteAndObjects(StoreConformance):
 # Bodies ---------------------------------------------------------------------------------------------------------------
 
 
-def test_a_key_says_nothing_of_whom_it_is(store: ObjectBlobs, bucket: OpenedBucket) -> None:
+def test_a_key_says_nothing_of_whom_it_is(store: ObjectBlobs, bucket: ObstoreBucket) -> None:
     store.put("0a", b"body")
     (key,) = keys(bucket)
     folder, spread, name = key.split("/")
@@ -65,7 +65,7 @@ def test_a_key_says_nothing_of_whom_it_is(store: ObjectBlobs, bucket: OpenedBuck
 
 
 def test_who_has_another_scope_sees_nothing_and_removes_nothing(
-    store: ObjectBlobs, bucket: OpenedBucket, tmp_path: Path
+    store: ObjectBlobs, bucket: ObstoreBucket, tmp_path: Path
 ) -> None:
     store.put("0a", b"body")
     for tenant, scope in ((TENANT, ""), (TENANT, "agent-2"), ("tenant-2", SCOPE)):
@@ -77,7 +77,7 @@ def test_who_has_another_scope_sees_nothing_and_removes_nothing(
     assert store.read("0a") == b"body"
 
 
-def test_an_object_that_is_gone_is_damage_and_its_row_can_be_removed(store: ObjectBlobs, bucket: OpenedBucket) -> None:
+def test_an_object_that_is_gone_is_damage_and_its_row_can_be_removed(store: ObjectBlobs, bucket: ObstoreBucket) -> None:
     store.put("0a", b"body")
     bucket.delete(keys(bucket)[0])
     with pytest.raises(errors.VaultDamaged, match="is missing"):
@@ -86,14 +86,14 @@ def test_an_object_that_is_gone_is_damage_and_its_row_can_be_removed(store: Obje
     assert list(store.names()) == []
 
 
-def test_an_object_of_another_size_is_damage(store: ObjectBlobs, bucket: OpenedBucket) -> None:
+def test_an_object_of_another_size_is_damage(store: ObjectBlobs, bucket: ObstoreBucket) -> None:
     store.put("0a", b"body")
     bucket.put(keys(bucket)[0], b"bod")
     with pytest.raises(errors.VaultDamaged, match="3 bytes, not 4"):
         store.read("0a")
 
 
-def test_a_large_body_goes_and_comes_in_parts(store: ObjectBlobs, bucket: OpenedBucket) -> None:
+def test_a_large_body_goes_and_comes_in_parts(store: ObjectBlobs, bucket: ObstoreBucket) -> None:
     body = os.urandom(64 << 20)
     store.put("0a", body)
     assert store.read("0a") == body and len(body) > 4 * PART
@@ -119,9 +119,9 @@ def test_of_what_was_removed_nothing_is_left_in_the_store(store: ObjectBlobs) ->
 
 
 def test_names_come_from_rows_and_never_from_a_listing(
-    store: ObjectBlobs, bucket: OpenedBucket, monkeypatch: pytest.MonkeyPatch
+    store: ObjectBlobs, bucket: ObstoreBucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(OpenedBucket, "list")
+    monkeypatch.delattr(ObstoreBucket, "list")
     store.put("0a", b"body")
     assert list(store.names()) == ["0a"] and store.size() == 4
     store.remove("0a")
@@ -132,7 +132,7 @@ def test_a_body_of_which_only_the_row_came_is_removed_by_the_sweep(store: Object
     rows(tmp_path).execute(
         "insert into blob values (?, ?, '0a', 'bodies/00/ff', 4, '2026-11-01T00:00:00.000Z')", (TENANT, SCOPE)
     )
-    assert objects.sweep(_vault_rows(tmp_path), store) == 1
+    assert body_objects.remove_orphans(_vault_rows(tmp_path), store) == 1
     assert list(store.names()) == []
 
 
@@ -143,16 +143,16 @@ _PROGRAM = """
 import os, sys
 from pathlib import Path
 sys.path[:0] = {path!r}
-from lifeboat_alf.seams import steps
-from lifeboat_endpoint.engines.objects import address
+from lifeboat_alf.seams import crash_points
+from lifeboat_endpoint.engines.objects import store_address
 from support.endpoint.object_places import bodies
-store = bodies(address.opened(address.checked({url!r}, {options!r})), Path({folder!r}))
-steps.hook = lambda step: os._exit(86) if step == {step!r} else None
+store = bodies(store_address.open_store(store_address.check_store_address({url!r}, {options!r})), Path({folder!r}))
+crash_points.hook = lambda step: os._exit(86) if step == {step!r} else None
 {work}
 """
 
 
-def _ends_at(step: Step, url: str, folder: Path, work: str) -> None:
+def _ends_at(step: CrashPoint, url: str, folder: Path, work: str) -> None:
     """Do `work` on `store` in a process that ends there."""
     options = swift_server.shared().options()
     path = [str(TESTS)]
@@ -161,57 +161,57 @@ def _ends_at(step: Step, url: str, folder: Path, work: str) -> None:
     assert ended.returncode == _KILLED
 
 
-@pytest.mark.parametrize("step", [Step.BLOB_NAMED, Step.BLOB_WRITTEN, Step.BLOB_COMPARED])
+@pytest.mark.parametrize("step", [CrashPoint.BLOB_NAMED, CrashPoint.BLOB_WRITTEN, CrashPoint.BLOB_COMPARED])
 def test_whoever_is_killed_while_writing_leaves_nothing_after_the_sweep(
-    step: Step, url: str, store: ObjectBlobs, bucket: OpenedBucket, tmp_path: Path
+    step: CrashPoint, url: str, store: ObjectBlobs, bucket: ObstoreBucket, tmp_path: Path
 ) -> None:
     _ends_at(step, url, tmp_path, "store.put('0a', b'body' * 1000)")
-    assert len(list(store.names())) == (step is not Step.BLOB_NAMED)
-    assert len(keys(bucket)) == (step is Step.BLOB_COMPARED)
-    objects.sweep(_vault_rows(tmp_path), store)
+    assert len(list(store.names())) == (step is not CrashPoint.BLOB_NAMED)
+    assert len(keys(bucket)) == (step is CrashPoint.BLOB_COMPARED)
+    body_objects.remove_orphans(_vault_rows(tmp_path), store)
     assert list(store.names()) == keys(bucket) == []
 
 
-@pytest.mark.parametrize("step", [Step.BLOB_REMOVED, Step.BLOB_FORGOTTEN])
+@pytest.mark.parametrize("step", [CrashPoint.BLOB_REMOVED, CrashPoint.BLOB_FORGOTTEN])
 def test_whoever_is_killed_while_removing_leaves_nothing_after_the_sweep(
-    step: Step, url: str, store: ObjectBlobs, bucket: OpenedBucket, tmp_path: Path
+    step: CrashPoint, url: str, store: ObjectBlobs, bucket: ObstoreBucket, tmp_path: Path
 ) -> None:
     store.put("0a", b"body")
     _ends_at(step, url, tmp_path, "store.remove('0a')")
-    assert list(store.names()) == ["0a"] and len(keys(bucket)) == (step is Step.BLOB_REMOVED)
-    objects.sweep(_vault_rows(tmp_path), store)
+    assert list(store.names()) == ["0a"] and len(keys(bucket)) == (step is CrashPoint.BLOB_REMOVED)
+    body_objects.remove_orphans(_vault_rows(tmp_path), store)
     assert list(store.names()) == keys(bucket) == []
 
 
 def test_a_body_whose_commit_never_came_is_removed_by_the_sweep_and_others_stay(
-    url: str, store: ObjectBlobs, bucket: OpenedBucket, tmp_path: Path
+    url: str, store: ObjectBlobs, bucket: ObstoreBucket, tmp_path: Path
 ) -> None:
     _vault_rows(tmp_path)
     work = """
-from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_vault.store.sqlite import SqliteStore
-from lifeboat_vault.vault.objects import ObjectWriter
+from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
+from lifeboat_vault.store.sqlite_store import SqliteStore
+from lifeboat_vault.bodies.body_objects import ObjectWriter
 rows = SqliteStore(Path({0!r}) / "rows.db")
 for last in (False, True):
     with rows.transaction():
         writer = ObjectWriter(rows, store)
         writer.put(os.urandom(100_000), None)
         writer.flush()
-        last and reached(Step.CAPTURE_COMMITTED)
+        last and reach_crash_point(CrashPoint.CAPTURE_COMMITTED)
 """
-    _ends_at(Step.CAPTURE_COMMITTED, url, tmp_path, work.format(str(tmp_path)))
+    _ends_at(CrashPoint.CAPTURE_COMMITTED, url, tmp_path, work.format(str(tmp_path)))
     metadata = _vault_rows(tmp_path)
     assert len(list(store.names())) == len(keys(bucket)) == 2
-    assert objects.sweep(metadata, store) == 1
+    assert body_objects.remove_orphans(metadata, store) == 1
     row = metadata.row("select id from object")
-    assert row is not None and len(objects.Objects(metadata, store).read(row[0])) == 100_000
+    assert row is not None and len(body_objects.ObjectReader(metadata, store).read(row[0])) == 100_000
     assert len(keys(bucket)) == 1
 
 
 # Objects that no row names --------------------------------------------------------------------------------------------
 
 
-def _named(folder: Path) -> sweeping.Named:
+def _named(folder: Path) -> bucket_sweep.Named:
     def named(some: Sequence[str]) -> set[str]:
         marks = ", ".join("?" * len(some))
         return {key for (key,) in rows(folder).rows(f"select key from blob where key in ({marks})", some)}
@@ -220,7 +220,7 @@ def _named(folder: Path) -> sweeping.Named:
 
 
 def test_what_no_row_names_is_removed_when_it_is_old_enough(
-    store: ObjectBlobs, bucket: OpenedBucket, tmp_path: Path
+    store: ObjectBlobs, bucket: ObstoreBucket, tmp_path: Path
 ) -> None:
     store.put("0a", b"body")
     bucket.put("bodies/00/loose", b"loose")
@@ -237,10 +237,10 @@ class Listing:
 
     def __init__(self, count: int) -> None:
         moment = datetime(2026, 11, 1, tzinfo=UTC)
-        self.there = [Listed(f"bodies/00/{number:05}", 10, moment) for number in range(count)]
+        self.there = [ListedObject(f"bodies/00/{number:05}", 10, moment) for number in range(count)]
         self.deleted: list[str] = []
 
-    def list(self, prefix: str) -> Sequence[Listed]:
+    def list(self, prefix: str) -> Sequence[ListedObject]:
         return self.there
 
     def delete(self, key: str) -> None:
@@ -271,23 +271,23 @@ def test_a_sweep_asks_for_a_thousand_keys_at_once() -> None:
 # Whose place it is ----------------------------------------------------------------------------------------------------
 
 
-def test_a_place_belongs_to_one_endpoint(bucket: OpenedBucket) -> None:
+def test_a_place_belongs_to_one_endpoint(bucket: ObstoreBucket) -> None:
     with pytest.raises(errors.EndpointSettings, match="not prepared"):
-        claim.check_claim(bucket, "endpoint-1")
-    claim.claim(bucket, "endpoint-1")
-    claim.claim(bucket, "endpoint-1")
-    claim.check_claim(bucket, "endpoint-1")
-    for take in (claim.claim, claim.check_claim):
+        place_owner.check_claim(bucket, "endpoint-1")
+    place_owner.claim_place(bucket, "endpoint-1")
+    place_owner.claim_place(bucket, "endpoint-1")
+    place_owner.check_claim(bucket, "endpoint-1")
+    for take in (place_owner.claim_place, place_owner.check_claim):
         with pytest.raises(errors.EndpointSettings, match="another endpoint"):
             take(bucket, "endpoint-2")
     assert keys(bucket) == []
 
 
-def test_a_marker_that_is_none_is_not_written_over(bucket: OpenedBucket) -> None:
-    bucket.put(claim.MARKER, b"something else")
+def test_a_marker_that_is_none_is_not_written_over(bucket: ObstoreBucket) -> None:
+    bucket.put(place_owner.MARKER, b"something else")
     with pytest.raises(errors.EndpointSettings):
-        claim.claim(bucket, "endpoint-1")
-    assert bucket.get(claim.MARKER) == b"something else"
+        place_owner.claim_place(bucket, "endpoint-1")
+    assert bucket.get(place_owner.MARKER) == b"something else"
 
 
 def test_nothing_stands_in_for_a_real_store_in_the_program() -> None:
@@ -309,7 +309,7 @@ def _kept_with(text: bytes) -> list[Path]:
 # Versions -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_bucket_that_keeps_no_versions_is_told_from_one_that_does(bucket: OpenedBucket) -> None:
+def test_a_bucket_that_keeps_no_versions_is_told_from_one_that_does(bucket: ObstoreBucket) -> None:
     assert bucket.keeps_versions() is False
     swift = swift_server.shared()
     session = boto3.session.Session(swift_server.ACCESS_KEY, swift_server.SECRET_KEY, region_name=swift_server.REGION)

@@ -12,19 +12,20 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.seams.clock import SystemClock
-from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_alf.testing import AGENT_ID
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_alf.seams.system_clock import SystemClock
+from lifeboat_alf.testing.sample_states import AGENT_ID
 from lifeboat_endpoint.engines.objects.blobs import ObjectBlobs
-from lifeboat_endpoint.engines.objects.opened import OpenedBucket
-from lifeboat_endpoint.engines.objects.sweeping import sweep_bucket
+from lifeboat_endpoint.engines.objects.bucket_sweep import sweep_bucket
+from lifeboat_endpoint.engines.objects.obstore_bucket import ObstoreBucket
 from lifeboat_vault import errors
 from lifeboat_vault.at_rest.sealed_blobs import SealedBlobs
+from lifeboat_vault.bodies import body_objects
 from lifeboat_vault.errors import VaultBusy, VaultDamaged, VaultFull, VaultUnusable
-from lifeboat_vault.store.sqlite import SqliteStore
-from lifeboat_vault.testing import a_day, time_of_day
-from lifeboat_vault.vault import Vault, objects
-from lifeboat_vault.vault.beginning import initialise
+from lifeboat_vault.store.sqlite_store import SqliteStore
+from lifeboat_vault.testing.store_conformance import a_day, time_of_day
+from lifeboat_vault.vault import Vault
+from lifeboat_vault.vault.vault_creation import create_tables
 from support.core.authorities import Authority
 from support.endpoint.object_places import QUICK, bodies, keys, opened, rows
 from support.endpoint.sealed import new_sealer
@@ -49,7 +50,7 @@ def url() -> str:
 
 
 @pytest.fixture
-def bucket(url: str) -> OpenedBucket:
+def bucket(url: str) -> ObstoreBucket:
     """Without faults."""
     return opened(url)
 
@@ -97,7 +98,11 @@ def _each(cases: list[tuple[str, faults.Fault, type[LifeboatError]]]) -> pytest.
 
 @_each(WRITING)
 def test_what_could_not_be_written_is_named_by_nothing(
-    fault: faults.Fault, kind: type[LifeboatError], store: ObjectBlobs, store_faults: ObjectFaults, bucket: OpenedBucket
+    fault: faults.Fault,
+    kind: type[LifeboatError],
+    store: ObjectBlobs,
+    store_faults: ObjectFaults,
+    bucket: ObstoreBucket,
 ) -> None:
     store_faults.plan(fault, methods=["PUT"])
     with pytest.raises(kind) as caught:
@@ -113,7 +118,11 @@ def test_what_could_not_be_written_is_named_by_nothing(
 
 @_each([*READING, ("gives half as if it were all", faults.shorten, VaultBusy), ("damages it", faults.flip, VaultBusy)])
 def test_what_could_not_be_read_back_counts_as_not_written(
-    fault: faults.Fault, kind: type[LifeboatError], store: ObjectBlobs, store_faults: ObjectFaults, bucket: OpenedBucket
+    fault: faults.Fault,
+    kind: type[LifeboatError],
+    store: ObjectBlobs,
+    store_faults: ObjectFaults,
+    bucket: ObstoreBucket,
 ) -> None:
     store_faults.plan(fault, methods=["GET"])
     with pytest.raises(kind) as caught:
@@ -135,7 +144,7 @@ def test_what_could_not_be_read_is_an_error_and_stays(
 
 
 def test_of_an_object_that_is_too_large_nothing_is_read(
-    store: ObjectBlobs, store_faults: ObjectFaults, bucket: OpenedBucket
+    store: ObjectBlobs, store_faults: ObjectFaults, bucket: ObstoreBucket
 ) -> None:
     """The library would end the process where there is no room for as much as is announced."""
     store_faults.plan(faults.boast, methods=["GET"])
@@ -171,7 +180,7 @@ def test_a_sealed_body_that_was_damaged_is_not_opened(store: ObjectBlobs, store_
     ids=["fails", "forbids", "does not know the bucket", "breaks", "stalls", "breaks after it"],
 )
 def test_what_could_not_be_deleted_is_still_named(
-    fault: faults.Fault, store: ObjectBlobs, store_faults: ObjectFaults, bucket: OpenedBucket
+    fault: faults.Fault, store: ObjectBlobs, store_faults: ObjectFaults, bucket: ObstoreBucket
 ) -> None:
     store_faults.plan(fault, methods=["DELETE"])
     with pytest.raises((VaultBusy, VaultUnusable)):
@@ -193,7 +202,7 @@ def test_an_object_that_is_gone_because_its_bucket_is_stays_named(
 
 
 def test_where_nothing_works_the_row_waits_for_the_sweep(
-    store: ObjectBlobs, store_faults: ObjectFaults, bucket: OpenedBucket
+    store: ObjectBlobs, store_faults: ObjectFaults, bucket: ObstoreBucket
 ) -> None:
     store_faults.plan(faults.done_but(faults.reset), methods=["PUT"])
     store_faults.plan(faults.reset)
@@ -244,7 +253,7 @@ def test_a_large_body_is_written_in_parts_of_which_one_may_fail_once(
 
 @pytest.mark.parametrize("fault", [faults.status(500), faults.stall], ids=["fails", "stalls"])
 def test_a_large_body_that_cannot_be_finished_is_not_there(
-    fault: faults.Fault, store: ObjectBlobs, store_faults: ObjectFaults, bucket: OpenedBucket
+    fault: faults.Fault, store: ObjectBlobs, store_faults: ObjectFaults, bucket: ObstoreBucket
 ) -> None:
     store_faults.plan(fault, methods=["PUT"], skip=1)
     with pytest.raises(VaultBusy):
@@ -258,7 +267,7 @@ def test_a_large_body_that_cannot_be_finished_is_not_there(
 
 
 def test_a_listing_that_is_late_takes_nothing_away_and_names_nothing(
-    url: str, store: ObjectBlobs, store_faults: ObjectFaults, bucket: OpenedBucket, tmp_path: Path
+    url: str, store: ObjectBlobs, store_faults: ObjectFaults, bucket: ObstoreBucket, tmp_path: Path
 ) -> None:
     late = opened(url, through=store_faults.address)
     store_faults.late_since = time.monotonic()
@@ -273,7 +282,7 @@ def test_a_listing_that_is_late_takes_nothing_away_and_names_nothing(
 
 
 def test_an_object_whose_deletion_was_a_lie_is_removed_by_the_sweep_of_the_bucket(
-    store: ObjectBlobs, store_faults: ObjectFaults, bucket: OpenedBucket, tmp_path: Path
+    store: ObjectBlobs, store_faults: ObjectFaults, bucket: ObstoreBucket, tmp_path: Path
 ) -> None:
     store_faults.plan(faults.status(204, ""), methods=["DELETE"])
     store.put("01", BODY)
@@ -285,7 +294,7 @@ def test_an_object_whose_deletion_was_a_lie_is_removed_by_the_sweep_of_the_bucke
 
 @pytest.mark.parametrize("fault", [faults.status(403, "AccessDenied"), faults.stall], ids=["forbids", "stalls"])
 def test_a_listing_that_cannot_be_had_removes_nothing(
-    fault: faults.Fault, url: str, store: ObjectBlobs, store_faults: ObjectFaults, bucket: OpenedBucket
+    fault: faults.Fault, url: str, store: ObjectBlobs, store_faults: ObjectFaults, bucket: ObstoreBucket
 ) -> None:
     store_faults.plan(fault, methods=["GET"])
     through = opened(url, through=store_faults.address, waits=QUICK)
@@ -366,11 +375,11 @@ def test_a_bucket_that_is_not_there_is_named(url: str) -> None:
 
 
 def test_a_history_on_a_store_that_fails_every_third_time_is_whole(
-    url: str, store_faults: ObjectFaults, bucket: OpenedBucket, tmp_path: Path
+    url: str, store_faults: ObjectFaults, bucket: ObstoreBucket, tmp_path: Path
 ) -> None:
     metadata = SqliteStore(tmp_path / "rows.db", create=True)
     metadata.prepare()
-    initialise(metadata, AGENT_ID, SystemClock())
+    create_tables(metadata, AGENT_ID, SystemClock())
     store = bodies(opened(url, through=store_faults.address, waits=QUICK), tmp_path)
     vault = Vault(metadata, store, files=SystemFiles(), clock=SystemClock())
     chance = random.Random(7)
@@ -389,6 +398,6 @@ def test_a_history_on_a_store_that_fails_every_third_time_is_whole(
                 failed += 1
     store_faults.heal()
     assert failed > 3 and len(vault.sequences()) == 20
-    objects.sweep(metadata, store)
+    body_objects.remove_orphans(metadata, store)
     assert vault.verify(trusted=None).findings == []
     assert len(list(store.names())) == len(keys(bucket)) == 20

@@ -9,14 +9,14 @@ import pytest
 
 from lifeboat_endpoint.engines.objects.blobs import ObjectBlobs
 from lifeboat_endpoint.engines.objects.bucket import Bucket
-from lifeboat_endpoint.engines.objects.sweeping import named_by, sweep_bucket
-from lifeboat_endpoint.engines.postgres.connecting import Pools
-from lifeboat_endpoint.engines.postgres.store import PostgresStore
+from lifeboat_endpoint.engines.objects.bucket_sweep import named_by, sweep_bucket
+from lifeboat_endpoint.engines.postgres.connection_pools import Pools
+from lifeboat_endpoint.engines.postgres.postgres_store import PostgresStore
 from lifeboat_vault import errors
 from lifeboat_vault.at_rest.sealer import Sealer
-from lifeboat_vault.store.protocols import BlobStore, MetadataStore
-from lifeboat_vault.testing import StoreConformance
-from lifeboat_vault.vault import objects
+from lifeboat_vault.bodies import body_objects
+from lifeboat_vault.store.store_protocols import BlobStore, MetadataStore
+from lifeboat_vault.testing.store_conformance import StoreConformance
 from support.endpoint.object_places import keys, opened
 from support.endpoint.sealed import new_sealer
 from support.endpoint.shared_databases import OTHER_TENANT, TENANT, database, pools
@@ -64,7 +64,7 @@ def test_the_row_stays_when_the_transaction_around_it_does_not(pools: Pools, buc
         store.put("0a", b"body")
         raise KeyboardInterrupt
     assert list(store.names()) == ["0a"] and len(keys(bucket)) == 1
-    assert objects.sweep(vault, store) == 1
+    assert body_objects.remove_orphans(vault, store) == 1
     assert list(store.names()) == keys(bucket) == []
 
 

@@ -6,14 +6,14 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from lifeboat_adapters.testing import Made
+from lifeboat_adapters.testing import SampleInstallation
 from support.adapters.notebook_runtime import CONFIG, FACTS, NOTES, PERSONA, TABLE
 
 KEY = "nb-0123456789-not-a-real-key"
 WRITTEN = "2026-10-01T08:00:00.000Z"
 
 
-def make_notebook(folder: Path) -> Made:
+def make_notebook(folder: Path) -> SampleInstallation:
     """The notebook of Ada, with two notes and two facts."""
     home = folder / "notebook"
     workspace = home / "pages"
@@ -26,4 +26,4 @@ def make_notebook(folder: Path) -> Made:
     with closing(sqlite3.connect(home / FACTS)) as connection, connection:
         connection.execute(TABLE)
         connection.executemany("insert into facts values (?, ?, ?)", rows)
-    return Made(workspace, folder, {"NOTEBOOK": str(home)})
+    return SampleInstallation(workspace, folder, {"NOTEBOOK": str(home)})

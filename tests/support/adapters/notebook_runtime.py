@@ -19,24 +19,24 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.base import BaseAdapter
+from lifeboat_adapters.adapter_defaults import AdapterDefaults
 from lifeboat_adapters.contract import (
+    AgentFiles,
+    CaptureRoot,
     Derivation,
     DerivationContext,
-    Files,
-    FoundAgent,
+    DiscoveredAgent,
     Installation,
+    MemorySection,
     Placement,
-    Rendered,
-    Root,
-    Section,
+    RenderedFile,
 )
-from lifeboat_adapters.credentials import Secret, UnparsableSecrets
+from lifeboat_adapters.credential_types import FileSecret, UnparsableSecrets
 from lifeboat_adapters.errors import DatabaseAbsent, NotAWorkspace, RuntimeConfigError, RuntimeDatabaseError
+from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, MemoryTable, WriteOrder
-from lifeboat_adapters.receipts import Fate, Outcome
-from lifeboat_alf.effective import visible_records
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.memory.effective_view import visible_records
 
 RAW, HOME = "raw/notebook/", "raw/notebook-home/"
 CONFIG, FACTS, PERSONA, NOTES = "notebook.json", "facts.db", "PERSONA.md", "NOTES.md"
@@ -44,7 +44,7 @@ COLUMNS = ("id", "text", "written")
 TABLE = "create table if not exists facts (id text primary key, text text not null, written text not null)"
 
 
-class Notebook(BaseAdapter):
+class Notebook(AdapterDefaults):
     """What every runtime has to answer itself, and the few extras that this one has."""
 
     runtime = "notebook"
@@ -52,12 +52,12 @@ class Notebook(BaseAdapter):
 
     # Finding: the environment names the folder, `notebook.json` makes it one.
 
-    def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
+    def discover(self, environment: Mapping[str, str], user_home: Path) -> list[DiscoveredAgent]:
         workspace = Path(environment.get("NOTEBOOK", user_home / "notebook")) / "pages"
         if not self.recognises(workspace):
             return []
         found = self.locate(workspace, environment, user_home)
-        return [FoundAgent(self.runtime, found.native_id, found.name, workspace, found.state_dir)]
+        return [DiscoveredAgent(self.runtime, found.native_id, found.name, workspace, found.state_dir)]
 
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
         if not self.recognises(workspace):
@@ -75,10 +75,10 @@ class Notebook(BaseAdapter):
 
     # Files: the workspace but for what can be made again, and of the folder around it what is named.
 
-    def roots(self, installation: Installation) -> Sequence[Root]:
-        found = [Root(RAW, installation.workspace)]
+    def roots(self, installation: Installation) -> Sequence[CaptureRoot]:
+        found = [CaptureRoot(RAW, installation.workspace)]
         if installation.state_dir is not None:
-            found.append(Root(HOME, installation.state_dir, only=(CONFIG,)))
+            found.append(CaptureRoot(HOME, installation.state_dir, only=(CONFIG,)))
         return found
 
     def place(self, path: str, *, is_folder: bool) -> Placement:
@@ -92,12 +92,12 @@ class Notebook(BaseAdapter):
 
     # Memories in files: joining the sections gives the text back.
 
-    def split(self, path: str, text: str) -> list[Section] | None:
+    def split(self, path: str, text: str) -> list[MemorySection] | None:
         if path != RAW + NOTES:
             return None
         pieces = text.split("\n\n")
         whole = [piece + "\n\n" for piece in pieces[:-1]] + pieces[-1:]
-        return [Section(piece, fields={"memory_type": "semantic"}) for piece in whole]
+        return [MemorySection(piece, fields={"memory_type": "semantic"}) for piece in whole]
 
     def join(self, path: str, memories: Sequence[tuple[str, str]]) -> str:
         return "\n\n".join(text.strip("\n") for _, text in memories) + "\n"
@@ -113,7 +113,7 @@ class Notebook(BaseAdapter):
             raise DatabaseAbsent(f"{installation.name} has no {FACTS}")
         return MemoryTable(path, FACTS, "facts", COLUMNS, content="text", key="id")
 
-    def memory_of(self, installation: Installation, values: JsonObject) -> Section:
+    def memory_of(self, installation: Installation, values: JsonObject) -> MemorySection:
         kept = {name: value for name, value in values.items() if name != "text"}
         fields = {
             "memory_type": "semantic",
@@ -121,7 +121,7 @@ class Notebook(BaseAdapter):
             "temporal": {"created_at": values["written"]},
             "raw_source_format": {self.runtime: {"row": kept, "text": _print(values["text"])}},
         }
-        return Section(str(values["text"]), fields=fields)
+        return MemorySection(str(values["text"]), fields=fields)
 
     def row_of(self, record: JsonObject, root_id: str) -> JsonObject:
         own = (record.get("raw_source_format") or {}).get(self.runtime) or {}
@@ -154,23 +154,23 @@ class Notebook(BaseAdapter):
         same = {name for name, row in wanted.items() if there.get(row["id"]) == row}
         if not wanted:
             return []
-        outcomes = {name: Outcome.DEDUPLICATED if name in same else Outcome.ACCEPTED for name in wanted}
-        fates = tuple(Fate("memory", name, outcome) for name, outcome in outcomes.items())
+        outcomes = {name: ItemOutcome.DEDUPLICATED if name in same else ItemOutcome.ACCEPTED for name in wanted}
+        fates = tuple(ItemFate("memory", name, outcome) for name, outcome in outcomes.items())
         rows = list(wanted.values())
         write = DatabaseWrite(path, len(same) < len(rows), lambda to: _write(path, to, rows), fates, held=tuple(wanted))
         return [write]
 
-    def render(self, state: Any) -> Iterator[Rendered]:
+    def render(self, state: Any) -> Iterator[RenderedFile]:
         notes = [each.record["content"].strip("\n") for each in visible_records(state) if _is_note(each.record)]
-        yield Rendered(RAW + NOTES, ("\n\n".join(notes) + "\n").encode(), "structured")
-        yield Rendered(HOME + CONFIG, b'{"id": "ada", "name": "Ada", "api_key": ""}\n', "structured")
+        yield RenderedFile(RAW + NOTES, ("\n\n".join(notes) + "\n").encode(), "structured")
+        yield RenderedFile(HOME + CONFIG, b'{"id": "ada", "name": "Ada", "api_key": ""}\n', "structured")
 
     # Documents and secrets.
 
     def derivations(self) -> Sequence[Derivation]:
         return [Derivation("identity", lambda path: path == RAW + PERSONA, _identity)]
 
-    def secrets(self, path: str, data: bytes) -> list[Secret] | None:
+    def secrets(self, path: str, data: bytes) -> list[FileSecret] | None:
         if path != HOME + CONFIG:
             return None
         try:
@@ -183,10 +183,10 @@ class Notebook(BaseAdapter):
         start = data.find(literal)
         if not isinstance(value, str) or start < 0:
             raise UnparsableSecrets(f"{CONFIG} spells its key in another way")
-        return [Secret(start, start + len(literal), value, "notebook", "api_key", f"{CONFIG}: api_key")]
+        return [FileSecret(start, start + len(literal), value, "notebook", "api_key", f"{CONFIG}: api_key")]
 
 
-def _identity(files: Files, previous: JsonObject | None, context: DerivationContext) -> JsonObject | None:
+def _identity(files: AgentFiles, previous: JsonObject | None, context: DerivationContext) -> JsonObject | None:
     persona = files.read(RAW + PERSONA)
     if persona is None:
         return None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters.contract import DerivationContext, Installation
-from lifeboat_adapters.zeroclaw import paths
+from lifeboat_adapters.zeroclaw import zeroclaw_paths
 from lifeboat_adapters.zeroclaw.layers.derivations import DERIVATIONS
 from support.adapters.openclaw_derived import AGENT_ID, FileMap
 
@@ -66,14 +66,14 @@ def text_of(document: Any) -> str:
 
 def files(workspace: dict[str, str], config: str | None = CURRENT) -> FileMap:
     """What is captured of a workspace and a configuration."""
-    found = {paths.RAW + name: text.encode() for name, text in workspace.items()}
+    found = {zeroclaw_paths.RAW + name: text.encode() for name, text in workspace.items()}
     if config is not None:
-        found[paths.HOME + paths.CONFIG] = config.encode()
+        found[zeroclaw_paths.HOME + zeroclaw_paths.CONFIG] = config.encode()
     return FileMap(found)
 
 
-def context(alias: str = ALIAS, layout: str = paths.CURRENT) -> DerivationContext:
-    installed = Installation(paths.RUNTIME, Path("/invented/workspace"), alias, "Nameless", layout=layout)
+def context(alias: str = ALIAS, layout: str = zeroclaw_paths.CURRENT) -> DerivationContext:
+    installed = Installation(zeroclaw_paths.RUNTIME, Path("/invented/workspace"), alias, "Nameless", layout=layout)
     return DerivationContext(installed, AGENT_ID, lambda *parts: "-".join(parts))
 
 

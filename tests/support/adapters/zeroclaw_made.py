@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lifeboat_adapters.testing import Made
+from lifeboat_adapters.testing import SampleInstallation
 from support.adapters.zeroclaw_installs import make_install
 
 TOKEN = "123456789:AAfake-telegram-token-of-nobody-000"
 
 
-def make_zeroclaw(folder: Path, generation: str) -> Made:
+def make_zeroclaw(folder: Path, generation: str) -> SampleInstallation:
     """Memories of several kinds, a note of the day, and a token in the configuration."""
     install = make_install(folder / ".zeroclaw", generation)
     config = install.home / "config.toml"
@@ -22,4 +22,4 @@ def make_zeroclaw(folder: Path, generation: str) -> Made:
     install.remember("weather", "Snö och 雪 \U0001f426\nin two lines", category="weather", namespace="north")
     (install.workspace() / "memory").mkdir(exist_ok=True)
     (install.workspace() / "MEMORY.md").write_text("# Memory\n\n## Boat\n\nThe red boat lies in the harbour.\n")
-    return Made(install.workspace(), folder, install.environment)
+    return SampleInstallation(install.workspace(), folder, install.environment)

@@ -9,11 +9,11 @@ from typing import Any
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryTable, WriteOrder
-from lifeboat_adapters.zeroclaw import ADAPTER, paths
-from lifeboat_adapters.zeroclaw.databases import brain
-from lifeboat_adapters.zeroclaw.restore.writing import write_databases
-from lifeboat_alf import testing
-from lifeboat_alf.testing import MemoryState
+from lifeboat_adapters.zeroclaw import ADAPTER, zeroclaw_paths
+from lifeboat_adapters.zeroclaw.databases import brain_database
+from lifeboat_adapters.zeroclaw.restore.database_writing import plan_database_writes
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import MemoryState
 from support.adapters import zeroclaw_installs as installs
 from support.adapters.zeroclaw_installs import Install
 
@@ -26,24 +26,24 @@ def located(install: Install, alias: str = "default") -> Installation:
     return ADAPTER.locate(install.workspace(alias), install.environment, install.home.parent)
 
 
-def fresh(folder: Path, layout: str = paths.CURRENT) -> Installation:
+def fresh(folder: Path, layout: str = zeroclaw_paths.CURRENT) -> Installation:
     """An installation that is not there yet."""
     home = folder / "home"
-    workspace = home / ("agents/ada/workspace" if layout == paths.CURRENT else "workspace")
-    return Installation(paths.RUNTIME, workspace, "ada", "Ada", state_dir=home, layout=layout)
+    workspace = home / ("agents/ada/workspace" if layout == zeroclaw_paths.CURRENT else "workspace")
+    return Installation(zeroclaw_paths.RUNTIME, workspace, "ada", "Ada", state_dir=home, layout=layout)
 
 
 def memory(content: str, **fields: Any) -> Any:
     """A record of another runtime."""
-    return testing.record(content, created_at=OLDER, **fields)
+    return sample_states.make_record(content, created_at=OLDER, **fields)
 
 
 def row_record(content: str, key: str, *, id: str | None = None, updated_at: str = OLDER, **columns: Any) -> Any:
     """A record that came from a row of ZeroClaw."""
     row = {"id": id or installs.stable("row", key), "key": key, "content": content, "category": "core"}
     row |= {"created_at": OLDER, "updated_at": updated_at, **columns}
-    section = ADAPTER.memory_of(Installation(paths.RUNTIME, Path("/"), "default", "Ada"), row)
-    return testing.record(content, created_at=OLDER, **section.fields)
+    section = ADAPTER.memory_of(Installation(zeroclaw_paths.RUNTIME, Path("/"), "default", "Ada"), row)
+    return sample_states.make_record(content, created_at=OLDER, **section.fields)
 
 
 def state_of(*records: Any, **head: Any) -> MemoryState:
@@ -56,7 +56,7 @@ def order(state: MemoryState, **fields: Any) -> WriteOrder:
 
 def planned(installation: Installation, state: MemoryState, **fields: Any) -> DatabaseWrite:
     """What becomes of the memories."""
-    return write_databases(installation, order(state, **fields))[0]
+    return plan_database_writes(installation, order(state, **fields))[0]
 
 
 def put(write: DatabaseWrite) -> Path:
@@ -91,7 +91,7 @@ def lines(*rows: Any) -> bytes:
 
 
 def table_of(installation: Installation) -> MemoryTable:
-    found = brain.memory_store(installation)
+    found = brain_database.memory_store(installation)
     assert isinstance(found, MemoryTable)
     return found
 

@@ -7,11 +7,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from lifeboat_alf import codec, merkle, testing
-from lifeboat_alf.purging.items import CutPlan, Item, Options
-from lifeboat_alf.purging.planning import plan_cuts
-from lifeboat_alf.purging.wanted import Wanted
-from lifeboat_alf.redactions import edited
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.purging.purge_items import CutPlan, PurgeItem, PurgeOptions
+from lifeboat_alf.purging.purge_planner import plan_cuts
+from lifeboat_alf.purging.purge_terms import PurgeTerms
+from lifeboat_alf.redaction.redactions import apply_edits
+from lifeboat_alf.states import merkle
+from lifeboat_alf.testing import sample_states
 
 PARTITION = "memory/partitions/2026-Q4.jsonl"
 SEED = bytes(range(32))
@@ -22,33 +24,35 @@ class History:
     """Items under construction. Every method gives the item it made."""
 
     def __init__(self) -> None:
-        self.items: list[Item] = []
+        self.items: list[PurgeItem] = []
 
-    def file(self, path: str, body: bytes, **meta: Any) -> Item:
-        return self._add(Item(merkle.new_leaf(body), lambda: body, path=path, meta=meta))
+    def file(self, path: str, body: bytes, **meta: Any) -> PurgeItem:
+        return self._add(PurgeItem(merkle.new_leaf(body), lambda: body, path=path, meta=meta))
 
-    def record(self, content: str, **fields: Any) -> Item:
+    def record(self, content: str, **fields: Any) -> PurgeItem:
         """A record, or with `id` another version of one."""
         partition = fields.pop("partition", PARTITION)
-        made = testing.record(content, **fields)
-        line = codec.encode(made)
-        return self._add(Item(merkle.new_leaf(line), lambda: line, record_id=made["id"], partition=partition))
+        made = sample_states.make_record(content, **fields)
+        line = json_codec.encode_json(made)
+        return self._add(PurgeItem(merkle.new_leaf(line), lambda: line, record_id=made["id"], partition=partition))
 
-    def _add(self, item: Item) -> Item:
+    def _add(self, item: PurgeItem) -> PurgeItem:
         self.items.append(item)
         return item
 
-    def plan(self, *record_ids: str, text: str | None = None, wanted: Wanted | None = None, **options: Any) -> CutPlan:
-        asked = wanted or Wanted(() if text is None else (text,))
-        return plan_cuts(lambda: self.items, testing.AGENT_ID, record_ids, asked, Options(**options))
+    def plan(
+        self, *record_ids: str, text: str | None = None, wanted: PurgeTerms | None = None, **options: Any
+    ) -> CutPlan:
+        asked = wanted or PurgeTerms(() if text is None else (text,))
+        return plan_cuts(lambda: self.items, sample_states.AGENT_ID, record_ids, asked, PurgeOptions(**options))
 
 
-def after(plan: CutPlan, item: Item) -> bytes | None:
+def after(plan: CutPlan, item: PurgeItem) -> bytes | None:
     """What an item reads like; None when it is gone."""
     if item.leaf.digest not in plan.leaves:
         return item.body()
     replacement = plan.leaves[item.leaf.digest]
-    return None if replacement is None else edited(item.body(), replacement.edits)
+    return None if replacement is None else apply_edits(item.body(), replacement.edits)
 
 
 def said_in(body: bytes) -> Iterator[str]:

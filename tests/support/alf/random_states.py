@@ -6,19 +6,22 @@ import io
 
 from hypothesis import strategies as st
 
-from lifeboat_alf import codec, layout, merkle, testing
-from lifeboat_alf.apply import AppliedState
-from lifeboat_alf.delta import DeltaReader, write_delta
-from lifeboat_alf.diff import diff
-from lifeboat_alf.redactions import Edit, Redaction, replacement_of
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.deltas.applied_state import AppliedState
+from lifeboat_alf.deltas.delta_writer import DeltaReader, write_delta
+from lifeboat_alf.deltas.state_diff import diff_states
+from lifeboat_alf.redaction.redactions import ByteEdit, Redaction, replacement_of
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.state import BodyAbsent
-from lifeboat_alf.testing import MemoryState
+from lifeboat_alf.states import merkle
+from lifeboat_alf.states.agent_state import BodyAbsent
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import MemoryState
 
 
 def delta_bytes(a, b):
     out = io.BytesIO()
-    write_delta(diff(a, b), out)
+    write_delta(diff_states(a, b), out)
     return out.getvalue()
 
 
@@ -85,37 +88,37 @@ class Script:
     def put(self, state):
         path = self.draw(st.sampled_from(PATHS))
         if path == "identity.json":
-            state.put_document(path, testing.identity(self.draw(st.integers(1, 3))))
+            state.put_document(path, sample_states.make_identity(self.draw(st.integers(1, 3))))
             return
         meta = self.draw(metas)
         if path.startswith("artifacts/"):
             tier = self.draw(st.sampled_from([2, 3]))
-            meta["attachment"] = {"id": testing.AGENT_ID, "media_type": "text/csv", "tier": tier}
+            meta["attachment"] = {"id": sample_states.AGENT_ID, "media_type": "text/csv", "tier": tier}
         elif path.startswith("raw/openclaw/"):
             ids = [record.id for record in state.records()][: self.draw(st.integers(0, 3))]
             meta |= {"records": ids} if ids else {}
             if self.draw(st.booleans()):
-                meta["cuts"] = [{"offset": 0, "credential_id": testing.AGENT_ID}]
+                meta["cuts"] = [{"offset": 0, "credential_id": sample_states.AGENT_ID}]
         state.put(path, self.draw(texts), **meta)
 
     def absent(self, state):
-        attachment = {"id": testing.SEED.hex(), "media_type": "video/mp4", "tier": 3}
+        attachment = {"id": sample_states.SEED.hex(), "media_type": "video/mp4", "tier": 3}
         state.put_absent("artifacts/big.bin", 10, "ab" * 32, attachment=attachment)
 
     def remove(self, state):
-        paths = [entry.path for entry in state.entries() if entry.path != layout.MANIFEST]
+        paths = [entry.path for entry in state.entries() if entry.path != archive_layout.MANIFEST]
         if paths:
             state.remove(self.draw(st.sampled_from(paths)))
 
     def add(self, state):
         fields = self.draw(
-            st.sampled_from([{}, {"operation": "mine"}, {"status": "deleted", "supersedes": testing.AGENT_ID}])
+            st.sampled_from([{}, {"operation": "mine"}, {"status": "deleted", "supersedes": sample_states.AGENT_ID}])
         )
         month = self.draw(st.sampled_from(MONTHS))
-        state.add(testing.record(created_at=f"{month}-03T00:00:00.000Z", **fields))
+        state.add(sample_states.make_record(created_at=f"{month}-03T00:00:00.000Z", **fields))
 
     def update(self, state):
-        known = [codec.decode(record.line) for record in state.records()]
+        known = [json_codec.decode_json(record.line) for record in state.records()]
         if known:
             old = self.draw(st.sampled_from(known))
             state.update({**old, "status": self.draw(st.sampled_from(["active", "deleted"])), "tags": ["x"]})
@@ -141,18 +144,18 @@ def redaction(leaves, **fields):
     """A redaction that names leaves, by their digests."""
     stated = {
         "id": "019a0000-0000-7000-8000-0000000000d1",
-        "agent_id": testing.AGENT_ID,
+        "agent_id": sample_states.AGENT_ID,
         "scope": "record_purge",
         "reason": "user_request",
-        "requested_at": testing.TIME,
-        "requested_by": testing.AGENT_ID,
+        "requested_at": sample_states.TIME,
+        "requested_by": sample_states.AGENT_ID,
     }
     return Redaction(**{**stated, **fields}, leaves=leaves)
 
 
 def cut(body, start, end, insert=b""):
     """What stands in the place of bytes of which a span goes."""
-    return replacement_of(body, [Edit(start, end - start, insert)])
+    return replacement_of(body, [ByteEdit(start, end - start, insert)])
 
 
 @st.composite
@@ -164,13 +167,15 @@ def redactions_of(draw, *states):
         if fate == "goes":
             leaves[record.leaf.digest] = None
         elif fate == "tombstone":
-            line = codec.encode({**codec.decode(record.line), "content": "[deleted]", "status": "deleted"})
+            line = json_codec.encode_json(
+                {**json_codec.decode_json(record.line), "content": "[deleted]", "status": "deleted"}
+            )
             leaves[record.leaf.digest] = cut(record.line, 0, len(record.line), line)
         if fate != "stays":
             ids.append(record.id)
     entries = ((entry, body(state, entry.path)) for state in states for entry in state.entries())
     for entry, data in {entry.leaf.digest: (entry, data) for entry, data in entries if data is not None}.values():
-        if entry.path == layout.MANIFEST or not draw(st.booleans()):
+        if entry.path == archive_layout.MANIFEST or not draw(st.booleans()):
             continue
         is_json = entry.path.endswith(".json")
         start = 0 if is_json else draw(st.integers(0, len(data)))

@@ -17,7 +17,7 @@ def run(*arguments: str | Path, expect: int = 0) -> Json:
 
     out, notes = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(notes):
-        status = program.run([*(str(argument) for argument in arguments), "--json"])
+        status = program.run_command([*(str(argument) for argument in arguments), "--json"])
     said = out.getvalue()
     assert status == expect, f"lifeboat {' '.join(map(str, arguments))}: {status}\n{said}\n{notes.getvalue()}"
     document: Json = json.loads(said) if said.strip() else {}

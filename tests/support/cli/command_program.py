@@ -11,11 +11,11 @@ from pathlib import Path
 
 import click
 
-from lifeboat_alf.seams import steps
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.seams import crash_points
+from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_cli import program
-from lifeboat_cli.command_server import child, preloading, server
-from lifeboat_cli.terminal.output import Output
+from lifeboat_cli.command_server import command_child, forking_server, preloading
+from lifeboat_cli.terminal.output import CommandOutput
 
 _LONGEST = 600.0
 """Seconds after which a command that no test releases ends, so that none is left behind."""
@@ -33,7 +33,7 @@ def _command(function):
 
 
 def _say(**document: object) -> None:
-    Output(as_json=True).document(document, lambda: None)
+    CommandOutput(as_json=True).document(document, lambda: None)
 
 
 @_command
@@ -60,7 +60,7 @@ def wait(as_json: bool, words: tuple[str, ...]) -> None:
     end = time.monotonic() + _LONGEST
     while not (folder / "go").exists() and time.monotonic() < end:
         time.sleep(0.01)
-    Output(as_json=True).warn("this took long")
+    CommandOutput(as_json=True).warn("this took long")
     (folder / "done").touch()
     _say(waited=True)
 
@@ -68,7 +68,7 @@ def wait(as_json: bool, words: tuple[str, ...]) -> None:
 @_command
 def count(as_json: bool, words: tuple[str, ...]) -> None:
     """Tell how far it is, far too often."""
-    with Output(as_json=True).progress("Counting") as tell:
+    with CommandOutput(as_json=True).progress("Counting") as tell:
         for number in range(int(words[0])):
             tell("", number + 1, int(words[0]))
     _say(counted=int(words[0]))
@@ -102,7 +102,7 @@ def leave(as_json: bool, words: tuple[str, ...]) -> None:
 def _pause_at(step: str, folder: Path) -> None:
     """A command that reaches a step says so in a file, and waits for another one."""
 
-    def hook(reached: Step) -> None:
+    def hook(reached: CrashPoint) -> None:
         if reached == step and not (folder / "begun").exists():
             (folder / "pid").write_text(str(os.getpid()))
             (folder / "begun").touch()
@@ -110,7 +110,7 @@ def _pause_at(step: str, folder: Path) -> None:
             while not (folder / "go").exists() and time.monotonic() < end:
                 time.sleep(0.01)
 
-    steps.hook = hook
+    crash_points.hook = hook
 
 
 def main() -> None:
@@ -119,11 +119,11 @@ def main() -> None:
         _pause_at(sys.argv[at + 1], Path(sys.argv[at + 2]))
     if "--broken" in sys.argv:
         sys.exit("ModuleNotFoundError: No module named 'lost'")
-    preloading.load = lambda: None
+    preloading.load_modules = lambda: None
     if "--one" in sys.argv:
-        child.main()
+        command_child.main()
     else:
-        server.main()
+        forking_server.main()
 
 
 if __name__ == "__main__":

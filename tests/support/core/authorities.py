@@ -16,7 +16,7 @@ class Authority:
     def __init__(self) -> None:
         self._ca = trustme.CA()
         self.pem = self._ca.cert_pem.bytes()
-        self.pin = http_certificates.pin_of(self.pem)
+        self.pin = http_certificates.compute_pin(self.pem)
 
     def serving(
         self, *names: str, expired: bool = False, least: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from lifeboat_cli import program
-from lifeboat_cli.demo.tree import Tree, read_tree
+from lifeboat_cli.demo.tree_comparison import Tree, read_tree
 from lifeboat_core.agents import agent as known_agents
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.capture.run import capture
+from lifeboat_core.capture.capture_run import capture_agent
 from lifeboat_core.home.context import Context
 from lifeboat_vault.vault import Retention
 from support.adapters.canaries import canary, rotated
@@ -92,7 +92,7 @@ class Story:
 
     @property
     def agent(self) -> Agent:
-        return known_agents.find(self.context, NAME)
+        return known_agents.find_agent(self.context, NAME)
 
     @property
     def own_folders(self) -> tuple[Path, ...]:
@@ -115,7 +115,7 @@ class Story:
         words = [str(argument) for argument in arguments]
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
             try:
-                status = program.run(words)
+                status = program.run_command(words)
             except Exception:  # LIFEBOAT_DEBUG shows where it happened
                 traceback.print_exc()
         self.said.append((" ".join(words), out.getvalue()))
@@ -301,7 +301,7 @@ def _thin(story: Story) -> None:
     note = story.state.workspace / "memory/2026-02-12.md"
     for day in range(3):
         note.write_text(f"# 2026-02-12\n\nDay {day}: the key is still {canary('.env: bare')}.\n")
-        capture(story.context, story.agent)
+        capture_agent(story.context, story.agent)
     with story.context.vault(story.agent.id) as vault:
         assert vault.thin(Retention(all_hours=0, hourly_days=0, daily_days=0), story.context.clock.now()).dropped
 
@@ -309,7 +309,7 @@ def _thin(story: Story) -> None:
 def kept_bodies(story: Story) -> Iterator[tuple[str, bytes]]:
     """Every file and record of every kept sequence: what patches in the vault unfold to."""
     context = story.context
-    for one in known_agents.everyone(context):
+    for one in known_agents.list_agents(context):
         with context.vault(one.id) as vault:
             for row in vault.sequences():
                 state = vault.state(row.number)

@@ -8,11 +8,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.openclaw import config
-from lifeboat_core.agents import agents
+from lifeboat_adapters.openclaw import openclaw_config
+from lifeboat_core.agents import manage_agents
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.home.context import Context
-from lifeboat_core.processes import programs
+from lifeboat_core.processes import runtime_programs
 from support.adapters.fake_openclaw import FakeOpenClaw
 
 Json = dict[str, Any]
@@ -58,7 +58,7 @@ class Machine:
     def openclaw(self, *arguments: str, given: str = "") -> None:
         program = (str(self.fake.folder / "openclaw"), *arguments)
         around = {"HOME": str(self.home), "PATH": "/usr/bin:/bin"}
-        assert programs.run(program, environment=around, input=given.encode()).ok
+        assert runtime_programs.run_program(program, environment=around, input=given.encode()).ok
 
     def profiles(self, agent: str = "main") -> Json:
         """What the stores hold, the shared one for `main`."""
@@ -77,7 +77,7 @@ class Machine:
         return found
 
     def config(self) -> Json:
-        return config.parse((self.state / "openclaw.json").read_bytes())
+        return openclaw_config.parse_openclaw_config((self.state / "openclaw.json").read_bytes())
 
     def files(self) -> dict[str, bytes]:
         return {
@@ -111,7 +111,7 @@ def live(machine: Machine) -> Agent:
     for left in legacy.parent.glob("*.migrated-*"):
         left.unlink()
     machine.openclaw("secrets", "store", "import", "--kind", "secret", given=f"FAKE_STORED={STORED}\n")
-    agent, _ = agents.add(machine.context, machine.workspace, name="Ada")
+    agent, _ = manage_agents.protect_workspace(machine.context, machine.workspace, name="Ada")
     return agent
 
 

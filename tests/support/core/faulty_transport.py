@@ -19,9 +19,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from lifeboat_core.remotes.endpoint_calls import Calls
+from lifeboat_core.remotes.endpoint.endpoint_calls import EndpointCalls
 from lifeboat_vault.errors import RemoteBusy, RemoteUnreachable
-from lifeboat_vault.remote.contract import Bundle
+from lifeboat_vault.remote.remote_contract import RemoteBundle
 from support.core.skipped_silence import PACE, skip_silence
 from support.patience import patience
 
@@ -84,8 +84,8 @@ def from_then_on(fault: Fault, nth: int) -> Plan:
 
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The HTTP client does not wait between two tries, and gives up soon."""
-    monkeypatch.setitem(Calls.__init__.__kwdefaults__, "wait", lambda seconds: None)
-    monkeypatch.setitem(Calls.__init__.__kwdefaults__, "pace", PACE)
+    monkeypatch.setitem(EndpointCalls.__init__.__kwdefaults__, "wait", lambda seconds: None)
+    monkeypatch.setitem(EndpointCalls.__init__.__kwdefaults__, "pace", PACE)
     clock = skip_silence(monkeypatch)
     monkeypatch.setattr(Proxy, "stalls", staticmethod(lambda: clock.skip(PACE.silence)))
 
@@ -340,9 +340,9 @@ def _repeatable(method: Callable[..., Any], arguments: tuple[Any, ...], options:
 
 
 def _kept(value: Any) -> Callable[[], Any]:
-    if isinstance(value, Bundle):
+    if isinstance(value, RemoteBundle):
         data = value.file.read()
-        return lambda: Bundle(value.kind, value.number, value.base, io.BytesIO(data), value.size)
+        return lambda: RemoteBundle(value.kind, value.number, value.base, io.BytesIO(data), value.size)
     if hasattr(value, "read"):
         read = value.read()
         return lambda: io.BytesIO(read)

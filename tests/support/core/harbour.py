@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from lifeboat_alf.seams.clock import Clock
-from lifeboat_cli.demo import workspace as demo
-from lifeboat_cli.demo.tree import Tree, read_tree
-from lifeboat_core.agents import agents
+from lifeboat_alf.seams.system_clock import Clock
+from lifeboat_cli.demo import demo_workspace as demo
+from lifeboat_cli.demo.tree_comparison import Tree, read_tree
+from lifeboat_core.agents import manage_agents
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.capture.run import capture
+from lifeboat_core.capture.capture_run import capture_agent
 from lifeboat_core.home.context import Context
 from support.aged_files import age_files
 
@@ -39,17 +39,17 @@ class Harbour:
 
     def capture(self) -> int:
         """Capture, and remember the tree under the number it got."""
-        capture(self.context, self.agent)
+        capture_agent(self.context, self.agent)
         number = self.head
         self.trees[number] = read_tree(self.workspace)
         return number
 
     def day_passes(self) -> int:
-        demo.a_day_passes(self.workspace, TODAY)
+        demo.change_workspace(self.workspace, TODAY)
         return self.capture()
 
     def another_day_passes(self) -> int:
-        demo.another_day_passes(self.workspace)
+        demo.change_workspace_again(self.workspace)
         return self.capture()
 
 
@@ -60,7 +60,7 @@ def harbour(folder: Path, clock: Clock | None = None) -> Harbour:
     demo.write_workspace(state_dir, TODAY)
     age_files(state_dir)
     context = Context.open(environment, clock=clock)
-    agent, _ = agents.add(context, state_dir / "workspace")
+    agent, _ = manage_agents.protect_workspace(context, state_dir / "workspace")
     made = Harbour(context, agent)
     made.trees[0] = read_tree(agent.workspace)
     return made

@@ -10,24 +10,25 @@ from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
-from lifeboat_alf import layout, merkle
-from lifeboat_alf.seams.clock import SystemClock
-from lifeboat_alf.state import BodyAbsent, State
-from lifeboat_cli.demo.tree import Tree, differences, read_tree
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.seams.system_clock import SystemClock
+from lifeboat_alf.states import merkle
+from lifeboat_alf.states.agent_state import BodyAbsent, State
+from lifeboat_cli.demo.tree_comparison import Tree, list_differences, read_tree
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.capture.run import capture, capture_into
+from lifeboat_core.capture.capture_run import capture_agent, capture_into
 from lifeboat_core.home.context import Context
-from lifeboat_core.purge import receipts
-from lifeboat_core.remotes import acknowledged, pulling, registry
+from lifeboat_core.purge import receipt_signing
+from lifeboat_core.remotes import acknowledged_states, pulling, remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.remotes.opening import open_remote
-from lifeboat_core.remotes.outcome import Outcome
-from lifeboat_core.restore import RestoreOptions, recover, restore
-from lifeboat_core.state.state_db import StateDb, throw_away
-from lifeboat_core.verify import verification
+from lifeboat_core.remotes.remote_kinds import open_remote
+from lifeboat_core.remotes.replication_outcome import ReplicationOutcome
+from lifeboat_core.restore import RestoreOptions, recover_restores, restore_agent
+from lifeboat_core.state.state_db import StateDb, delete_cache
+from lifeboat_core.verify import samples_and_drills
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_vault.errors import AgentErased, UnknownThere
-from lifeboat_vault.remote.contract import Remote, RemoteSequence, file_key_of
+from lifeboat_vault.errors import AgentErased, UnknownAtRemote
+from lifeboat_vault.remote.remote_contract import Remote, RemoteSequence, file_key_of
 from lifeboat_vault.vault import Vault
 from support.adapters.canary_scan import Leak, Scanner
 
@@ -49,16 +50,16 @@ def what_was_shown_restores(context: Context, agent: Agent, trees: Mapping[int, 
     for number in sorted(kept & trees.keys()):
         with tempfile.TemporaryDirectory() as folder:
             target = Path(folder) / "ada"
-            restore(context, agent, RestoreOptions(at=number, to=target, reindex=False))
-            assert differences(trees[number], read_tree(target)) == []
+            restore_agent(context, agent, RestoreOptions(at=number, to=target, reindex=False))
+            assert list_differences(trees[number], read_tree(target)) == []
 
 
 def caches_rebuild(context: Context, agent: Agent) -> None:
     """I3: without state.db the next capture finds nothing new, and the one after it neither."""
-    capture(context, agent)
-    throw_away(context.home.state_file(agent.id))
-    assert not capture(context, agent).changed
-    assert not capture(context, agent).changed
+    capture_agent(context, agent)
+    delete_cache(context.home.state_file(agent.id))
+    assert not capture_agent(context, agent).changed
+    assert not capture_agent(context, agent).changed
 
 
 def every_kept_sequence_has_its_digest(context: Context, agent: Agent) -> None:
@@ -76,10 +77,10 @@ def every_kept_sequence_has_its_digest(context: Context, agent: Agent) -> None:
 
 def is_all_old_or_all_new(context: Context, workspace: Path, old: Tree, new: Tree) -> str:
     """I5: once the journal has run, a restored workspace is wholly the old one or wholly the new one; says which."""
-    recover(context)
-    assert recover(context) == []
+    recover_restores(context)
+    assert recover_restores(context) == []
     now = read_tree(workspace)
-    from_old, from_new = differences(old, now), differences(new, now)
+    from_old, from_new = list_differences(old, now), list_differences(new, now)
     assert not from_old or not from_new, [*from_old, *from_new]
     return "new" if not from_new else "old"
 
@@ -89,7 +90,7 @@ def capture_writes_nothing(workspace: Path) -> Iterator[None]:
     """I6: the workspace is the same afterwards, access times and all else that we write aside."""
     before = read_tree(workspace)
     yield
-    assert differences(before, read_tree(workspace)) == []
+    assert list_differences(before, read_tree(workspace)) == []
 
 
 def the_same_tree_gives_the_same_ids(context: Context, agent: Agent) -> None:
@@ -128,13 +129,13 @@ def what_was_purged_is_gone(context: Context, agent: Agent, scanner: Scanner, *e
         with context.vault(agent.id) as vault:
             assert list(_told_by(vault, scanner)) == []
             assert [each.id for each in vault.redactions if vault.remaining(each)] == []
-    for config in registry.usable(context):
+    for config in remote_registry.list_usable_remotes(context):
         with closing(open_remote(context, config)) as remote:
             assert list(_given_by(remote, agent, scanner)) == []
-    for receipt in receipts.everyone(context):
+    for receipt in receipt_signing.load_receipts(context):
         for keys in (context, None):
-            found = receipts.verify(keys, receipt.to_json())
-            assert [each for each in found if each.level == receipts.Level.WRONG] == []
+            found = receipt_signing.verify_receipt(keys, receipt.to_json())
+            assert [each for each in found if each.level == receipt_signing.ReceiptLevel.WRONG] == []
 
 
 def _told_by(vault: Vault, scanner: Scanner) -> Iterator[Leak]:
@@ -146,7 +147,7 @@ def _told_by(vault: Vault, scanner: Scanner) -> Iterator[Leak]:
 def _given_by(remote: Remote, agent: Agent, scanner: Scanner) -> Iterator[Leak]:
     with suppress(AgentErased):
         for row in _listed(remote, agent):
-            with pulling.state(remote, agent.id, row.number) as state:
+            with pulling.open_remote_state(remote, agent.id, row.number) as state:
                 for name, body in _contents(state).items():
                     yield from scanner.data(body, f"{name} of {row.number}")
 
@@ -159,17 +160,17 @@ def the_audit_chain_is_whole(context: Context, agent: Agent) -> None:
 
 def a_drill_succeeds(context: Context, agent: Agent) -> None:
     """What `lifeboat verify` proves."""
-    assert verification.drill(context, agent, whole=True).mismatches == []
+    assert samples_and_drills.drill_vault(context, agent, whole=True).mismatches == []
 
 
 # Second copies ----------------------------------------------------------------------------------------------------
 
 
-def an_outcome_is_honest(context: Context, agent: Agent, config: RemoteConfig, outcome: Outcome) -> None:
+def an_outcome_is_honest(context: Context, agent: Agent, config: RemoteConfig, outcome: ReplicationOutcome) -> None:
     """What is said and noted of a remote is so there: `ok` is said of the newest state alone, and nothing counts as
     acknowledged or verified that is not there."""
     with context.vault(agent.id) as vault, closing(open_remote(context, config)) as remote:
-        known = acknowledged.read(vault)[config.id]
+        known = acknowledged_states.load_acknowledged(vault)[config.id]
         there = {row.number: row.digest.hex() for row in _listed(remote, agent)}
         head = vault.head()
         assert head is not None
@@ -196,7 +197,7 @@ def what_a_remote_lists_restores(
         assert [row.number for row in rows] == sorted({row.number for row in rows})
         assert {row.number for row in rows} <= {row.number for row in vault.sequences()}
         for row in rows if newest is None else rows[-newest:]:
-            with pulling.state(remote, agent.id, row.number, vault.redactions) as state:
+            with pulling.open_remote_state(remote, agent.id, row.number, vault.redactions) as state:
                 there, here = _contents(state, complete=complete), _contents(vault.state(row.number))
                 assert there == {name: here[name] for name in here if name in there or complete or not _is_large(name)}
                 assert merkle.state_digest(state) == row.digest == vault.sequence(row.number).digest
@@ -205,7 +206,7 @@ def what_a_remote_lists_restores(
 def _listed(remote: Remote, agent: Agent) -> list[RemoteSequence]:
     try:
         return list(remote.sequences(agent.id))
-    except UnknownThere:
+    except UnknownAtRemote:
         return []
 
 
@@ -221,7 +222,7 @@ def _contents(state: State, *, complete: bool = True) -> dict[str, bytes]:
 
 
 def _is_large(path: str) -> bool:
-    return path.startswith(layout.ARTIFACTS)
+    return path.startswith(archive_layout.ARTIFACTS)
 
 
 def an_endpoint_is_whole(data: Path) -> None:

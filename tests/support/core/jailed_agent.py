@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.purging.wanted import Wanted
-from lifeboat_core.purge import places, workspace
-from lifeboat_core.restore import RestoreOptions, recover, restore
-from lifeboat_core.restore.undo import undo
+from lifeboat_alf.purging.purge_terms import PurgeTerms
+from lifeboat_core.purge import local_file_search, workspace_purge
+from lifeboat_core.restore import RestoreOptions, recover_restores, restore_agent
+from lifeboat_core.restore.restore_undo import undo_restore
 from support.adapters.zeroclaw_installs import Install, make_database
 from support.core.protected import Protected
 from support.core.zeroclaw_protected import ProtectedClaw
@@ -213,16 +213,18 @@ def attacked(
 def works(ada: Protected | ProtectedClaw) -> dict[str, Callable[[], object]]:
     def cut() -> None:
         with ada.context.vault(ada.agent.id) as vault:
-            workspace.cut(ada.context, ada.agent, vault, workspace.plan(ada.context, ada.agent, vault))
+            workspace_purge.purge_workspace(
+                ada.context, ada.agent, vault, workspace_purge.plan_workspace_purge(ada.context, ada.agent, vault)
+            )
 
     first = RestoreOptions(at=0, yes=True, reindex=False)
     return {
         "capture": lambda: ada.capture(full=True),
-        "restore": lambda: restore(ada.context, ada.agent, first),
-        "undo": lambda: undo(ada.context, ada.agent, force=True),
+        "restore": lambda: restore_agent(ada.context, ada.agent, first),
+        "undo": lambda: undo_restore(ada.context, ada.agent, force=True),
         "purge": cut,
-        "search": lambda: places.look(ada.context, ada.agent, Wanted((OUTSIDE,))),
-        "recover": lambda: recover(ada.context),
+        "search": lambda: local_file_search.search_local_files(ada.context, ada.agent, PurgeTerms((OUTSIDE,))),
+        "recover": lambda: recover_restores(ada.context),
     }
 
 

@@ -6,21 +6,21 @@ import contextlib
 from dataclasses import replace
 from pathlib import Path
 
-from lifeboat_alf.state import State
-from lifeboat_core.agents import agents
+from lifeboat_alf.states.agent_state import State
+from lifeboat_core.agents import manage_agents
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.home.context import Context
-from lifeboat_core.processes.progress import quietly
-from lifeboat_core.remotes import adopting, registry, restoring
-from lifeboat_core.remotes.acknowledged import Acknowledged, read
-from lifeboat_core.remotes.adopting import Adopted
+from lifeboat_core.processes.progress import tell_nobody
+from lifeboat_core.remotes import agent_adoption, remote_registry, remote_restore
+from lifeboat_core.remotes.acknowledged_states import AcknowledgedState, load_acknowledged
+from lifeboat_core.remotes.agent_adoption import AdoptionResult
+from lifeboat_core.remotes.agent_replication import replicate_agent
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.remotes.opening import open_remote
-from lifeboat_core.remotes.outcome import Outcome
-from lifeboat_core.remotes.replicating import replicate
+from lifeboat_core.remotes.remote_kinds import open_remote
+from lifeboat_core.remotes.replication_outcome import ReplicationOutcome
 from lifeboat_core.restore import RestoreOptions
-from lifeboat_core.restore.report import RestoreReport
-from lifeboat_keys.user_key import UserKey
+from lifeboat_core.restore.restore_report import RestoreReport
+from lifeboat_keys.pairs.user_key import UserKey
 from support.core.protected import Protected
 
 
@@ -37,53 +37,55 @@ class Machine(Protected):
         context = self.context
         config = RemoteConfig(name, url, pin=pin, sealed=sealed, added_at=context.now())
         if token is not None:
-            registry.save_token(context, name, token)
+            remote_registry.save_token(context, name, token)
         with contextlib.closing(open_remote(context, config)) as remote:
-            registry.save(context, replace(config, id=remote.about().id))
+            remote_registry.save_remote(context, replace(config, id=remote.about().id))
 
     def remote(self, name: str = "home") -> RemoteConfig:
-        return registry.find(self.context, name)
+        return remote_registry.find_remote(self.context, name)
 
-    def push(self, name: str = "home") -> Outcome:
+    def push(self, name: str = "home") -> ReplicationOutcome:
         """Bring a second copy up to date, as a worker does."""
-        return replicate(self.context, self.known_agent, self.remote(name))
+        return replicate_agent(self.context, self.known_agent, self.remote(name))
 
-    def capture_and_push(self, name: str = "home") -> Outcome:
+    def capture_and_push(self, name: str = "home") -> ReplicationOutcome:
         self.capture()
         return self.push(name)
 
-    def acknowledged(self, name: str = "home") -> Acknowledged:
+    def acknowledged(self, name: str = "home") -> AcknowledgedState:
         with self.context.vault(self.agent.id) as vault:
-            return read(vault)[self.remote(name).id]
+            return load_acknowledged(vault)[self.remote(name).id]
 
     @property
     def known_agent(self) -> Agent:
-        return agents.read(self.context, self.agent.id)
+        return manage_agents.load_agent(self.context, self.agent.id)
 
-    def adopt(self, name: str | None = None, *, take_over: str | None = None, accept_unsigned: bool = False) -> Adopted:
-        prepared = adopting.prepared(
-            self.context, self.known_agent, name, accept_unsigned=accept_unsigned, tell=quietly
+    def adopt(
+        self, name: str | None = None, *, take_over: str | None = None, accept_unsigned: bool = False
+    ) -> AdoptionResult:
+        prepared = agent_adoption.prepare_adoption(
+            self.context, self.known_agent, name, accept_unsigned=accept_unsigned, tell=tell_nobody
         )
         with prepared as adoption:
-            return adopting.adopt(self.context, adoption, take_over=take_over)
+            return agent_adoption.adopt_agent(self.context, adoption, take_over=take_over)
 
     def restore_from(self, text: str, to: Path, name: str = "home", **options: object) -> RestoreReport:
         """A copy of what the remote has, in another folder. Changes nobody's role."""
-        from lifeboat_core.restore import run
+        from lifeboat_core.restore import carry_out_plan
 
         chosen = RestoreOptions(**options)  # type: ignore[arg-type]
-        with restoring.opened_plan(self.context, name, text, to, chosen) as plan:
-            return run(self.context, plan)
+        with remote_restore.open_remote_plan(self.context, name, text, to, chosen) as plan:
+            return carry_out_plan(self.context, plan)
 
     def bring_back(
         self, text: str, to: Path, name: str = "home", *, take_over: str | None = None, **options: object
     ) -> RestoreReport:
         """The agent lives here from now on."""
         chosen = RestoreOptions(adopt=True, **options)  # type: ignore[arg-type]
-        arriving = restoring.arriving(self.context, name, text, to, chosen, quietly)
+        arriving = remote_restore.prepare_arrival(self.context, name, text, to, chosen, tell_nobody)
         with arriving as (plan, source, staged):
-            report = restoring.arrive(self.context, plan, source, staged, take_over=take_over).report
-        self.agent = agents.read(self.context, report.agent)
+            report = remote_restore.carry_out_arrival(self.context, plan, source, staged, take_over=take_over).report
+        self.agent = manage_agents.load_agent(self.context, report.agent)
         self.workspace = to
         return report
 
@@ -103,5 +105,8 @@ def there(context: Context, config: RemoteConfig, agent_id: str, number: int | N
     """Everything that a remote gives as a state."""
     from lifeboat_core.remotes import pulling
 
-    with contextlib.closing(open_remote(context, config)) as remote, pulling.state(remote, agent_id, number) as state:
+    with (
+        contextlib.closing(open_remote(context, config)) as remote,
+        pulling.open_remote_state(remote, agent_id, number) as state,
+    ):
         return contents(state)

@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from lifeboat_adapters.secrets import payload
-from lifeboat_alf.effective import visible_records
+from lifeboat_adapters.secrets import credential_payload
+from lifeboat_alf.memory.effective_view import visible_records
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.testing import AGENT_ID, MemoryState, identity, principals, record
+from lifeboat_alf.testing.sample_states import AGENT_ID, MemoryState, make_identity, make_principals, make_record
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.home.context import Context
 from support.adapters import openclaw_workspaces, zeroclaw_installs
@@ -40,8 +40,8 @@ GOALS = ("keep the harbour clear", "learn how Robin likes things done")
 def rich_state() -> MemoryState:
     """120 memories of every type on 60 days, with tags and links; two principals; an artifact."""
     state = MemoryState(raw_sources=[])
-    state.put_document("identity.json", identity(role="Harbour pilot", goals=list(GOALS), **_structure()))
-    document = principals()
+    state.put_document("identity.json", make_identity(role="Harbour pilot", goals=list(GOALS), **_structure()))
+    document = make_principals()
     document["principals"].append(_second_principal())
     state.put_document("principals.json", document)
     lines: list[Json] = []
@@ -85,7 +85,7 @@ def _memory(number: int, before: list[Json]) -> Json:
     if number % 5 == 1:
         fields["category"] = "daily_log"
         fields["temporal"] = {"created_at": f"{day}T08:00:00.000Z", "observed_at": f"{day}T00:00:00Z"}
-    return record(f"Boat {number} lies at berth {number % 7}.", created_at=f"{day}T08:00:00.000Z", **fields)
+    return make_record(f"Boat {number} lies at berth {number % 7}.", created_at=f"{day}T08:00:00.000Z", **fields)
 
 
 @dataclass
@@ -96,7 +96,7 @@ class Traveller:
 
     @property
     def agent(self) -> agents.Agent:
-        return agents.find(Context.open(), self.name)
+        return agents.find_agent(Context.open(), self.name)
 
     @property
     def head(self) -> int:
@@ -112,10 +112,10 @@ class Traveller:
         return {item.chain_ids[0]: _essence(item.record) for item in found}
 
     def document(self, path: str) -> Json:
-        from lifeboat_alf import codec
+        from lifeboat_alf.common import json_codec
 
         with Context.open().vault(self.agent.id) as vault:
-            found: Json = codec.decode(vault.state().body(path))
+            found: Json = json_codec.decode_json(vault.state().body(path))
         return found
 
     def paths(self, prefix: str) -> set[str]:
@@ -136,7 +136,7 @@ class Traveller:
         """What her credentials say to the key of this home, by label."""
         keys = Context.open().keys()
         found = self.document("credentials.json")["credentials"]
-        return {one["label"]: payload.decode(keys.open(one)).value for one in found}
+        return {one["label"]: credential_payload.decode_payload(keys.open(one)).value for one in found}
 
 
 def _essence(line: Json) -> Json:

@@ -9,27 +9,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.base import BaseAdapter
+from lifeboat_adapters.adapter_defaults import AdapterDefaults
 from lifeboat_adapters.contract import (
     Adapter,
+    CaptureRoot,
     Derivation,
-    FoundAgent,
+    DiscoveredAgent,
     Installation,
+    MemorySection,
     NextStep,
     Placement,
-    Rendered,
-    Root,
-    Section,
+    RenderedFile,
 )
 from lifeboat_adapters.errors import NotAWorkspace
-from lifeboat_alf.seams.clock import Clock
-from lifeboat_alf.seams.files import FileOperations, SystemFiles
+from lifeboat_alf.seams.file_operations import FileOperations, SystemFiles
+from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_core.home.context import Context
 
 RUNTIME = "openclaw"
 
 
-class PlainAdapter(BaseAdapter):
+class PlainAdapter(AdapterDefaults):
     """Every file is the runtime's own; `steps` is what a restore is told to run."""
 
     runtime = RUNTIME
@@ -38,14 +38,14 @@ class PlainAdapter(BaseAdapter):
     def __init__(self, steps: Sequence[NextStep] = (), program: Path | None = None) -> None:
         self.steps = list(steps)
         self.program = program
-        self.rendered: list[Rendered] = []
+        self.rendered: list[RenderedFile] = []
 
-    def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
+    def discover(self, environment: Mapping[str, str], user_home: Path) -> list[DiscoveredAgent]:
         state_dir = self._state_dir(environment)
         if state_dir is None:
             return []
         workspace = Path((state_dir / "workspace.txt").read_text())
-        return [FoundAgent(RUNTIME, "main", "Ada", workspace, state_dir)]
+        return [DiscoveredAgent(RUNTIME, "main", "Ada", workspace, state_dir)]
 
     def _state_dir(self, environment: Mapping[str, str]) -> Path | None:
         folder = environment.get("PLAIN_HOME")
@@ -63,10 +63,10 @@ class PlainAdapter(BaseAdapter):
     def recognises(self, workspace: Path) -> bool:
         return (workspace / "SOUL.md").exists()
 
-    def roots(self, installation: Installation) -> Sequence[Root]:
-        found = [Root(f"raw/{RUNTIME}/", installation.workspace)]
+    def roots(self, installation: Installation) -> Sequence[CaptureRoot]:
+        found = [CaptureRoot(f"raw/{RUNTIME}/", installation.workspace)]
         if installation.state_dir is not None:
-            found.append(Root(f"raw/{RUNTIME}-home/", installation.state_dir, only=("plain.json",)))
+            found.append(CaptureRoot(f"raw/{RUNTIME}-home/", installation.state_dir, only=("plain.json",)))
         return found
 
     def place(self, path: str, *, is_folder: bool) -> Placement:
@@ -75,13 +75,13 @@ class PlainAdapter(BaseAdapter):
     def exclusion(self, path: str, *, is_folder: bool) -> str | None:
         return None
 
-    def split(self, path: str, text: str) -> list[Section] | None:
+    def split(self, path: str, text: str) -> list[MemorySection] | None:
         return None
 
     def derivations(self) -> Sequence[Derivation]:
         return []
 
-    def render(self, state: Any) -> Iterator[Rendered]:
+    def render(self, state: Any) -> Iterator[RenderedFile]:
         return iter(self.rendered)
 
     def install_into(

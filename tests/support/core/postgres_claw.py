@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lifeboat_core.agents import agents
+from lifeboat_core.agents import manage_agents
 from support.core.zeroclaw_protected import ProtectedClaw
 from support.postgres_server import PostgresServer
 
@@ -31,7 +31,7 @@ def remembering(folder: Path, server: PostgresServer) -> Iterator[ProtectedClaw]
     config.write_text(f'{text}\n[storage.postgres.main]\ndb_url = "{server.address()}"\n')
     execute(server, TABLES)
     made.add()
-    agents.write_setting(made.context, made.agent, "remote_memory", True)
+    manage_agents.write_setting(made.context, made.agent, "remote_memory", True)
     yield made
     execute(server, "DROP SCHEMA public CASCADE; CREATE SCHEMA public;")
 

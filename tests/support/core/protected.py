@@ -8,13 +8,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from lifeboat_alf import codec, metas
-from lifeboat_alf.effective import visible_records
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.seams.files import FileOperations, SystemFiles
-from lifeboat_core.agents import agents
-from lifeboat_core.capture.report import CaptureReport
-from lifeboat_core.capture.run import capture
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.memory.effective_view import visible_records
+from lifeboat_alf.seams.file_operations import FileOperations, SystemFiles
+from lifeboat_alf.states import entry_metas
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.capture.capture_report import CaptureReport
+from lifeboat_core.capture.capture_run import capture_agent
 from lifeboat_core.home.context import Context
 
 START = datetime(2026, 11, 12, 12, tzinfo=UTC)
@@ -88,13 +89,13 @@ class Protected:
         return Context.open(around, self.files, self.clock)
 
     def add(self, **options: Any) -> CaptureReport:
-        self.agent, report = agents.add(self.context, self.workspace, **options)
+        self.agent, report = manage_agents.protect_workspace(self.context, self.workspace, **options)
         return report
 
     def capture(self, **options: Any) -> CaptureReport:
         """A minute later: capture."""
         self.clock.advance(minutes=1)
-        return capture(self.context, agents.read(self.context, self.agent.id), **options)
+        return capture_agent(self.context, manage_agents.load_agent(self.context, self.agent.id), **options)
 
     # The workspace ----------------------------------------------------------------------------------------------
 
@@ -156,13 +157,13 @@ class Protected:
             return None if entry is None else entry.meta
 
     def document(self, path: str, number: int | None = None) -> JsonObject:
-        document: JsonObject = codec.decode(self.body(path, number))
+        document: JsonObject = json_codec.decode_json(self.body(path, number))
         return document
 
     def records(self, number: int | None = None) -> list[JsonObject]:
         """Every record, dead ones too, in order."""
         with self.context.vault(self.agent.id) as vault:
-            return [codec.decode(record.line) for record in vault.state(number).records()]
+            return [json_codec.decode_json(record.line) for record in vault.state(number).records()]
 
     def memories(self, number: int | None = None) -> dict[str, JsonObject]:
         """What the agent remembers, by text."""
@@ -171,7 +172,7 @@ class Protected:
 
     def texts(self, path: str, number: int | None = None) -> list[str]:
         """The texts of a file's memories in their order."""
-        listed = (self.meta(path, number) or {}).get(metas.RECORDS, [])
+        listed = (self.meta(path, number) or {}).get(entry_metas.RECORDS, [])
         by_id = {record["id"]: record["content"] for record in self.records(number)}
         return [by_id[one] for one in listed]
 
@@ -181,7 +182,7 @@ class Protected:
             head = vault.head()
             assert head is not None and head.base is not None
             changes = vault.changes(head.base, head.number).records
-            return [(one.operation, codec.decode(one.record.line)["content"]) for one in changes]
+            return [(one.operation, json_codec.decode_json(one.record.line)["content"]) for one in changes]
 
 
 def protected_agent(folder: Path) -> Protected:

@@ -8,16 +8,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from lifeboat_alf import ids, merkle, redactions
-from lifeboat_alf.redactions import RECORDS, Edit, Redaction, Replacement
+from lifeboat_alf.common import ids
+from lifeboat_alf.redaction import redactions
+from lifeboat_alf.redaction.redactions import RECORDS, ByteEdit, LeafReplacement, Redaction
+from lifeboat_alf.states import merkle
 from lifeboat_core.home.context import Context
-from lifeboat_core.purge import keep_out, receipt_store, receipts
-from lifeboat_core.purge.receipts import Here, PurgeReceipt, Unreachable
-from lifeboat_core.state.state_db import throw_away
-from lifeboat_keys import receipts as vault_receipts
-from lifeboat_keys import redacting
-from lifeboat_keys.endpoint_key import EndpointKey
-from lifeboat_keys.receipts import Audit, Head, VaultReceipt
+from lifeboat_core.purge import keep_out, receipt_signing, receipt_store
+from lifeboat_core.purge.receipt_signing import MachinePurgeNote, PurgeReceipt, UnreachableCopy
+from lifeboat_core.state.state_db import delete_cache
+from lifeboat_keys.pairs.endpoint_key import EndpointKey
+from lifeboat_keys.signed import redaction_signatures
+from lifeboat_keys.signed import vault_receipts as vault_receipts
+from lifeboat_keys.signed.vault_receipts import ReceiptAudit, ReceiptHead, VaultReceipt
 from lifeboat_vault.vault import Vault
 from support.core.protected import Protected, SteadyClock
 
@@ -51,7 +53,7 @@ class Purged(Protected):
     def damage_receipt(self) -> None:
         """Write rubbish over the receipt and over its second copy."""
         copies = self.context.home.state_folder / receipt_store.FOLDER
-        for path in (receipt_store.file(self.context, self.receipt.id), copies / f"{self.receipt.id}.json"):
+        for path in (receipt_store.locate_receipt(self.context, self.receipt.id), copies / f"{self.receipt.id}.json"):
             assert path.exists()
             path.write_text("{")
 
@@ -65,7 +67,7 @@ class Purged(Protected):
             leaves = dict(_named(vault, text))
             items = [item for item in vault.history() if item.leaf.digest in leaves and item.record_id is not None]
             unsigned = Redaction(
-                ids.new(context.now()),
+                ids.make_id(context.now()),
                 self.agent.id,
                 RECORDS,
                 "user_request",
@@ -76,33 +78,38 @@ class Purged(Protected):
                 tuple(row.number for row in vault.sequences()),
                 leaves,
             )
-            signed = redacting.sign(unsigned, context.keys().device)
+            signed = redaction_signatures.sign_redaction(unsigned, context.keys().device)
             self.clock.advance(seconds=2)
-            self.report = vault.redact(signed, decisions=keep_out.derive(context, vault, signed))
-        throw_away(context.home.state_file(self.agent.id))
+            self.report = vault.redact(signed, decisions=keep_out.derive_keep_out(context, vault, signed))
+        delete_cache(context.home.state_file(self.agent.id))
         return signed
 
     def write_receipt(self, redaction: Redaction) -> PurgeReceipt:
         """What the machine does when it is done: its own vault, an endpoint that is done, one that waits."""
         context = self.context
         self.clock.advance(seconds=2)
-        unreachable = (Unreachable("laptop-2", "it was off", "its copy of the agent"),)
-        receipts.begin(
+        unreachable = (UnreachableCopy("laptop-2", "it was off", "its copy of the agent"),)
+        receipt_signing.begin_receipt(
             context,
             redaction,
             context.now(),
-            here=Here(2, 0, True, None, None, {"objects": 40, "hits": 0}),
+            here=MachinePurgeNote(2, 0, True, None, None, {"objects": 40, "hits": 0}),
             unreachable=unreachable,
         )
         with self.vault() as vault:
-            signed = receipts.home_receipt(context, vault, redaction, objects=self.report.objects)
-        own = {"name": signed.name, "kind": receipts.HOME, "state": receipts.DONE, "receipt": signed.to_json()}
-        receipts.note_vault(context, redaction.id, signed.vault_id, **own)
+            signed = receipt_signing.make_home_receipt(context, vault, redaction, objects=self.report.objects)
+        own = {
+            "name": signed.name,
+            "kind": receipt_signing.HOME,
+            "state": receipt_signing.DONE,
+            "receipt": signed.to_json(),
+        }
+        receipt_signing.note_vault(context, redaction.id, signed.vault_id, **own)
         theirs = vault_receipts.sign_with_endpoint(self.of_endpoint(redaction), self.key).to_json()
-        done = {"name": "home", "kind": "endpoint", "state": receipts.DONE, "receipt": theirs}
-        receipts.note_vault(context, redaction.id, ENDPOINT, **done)
-        waits = {"name": "office", "kind": "endpoint", "state": receipts.WAITING, "applies_at": WAITS_UNTIL}
-        made = receipts.note_vault(context, redaction.id, WAITING, **waits)
+        done = {"name": "home", "kind": "endpoint", "state": receipt_signing.DONE, "receipt": theirs}
+        receipt_signing.note_vault(context, redaction.id, ENDPOINT, **done)
+        waits = {"name": "office", "kind": "endpoint", "state": receipt_signing.WAITING, "applies_at": WAITS_UNTIL}
+        made = receipt_signing.note_vault(context, redaction.id, WAITING, **waits)
         assert made is not None
         return made
 
@@ -120,8 +127,8 @@ class Purged(Protected):
             "objects": 3,
             "remaining": 0,
             "completed_at": self.context.now(),
-            "head": Head(0, "cd" * 32),
-            "audit": Audit(9, "ef" * 32),
+            "head": ReceiptHead(0, "cd" * 32),
+            "audit": ReceiptAudit(9, "ef" * 32),
         }
         return VaultReceipt(**(fields | changes))
 
@@ -137,11 +144,11 @@ class Purged(Protected):
 
 def wrong(context: Context | None, document: Any) -> list[str]:
     """What is wrong with a receipt."""
-    found = receipts.verify(context, document)
-    return [f"{each.subject}: {each.message}" for each in found if each.level is receipts.Level.WRONG]
+    found = receipt_signing.verify_receipt(context, document)
+    return [f"{each.subject}: {each.message}" for each in found if each.level is receipt_signing.ReceiptLevel.WRONG]
 
 
-def _named(vault: Vault, text: bytes) -> Iterable[tuple[bytes, Replacement | None]]:
+def _named(vault: Vault, text: bytes) -> Iterable[tuple[bytes, LeafReplacement | None]]:
     for item in vault.history():
         body = vault.read_object(item.object)
         if text not in body or not item.leaf.salt:
@@ -150,4 +157,4 @@ def _named(vault: Vault, text: bytes) -> Iterable[tuple[bytes, Replacement | Non
             yield item.leaf.digest, None
         else:
             assert merkle.leaf_holds(item.leaf, body)
-            yield item.leaf.digest, redactions.replacement_of(body, [Edit(body.index(text), len(text))])
+            yield item.leaf.digest, redactions.replacement_of(body, [ByteEdit(body.index(text), len(text))])

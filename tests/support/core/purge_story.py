@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lifeboat_core.purge import receipts
-from lifeboat_core.remotes import bundling, pulling, redacting
-from lifeboat_core.remotes.opening import open_remote
-from lifeboat_core.restore import RestoreOptions, restore
-from lifeboat_keys import age
+from lifeboat_core.purge import receipt_signing
+from lifeboat_core.remotes import pulling, vault_bundles
+from lifeboat_core.remotes.redactions import purge_exchange
+from lifeboat_core.remotes.remote_kinds import open_remote
+from lifeboat_core.restore import RestoreOptions, restore_agent
+from lifeboat_keys.age_format import age_encryption
 from lifeboat_vault.errors import RemoteError
-from lifeboat_vault.remote.contract import Bundle
+from lifeboat_vault.remote.remote_contract import RemoteBundle
 from support.core.machines import Machine
 from support.core.purged import (
     SCANNER,
@@ -67,7 +68,10 @@ def told(folder: Path, home: RunningEndpoint, away: RunningEndpoint, sequences: 
     shutil.copytree(laptop.folder, folder / "old", symlinks=True)
     story = Story(laptop, home, away, folder / "stick", before, folder / "old")
     story.sent = (0, max(before))
-    with laptop.context.vault(laptop.agent.id) as vault, bundling.delta(laptop.context, vault, *story.sent) as bundle:
+    with (
+        laptop.context.vault(laptop.agent.id) as vault,
+        vault_bundles.make_delta(laptop.context, vault, *story.sent) as bundle,
+    ):
         story.delta = bundle.file.read()
     return story
 
@@ -102,18 +106,18 @@ def there(machine: Machine, name: str) -> History:
     found = {}
     with contextlib.closing(open_remote(machine.context, machine.remote(name))) as remote:
         for row in remote.sequences(machine.agent.id):
-            with pulling.state(remote, machine.agent.id, row.number) as state:
+            with pulling.open_remote_state(remote, machine.agent.id, row.number) as state:
                 found[row.number] = (row.digest, contents(state))
     return found
 
 
 def decrypted(machine: Machine, stick: Path) -> Iterator[tuple[str, bytes]]:
     """What the key opens of a sealed folder."""
-    identities = [age.identity(machine.context.keys().user_key())]
+    identities = [age_encryption.age_identity_of(machine.context.keys().user_key())]
     for path in sorted(stick.rglob("*.age")):
         out = io.BytesIO()
         with path.open("rb") as sealed:
-            age.decrypt(sealed, out, identities)
+            age_encryption.decrypt_file(sealed, out, identities)
         yield str(path), out.getvalue()
 
 
@@ -129,7 +133,9 @@ def prove(story: Story) -> None:
     assert laptop.push("away").state == "ok"
     assert states_of(laptop, done.receipt) == {"home": "done", "away": "waiting", "stick": "done"}
     redaction = receipts_redaction(laptop, done.receipt)
-    redacting.send(laptop.context, laptop.known_agent, laptop.remote("away"), redaction, owner_token(story.away))
+    purge_exchange.send_redaction(
+        laptop.context, laptop.known_agent, laptop.remote("away"), redaction, owner_token(story.away)
+    )
     assert set(states_of(laptop, done.receipt).values()) == {"done"}
     nothing_is_left(story)
     all_else_is_there(story)
@@ -137,11 +143,11 @@ def prove(story: Story) -> None:
 
 
 def states_of(machine: Machine, receipt: str) -> dict[str, str]:
-    kept = receipts.find(machine.context, receipt)
-    return {each.name: each.state for each in kept.vaults if each.kind != receipts.HOME}
+    kept = receipt_signing.find_receipt(machine.context, receipt)
+    return {each.name: each.state for each in kept.vaults if each.kind != receipt_signing.HOME}
 
 
-def receipts_redaction(machine: Machine, receipt: str) -> redacting.Redaction:
+def receipts_redaction(machine: Machine, receipt: str) -> purge_exchange.Redaction:
     with machine.context.vault(machine.agent.id) as vault:
         return next(each for each in vault.redactions if each.id == receipt)
 
@@ -173,8 +179,12 @@ def all_else_is_there(story: Story) -> None:
 
 def the_proof_holds(story: Story, receipt: str) -> None:
     laptop = story.laptop
-    document = receipts.find(laptop.context, receipt).to_json()
-    assert [each for each in receipts.verify(laptop.context, document) if each.level == receipts.Level.WRONG] == []
+    document = receipt_signing.find_receipt(laptop.context, receipt).to_json()
+    assert [
+        each
+        for each in receipt_signing.verify_receipt(laptop.context, document)
+        if each.level == receipt_signing.ReceiptLevel.WRONG
+    ] == []
     assert SCANNER.data(json.dumps(document).encode(), "the receipt") == []
 
 
@@ -182,7 +192,7 @@ def an_old_delta_is_sent_again(story: Story) -> None:
     for name in REMOTES:
         with contextlib.closing(open_remote(story.laptop.context, story.laptop.remote(name))) as remote:
             base, number = story.sent
-            bundle = Bundle("delta", number, base, io.BytesIO(story.delta), len(story.delta))
+            bundle = RemoteBundle("delta", number, base, io.BytesIO(story.delta), len(story.delta))
             with contextlib.suppress(RemoteError):
                 remote.push(story.laptop.agent.id, bundle)
 
@@ -212,5 +222,5 @@ def an_old_workspace_comes_back(story: Story) -> None:
     with laptop.context.vault(laptop.agent.id) as vault:
         assert leaks_in(vault) == []
         assert vault.state().body("artifacts/notes/trip.txt").endswith(b"and more\n")
-    restore(laptop.context, laptop.known_agent, RestoreOptions(yes=True, reindex=False))
+    restore_agent(laptop.context, laptop.known_agent, RestoreOptions(yes=True, reindex=False))
     purge(laptop, request(workspace=True))

@@ -6,12 +6,12 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lifeboat_alf.purging.items import Options
-from lifeboat_alf.purging.wanted import Wanted
-from lifeboat_alf.state import BodyAbsent, State
-from lifeboat_core.purge import doing
-from lifeboat_core.purge.doing import Done
-from lifeboat_core.purge.request import Request
+from lifeboat_alf.purging.purge_items import PurgeOptions
+from lifeboat_alf.purging.purge_terms import PurgeTerms
+from lifeboat_alf.states.agent_state import BodyAbsent, State
+from lifeboat_core.purge import purge_run
+from lifeboat_core.purge.purge_request import PurgeRequest
+from lifeboat_core.purge.purge_run import PurgeResult
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_vault.vault import Vault
 from support.adapters.canaries import HEAD, TAIL, Canary
@@ -28,18 +28,18 @@ Held = dict[str, bytes]
 
 def request(
     *, text: str | None = TEXT, records: Iterable[str] = (), workspace: bool = False, **options: bool
-) -> Request:
-    wanted = Wanted() if text is None else Wanted(texts=(text,))
-    return Request(tuple(records), wanted, Options(**options), workspace=workspace)
+) -> PurgeRequest:
+    wanted = PurgeTerms() if text is None else PurgeTerms(texts=(text,))
+    return PurgeRequest(tuple(records), wanted, PurgeOptions(**options), workspace=workspace)
 
 
-def purge(machine: Machine, wanted: Request | None = None, owners: dict[str, str] | None = None) -> Done:
+def purge(machine: Machine, wanted: PurgeRequest | None = None, owners: dict[str, str] | None = None) -> PurgeResult:
     """Look and do, as the command does after a yes."""
     chosen = wanted or request()
     agent = machine.known_agent
-    found, warnings = doing.look(machine.context, agent, chosen)
+    found, warnings = purge_run.preview_purge(machine.context, agent, chosen)
     assert warnings == []
-    return doing.purge(machine.context, agent, chosen, found, owners or {})
+    return purge_run.purge_content(machine.context, agent, chosen, found, owners or {})
 
 
 def bodies(vault: Vault) -> Iterator[tuple[str, bytes]]:

@@ -7,34 +7,34 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from lifeboat_alf import ids
-from lifeboat_alf.purging.items import CutPlan, Item, Options
-from lifeboat_alf.purging.planning import plan_cuts
-from lifeboat_alf.purging.wanted import Wanted
-from lifeboat_alf.redactions import RECORDS, Redaction
+from lifeboat_alf.common import ids
+from lifeboat_alf.purging.purge_items import CutPlan, PurgeItem, PurgeOptions
+from lifeboat_alf.purging.purge_planner import plan_cuts
+from lifeboat_alf.purging.purge_terms import PurgeTerms
+from lifeboat_alf.redaction.redactions import RECORDS, Redaction
 from lifeboat_core.purge import keep_out
-from lifeboat_core.purge.pieces import pieces_of
-from lifeboat_core.state.state_db import throw_away
-from lifeboat_keys import redacting
+from lifeboat_core.purge.memory_pieces import pieces_of
+from lifeboat_core.state.state_db import delete_cache
+from lifeboat_keys.signed import redaction_signatures
 from lifeboat_vault.vault import Vault
 
 
 def purge(ada: Any, *record_ids: str, texts: Sequence[str] = (), **options: bool) -> Redaction:
     """Of a protected agent: what `applying` does, and what the filter keeps out comes with it."""
     with ada.context.vault(ada.agent.id) as vault:
-        items, wanted = partial(_items, vault), Wanted(tuple(texts))
-        asked, known = Options(**options), pieces_of(ada.context)
+        items, wanted = partial(_items, vault), PurgeTerms(tuple(texts))
+        asked, known = PurgeOptions(**options), pieces_of(ada.context)
         plan = plan_cuts(items, ada.agent.id, record_ids, wanted, asked, vault.redactions, known)
         redaction = signed(ada, plan)
-        vault.redact(redaction, decisions=keep_out.derive(ada.context, vault, redaction))
-    throw_away(ada.context.home.state_file(ada.agent.id))
+        vault.redact(redaction, decisions=keep_out.derive_keep_out(ada.context, vault, redaction))
+    delete_cache(ada.context.home.state_file(ada.agent.id))
     return redaction
 
 
 def signed(ada: Any, plan: CutPlan) -> Redaction:
     now = ada.context.now()
     made = Redaction(
-        id=ids.new(now),
+        id=ids.make_id(now),
         agent_id=ada.agent.id,
         scope=RECORDS,
         reason="user_request",
@@ -44,13 +44,13 @@ def signed(ada: Any, plan: CutPlan) -> Redaction:
         partitions_affected=plan.partitions,
         leaves=plan.leaves,
     )
-    return redacting.sign(made, ada.context.keys().device)
+    return redaction_signatures.sign_redaction(made, ada.context.keys().device)
 
 
-def _items(vault: Vault) -> Iterator[Item]:
+def _items(vault: Vault) -> Iterator[PurgeItem]:
     for found in vault.history():
         body = _reader(vault, found.object)
-        yield Item(found.leaf, body, found.path, found.meta, found.record_id, found.partition)
+        yield PurgeItem(found.leaf, body, found.path, found.meta, found.record_id, found.partition)
 
 
 def _reader(vault: Vault, number: int) -> Any:

@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf.purging.wanted import Wanted
+from lifeboat_alf.purging.purge_terms import PurgeTerms
 from lifeboat_core.home.context import Context
-from lifeboat_core.purge import doing, receipts
-from lifeboat_core.purge.request import Request
-from lifeboat_core.remotes import acknowledged, opening, replicating
+from lifeboat_core.purge import purge_run, receipt_signing
+from lifeboat_core.purge.purge_request import PurgeRequest
+from lifeboat_core.remotes import acknowledged_states, agent_replication, remote_kinds
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.remotes.endpoint_remote import EndpointRemote
-from lifeboat_core.remotes.opening import open_remote
-from lifeboat_core.remotes.outcome import Outcome
+from lifeboat_core.remotes.endpoint.endpoint_remote import EndpointRemote
+from lifeboat_core.remotes.remote_kinds import open_remote
+from lifeboat_core.remotes.replication_outcome import ReplicationOutcome
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.service.in_process import InProcess
-from lifeboat_vault.remote.contract import About
+from lifeboat_endpoint.service.in_process_remote import InProcessRemote
+from lifeboat_vault.remote.remote_contract import RemoteDescription
 from support.core.faulty_transport import MADE_UP, Fault, Faulty, Plan, no_fault, proxy
 from support.core.invariants import an_endpoint_is_whole, an_outcome_is_honest, what_a_remote_lists_restores
 from support.core.machines import Machine
@@ -63,28 +63,30 @@ class Replicated:
 
     def purge(self, number: int) -> str:
         """What a capture learned is to be gone; the id of the purge. The second copies are not told yet."""
-        wanted = Request(wanted=Wanted(texts=(f"Here {PHRASE} {number} times.",)), workspace=True)
+        wanted = PurgeRequest(wanted=PurgeTerms(texts=(f"Here {PHRASE} {number} times.",)), workspace=True)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(doing, "_told", lambda *_: [])
-            found, _ = doing.look(self.machine.context, self.machine.known_agent, wanted)
-            return doing.purge(self.machine.context, self.machine.known_agent, wanted, found, {}).receipt
+            patch.setattr(purge_run, "_told", lambda *_: [])
+            found, _ = purge_run.preview_purge(self.machine.context, self.machine.known_agent, wanted)
+            return purge_run.purge_content(self.machine.context, self.machine.known_agent, wanted, found, {}).receipt
 
     def is_told(self, redaction: str, name: str = "home") -> bool:
         """Whether a second copy holds a purge, and what it signed of it is here, or when it is done."""
         context, config = self.machine.context, self.straight[name]
         with contextlib.closing(open_remote(context, config)) as remote:
             listed = {each["id"] for each in remote.redactions(self.machine.agent.id)}
-        note = receipts.find(context, redaction).vault(config.id)
-        return redaction in listed and note is not None and note.state in (receipts.DONE, receipts.WAITING)
+        note = receipt_signing.find_receipt(context, redaction).vault(config.id)
+        return (
+            redaction in listed and note is not None and note.state in (receipt_signing.DONE, receipt_signing.WAITING)
+        )
 
     def expect_all(self, name: str = "home") -> None:
         """The next replication makes every call that there is: keys, signatures and the reading back, too."""
         with self.machine.context.vault(self.machine.agent.id) as vault:
             remote = self.straight[name].id
-            if remote in acknowledged.read(vault):
-                acknowledged.note(vault, remote, keys="", signed_for="before", verified_at=None)
+            if remote in acknowledged_states.load_acknowledged(vault):
+                acknowledged_states.note_acknowledged(vault, remote, keys="", signed_for="before", verified_at=None)
 
-    def push(self, plan: Plan = no_fault, name: str = "home") -> Outcome:
+    def push(self, plan: Plan = no_fault, name: str = "home") -> ReplicationOutcome:
         """Replicate while things go wrong, and hold what is said of it against what is."""
         self.begin(plan, name)
         try:
@@ -94,7 +96,7 @@ class Replicated:
         an_outcome_is_honest(self.machine.context, self.machine.known_agent, self.straight[name], outcome)
         return outcome
 
-    def through(self, fault: Fault, plan: Plan, name: str = "home") -> Outcome:
+    def through(self, fault: Fault, plan: Plan, name: str = "home") -> ReplicationOutcome:
         """A replication with a fault, and one without: it is no error, and mended by the next one."""
         outcome = self.push(plan, name)
         assert outcome.state in HONEST or (fault.kind in MADE_UP and outcome.code in SEEN), outcome
@@ -157,14 +159,14 @@ def in_this_process(agent: Replicated, folder: Path, patch: pytest.MonkeyPatch, 
     key = folder.with_name(f"{folder.name}.key")
     with Endpoint.create(folder, key_source=f"file:{key}") as made:
         tenant = made.add_tenant("home").id
-        usual = opening.kind_of
+        usual = remote_kinds.find_kind
 
         class Kind:
             def open(self, context: Context, config: RemoteConfig, token: str | None) -> Any:
                 opened = Endpoint.open(folder)
-                return InProcess(opened.space(tenant), About(made.id, "in process", "0", False))
+                return InProcessRemote(opened.space(tenant), RemoteDescription(made.id, "in process", "0", False))
 
-        patch.setattr(opening, "kind_of", lambda url: Kind() if url == folder.as_uri() else usual(url))
+        patch.setattr(remote_kinds, "find_kind", lambda url: Kind() if url == folder.as_uri() else usual(url))
         agent.machine.add_remote(name, folder.as_uri())
         agent.straight[name] = agent.machine.remote(name)
         _around(agent, name, patch, lambda remote, faulty: faulty.around(remote))
@@ -176,13 +178,13 @@ def in_this_process(agent: Replicated, folder: Path, patch: pytest.MonkeyPatch, 
 def _around(agent: Replicated, name: str, patch: pytest.MonkeyPatch, wrap: Callable[[Any, Faulty], Any]) -> None:
     """Whoever replicates to `name` gets what goes wrong."""
     faulty = agent.faulty[name] = Faulty(None)
-    usual = replicating.open_remote
+    usual = agent_replication.open_remote
 
     def opened(context: Context, config: RemoteConfig) -> Any:
         remote = usual(context, config)
         return wrap(remote, faulty) if config.name == name else remote
 
-    patch.setattr(replicating, "open_remote", opened)
+    patch.setattr(agent_replication, "open_remote", opened)
 
 
 def _around_files(log: Any, faulty: Faulty) -> Any:

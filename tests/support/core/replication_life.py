@@ -16,23 +16,30 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from pytest import MonkeyPatch
 
-from lifeboat_alf import merkle
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_core.agents import agents
-from lifeboat_core.history import retention
-from lifeboat_core.home import key_rotation
+from lifeboat_alf.states import merkle
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.history import thin_history
+from lifeboat_core.home import user_key_rotation
 from lifeboat_core.home.context import Context
-from lifeboat_core.processes.progress import quietly
-from lifeboat_core.remotes import acknowledged, adding, aside, opening, pulling, replacing
+from lifeboat_core.processes.progress import tell_nobody
+from lifeboat_core.remotes import (
+    acknowledged_states,
+    displaced_histories,
+    manage_remotes,
+    pulling,
+    remote_kinds,
+    replace_remote_history,
+)
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.remotes.opening import open_remote
-from lifeboat_core.remotes.outcome import Outcome
+from lifeboat_core.remotes.remote_kinds import open_remote
+from lifeboat_core.remotes.replication_outcome import ReplicationOutcome
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.maintenance import care, rotation
-from lifeboat_endpoint.service.in_process import InProcess
-from lifeboat_keys.user_key import UserKey
-from lifeboat_vault.errors import RemoteUnreachable, UnknownThere
-from lifeboat_vault.remote.contract import About, Remote, RemoteHead
+from lifeboat_endpoint.maintenance import data_key_rotation, tenant_care
+from lifeboat_endpoint.service.in_process_remote import InProcessRemote
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_vault.errors import RemoteUnreachable, UnknownAtRemote
+from lifeboat_vault.remote.remote_contract import Remote, RemoteDescription, RemoteHead
 from lifeboat_vault.vault import Retention, Vault
 from support.core import invariants
 from support.core.machines import Machine, contents
@@ -58,11 +65,11 @@ def tree_of(folder: Path) -> Tree:
     }
 
 
-class _Opened(InProcess):
+class _Opened(InProcessRemote):
     """Closes the endpoint with itself."""
 
     def __init__(self, endpoint: Endpoint, tenant: str) -> None:
-        super().__init__(endpoint.space(tenant), About(endpoint.id, "in process", "0", False))
+        super().__init__(endpoint.space(tenant), RemoteDescription(endpoint.id, "in process", "0", False))
         self._endpoint = endpoint
 
     def close(self) -> None:
@@ -97,13 +104,13 @@ class Places:
 
     def install(self, patch: MonkeyPatch) -> None:
         """Have addresses of these folders opened here."""
-        usual = opening.kind_of
+        usual = remote_kinds.find_kind
 
         def kind_of(url: str) -> Any:
             name = next((each for each in REMOTES if url == self.url(each)), None)
             return usual(url) if name is None else _Kind(self, name, usual(url))
 
-        patch.setattr(opening, "kind_of", kind_of)
+        patch.setattr(remote_kinds, "find_kind", kind_of)
 
 
 @dataclass
@@ -126,7 +133,7 @@ class _Kind:
 
 class Life(RuleBasedStateMachine):
     """`captured`: the contents of every state that any machine captured, by digest; `trees`: the workspace it was made
-    of. `acknowledged`: by remote, the digest of every number that was acknowledged there. `had`: by machine, the
+    of. `acknowledged_states`: by remote, the digest of every number that was acknowledged there. `had`: by machine, the
     digests that its history held at any time; `earlier`: copies of homes and remotes, to set them back to."""
 
     def __init__(self) -> None:
@@ -204,7 +211,7 @@ class Life(RuleBasedStateMachine):
                 self.captured[head.digest] = contents(vault.state())
                 kept = machine.kept()  # a large file may wait for its hour
                 self.trees[head.digest] = {path: found[1] for path, found in kept.items() if found[0] == "file"}
-        for one in aside.histories(machine.context, self.agent_id):
+        for one in displaced_histories.list_displaced(machine.context, self.agent_id):
             with Vault.open(one.folder) as kept:
                 gone -= {row.digest for row in kept.sequences()}
         assert not gone, "what was captured vanished"
@@ -244,7 +251,7 @@ class Life(RuleBasedStateMachine):
     @rule(pick=PICKS)
     def accept(self, pick: int) -> None:
         machine = self.one(pick)
-        agents.accept(machine.context, machine.known_agent)
+        manage_agents.accept_removals(machine.context, machine.known_agent)
 
     # Replication ------------------------------------------------------------------------------------------------
 
@@ -252,14 +259,14 @@ class Life(RuleBasedStateMachine):
         with contextlib.closing(open_remote(machine.context, machine.remote(name))) as remote:
             try:
                 return remote.agent(self.agent_id).head
-            except UnknownThere:
+            except UnknownAtRemote:
                 return None
 
     @rule(pick=PICKS, name=PLACES)
     def push(self, pick: int, name: str) -> None:
         self._push(self.one(pick), name)
 
-    def _push(self, machine: Machine, name: str) -> Outcome:
+    def _push(self, machine: Machine, name: str) -> ReplicationOutcome:
         if name in self.places.away:
             outcome = machine.push(name)
             assert outcome.state == "waiting" or outcome.state == "fenced", outcome
@@ -284,7 +291,7 @@ class Life(RuleBasedStateMachine):
 
     def _known(self, machine: Machine, name: str) -> int | None:
         with machine.context.vault(self.agent_id) as vault:
-            found = acknowledged.read(vault).get(machine.remote(name).id)
+            found = acknowledged_states.load_acknowledged(vault).get(machine.remote(name).id)
         return None if found is None else found.number
 
     @rule(pick=PICKS, name=PLACES)
@@ -302,7 +309,7 @@ class Life(RuleBasedStateMachine):
         machine = self.one(pick)
         if name in self.places.away or self._push(machine, name).code != "remote_forgot":
             return
-        adding.remove(machine.context, name)
+        manage_remotes.remove_remote(machine.context, name)
         machine.add_remote(name, self.places.url(name), sealed=name == STICK)
         outcome = self._push(machine, name)
         assert outcome.state in ("ok", "held", "fenced"), outcome
@@ -345,7 +352,9 @@ class Life(RuleBasedStateMachine):
     def _replace(self, machine: Machine, name: str) -> None:
         gives_way = set(self._listed(name).values())
         config = machine.remote(name)
-        kept = replacing.replace(machine.context, machine.known_agent, config, accept_unsigned=False, tell=quietly)
+        kept = replace_remote_history.replace_history(
+            machine.context, machine.known_agent, config, accept_unsigned=False, tell=tell_nobody
+        )
         assert kept is not None
         with Vault.open(kept) as vault:
             assert gives_way == {row.digest for row in vault.sequences()}
@@ -379,7 +388,7 @@ class Life(RuleBasedStateMachine):
         image.workspace = image.folder / machine.workspace.relative_to(machine.folder)
         self.had[id(image)] = set(self.had[id(machine)])
         self.machines.append(image)
-        agents.move(image.context, image.known_agent, image.workspace)
+        manage_agents.move_agent(image.context, image.known_agent, image.workspace)
         self._look(image)
 
     @rule(pick=PICKS)
@@ -428,7 +437,7 @@ class Life(RuleBasedStateMachine):
     def thin_here(self, pick: int) -> None:
         machine = self.one(pick)
         before = set(self._rows(machine).values())
-        retention.thin(machine.context, machine.known_agent, Retention(0, 0, 0))
+        thin_history.thin_agent(machine.context, machine.known_agent, Retention(0, 0, 0))
         self.had[id(machine)] -= before - set(self._rows(machine).values())
         self._look(machine)
 
@@ -437,8 +446,8 @@ class Life(RuleBasedStateMachine):
         with self.places.endpoint() as endpoint:
             (tenant,) = endpoint.control.tenants()
             if rotates:
-                rotation.rotate(endpoint, tenant)
-            done = care.compact(endpoint, tenant)
+                data_key_rotation.rotate_keys(endpoint, tenant)
+            done = tenant_care.compact_tenant(endpoint, tenant)
             assert done.problems == []
         self.proven = {each for each in self.proven if each[0] != HOME}
 
@@ -447,7 +456,7 @@ class Life(RuleBasedStateMachine):
         """One machine makes a new key, the others take it, each sends what it has to say of it."""
         old, new = self.machines[0].context.keys().user_key(), UserKey.generate()
         for machine in self.machines:
-            key_rotation.rotate(machine.context, old, new, compromised=compromised, lost=None)
+            user_key_rotation.rotate_user_key(machine.context, old, new, compromised=compromised, lost=None)
             self._look(machine)
             self.earlier.pop(id(machine), None)  # it would have another key
         away, self.places.away = self.places.away, set()
@@ -473,7 +482,7 @@ class Life(RuleBasedStateMachine):
         with contextlib.closing(open_remote(machine.context, machine.remote(name))) as remote:
             try:
                 return {row.number: row.digest for row in remote.sequences(self.agent_id)}
-            except UnknownThere:
+            except UnknownAtRemote:
                 return {}
 
     @invariant()
@@ -494,7 +503,7 @@ class Life(RuleBasedStateMachine):
         machine = self.machines[0]
         with (
             contextlib.closing(open_remote(machine.context, machine.remote(name))) as remote,
-            pulling.state(remote, self.agent_id, number) as state,
+            pulling.open_remote_state(remote, self.agent_id, number) as state,
         ):
             assert merkle.state_digest(state) == digest
             found = contents(state)
@@ -518,11 +527,11 @@ class Life(RuleBasedStateMachine):
         for name in REMOTES:
             self.start_anew_with_a_remote_that_forgot(0, name)
         self._adopt(machine)
-        agents.accept(machine.context, machine.known_agent)
+        manage_agents.accept_removals(machine.context, machine.known_agent)
         self.clock.advance(hours=2)
         self.edit(0, "MEMORY.md")
         self._capture(machine)
-        agents.accept(machine.context, machine.known_agent)
+        manage_agents.accept_removals(machine.context, machine.known_agent)
         ends = {name: self._push(machine, name) for name in REMOTES}
         for name, outcome in ends.items():
             if outcome.code in (

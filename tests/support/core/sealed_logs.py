@@ -6,20 +6,22 @@ import io
 from pathlib import Path
 from typing import Any
 
-from lifeboat_alf import codec, layout, metas
-from lifeboat_alf.delta import write_delta
-from lifeboat_alf.seams.clock import Clock
-from lifeboat_alf.seams.files import FileOperations
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.deltas.delta_writer import write_delta
+from lifeboat_alf.seams.file_operations import FileOperations
+from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_alf.testing import AGENT_ID, head
+from lifeboat_alf.states import entry_metas
+from lifeboat_alf.testing.sample_states import AGENT_ID, make_head
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.remotes.sealed.folder import REMOTE_KIND
-from lifeboat_core.remotes.sealed.log import SealedLog
-from lifeboat_core.remotes.sealed.opening import FolderLog
-from lifeboat_keys import signing
-from lifeboat_keys.user_key import UserKey
-from lifeboat_vault.remote.contract import Bundle
+from lifeboat_core.remotes.sealed.folder_kind import REMOTE_KIND
+from lifeboat_core.remotes.sealed.sealed_log import SealedLog
+from lifeboat_core.remotes.sealed.sealed_log_setup import FolderLog
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.signed import sequence_signatures
+from lifeboat_vault.remote.remote_contract import RemoteBundle
 from lifeboat_vault.vault import Draft, EntryPut, SequenceRow, Vault
 from support.core.protected import SteadyClock
 from support.vault.vaults import content_of
@@ -74,13 +76,13 @@ class Machine:
         keys = self.context.keys()
         with self.vault() as vault:
             if vault.head() is None:
-                entries[layout.MANIFEST] = EntryPut({}, codec.encode_pretty(head(AGENT_ID)))
+                entries[archive_layout.MANIFEST] = EntryPut({}, json_codec.encode_pretty(make_head(AGENT_ID)))
             made = vault.commit(
                 Draft(entries),
                 kind="capture",
                 writer=keys.device.id,
                 time=self.context.clock.now(),
-                sign=lambda sequence: signing.sign(sequence, keys.device),
+                sign=lambda sequence: sequence_signatures.sign_sequence(sequence, keys.device),
                 number=number,
             )
         assert made is not None
@@ -88,9 +90,9 @@ class Machine:
 
     def large(self, body: bytes, path: str = "artifacts/canary.bin") -> SequenceRow:
         fields = {"id": "019a0000-0000-7000-8000-0000000000aa", "media_type": "application/octet-stream", "tier": 3}
-        return self.put(body, path, **{metas.ATTACHMENT: fields})
+        return self.put(body, path, **{entry_metas.ATTACHMENT: fields})
 
-    def bundle(self, number: int, on: int | None = None) -> Bundle:
+    def bundle(self, number: int, on: int | None = None) -> RemoteBundle:
         out = io.BytesIO()
         with self.vault() as vault:
             if on is None:
@@ -99,7 +101,7 @@ class Machine:
                 write_delta(vault.changes(on, number), out)
         size = out.tell()
         out.seek(0)
-        return Bundle("snapshot" if on is None else "delta", number, on, out, size)
+        return RemoteBundle("snapshot" if on is None else "delta", number, on, out, size)
 
     def push(self, log: SealedLog | None = None) -> int:
         """What the vault has and the log has not, as one bundle."""

@@ -7,13 +7,15 @@ from datetime import timedelta
 
 import pytest
 
-from lifeboat_alf import codec, ids, layout, merkle
-from lifeboat_alf.redactions import Edit, Redaction, Replacement, replacement_of
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import ids, json_codec
+from lifeboat_alf.redaction.redactions import ByteEdit, LeafReplacement, Redaction, replacement_of
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.testing import AGENT_ID, first_day, head
-from lifeboat_keys import redacting, signing
+from lifeboat_alf.states import merkle
+from lifeboat_alf.testing.sample_states import AGENT_ID, first_day, make_head
 from lifeboat_keys.errors import KeyLocked
-from lifeboat_keys.home_keys import HomeKeys
+from lifeboat_keys.home.home_keys import HomeKeys
+from lifeboat_keys.signed import redaction_signatures, sequence_signatures
 from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Retention
 from support.adapters.canaries import HEAD, TAIL
 from support.adapters.canary_scan import Scanner
@@ -34,7 +36,7 @@ def capture(machine: Machine, entries: dict[str, bytes], records: Sequence[Recor
             kind="capture",
             writer=keys.device.id,
             time=machine.context.clock.now(),
-            sign=lambda sequence: signing.sign(sequence, keys.device),
+            sign=lambda sequence: sequence_signatures.sign_sequence(sequence, keys.device),
             purges=len(vault.redactions),
         )
     assert made is not None
@@ -45,7 +47,10 @@ def remember(machine: Machine) -> list[int]:
     """A history of six states that are all pushed: the secret comes with the second, as a record and in a note that
     grows, and is cut out of the note by its user in the fifth."""
     listed = [{"file": QUARTER, "from": first_day(QUARTER), "to": None, "sealed": False}]
-    capture(machine, {layout.MANIFEST: codec.encode_pretty(head(AGENT_ID, partitions=listed)), SOUL: CONTENT})
+    capture(
+        machine,
+        {archive_layout.MANIFEST: json_codec.encode_pretty(make_head(AGENT_ID, partitions=listed)), SOUL: CONTENT},
+    )
     log = machine.log()
     numbers = [machine.push(log)]
     bodies = [CUT, b"one more\n" * 40 + CUT, b"one more\n" * 50 + CUT, b"one more\n" * 60, b"the end\n" * 3]
@@ -57,21 +62,23 @@ def remember(machine: Machine) -> list[int]:
 
 def cut(machine: Machine) -> Redaction:
     """The purge of the secret: the record is gone, of the note the line."""
-    leaves: dict[bytes, Replacement | None] = {}
+    leaves: dict[bytes, LeafReplacement | None] = {}
     with machine.vault() as vault:
         for item in vault.history():
             body = vault.read_object(item.object)
             at = body.find(CUT) if item.path else body.find(SECRET.encode())
             if at >= 0:
-                edits = [Edit(at, len(CUT))]
+                edits = [ByteEdit(at, len(CUT))]
                 leaves[item.leaf.digest] = None if item.record_id else replacement_of(body, edits)
     return made(machine, leaves, "record_purge")
 
 
-def made(machine: Machine, leaves: dict[bytes, Replacement | None], scope: str) -> Redaction:
+def made(machine: Machine, leaves: dict[bytes, LeafReplacement | None], scope: str) -> Redaction:
     now = machine.context.now()
-    place = (ids.new(now), AGENT_ID, scope, "user_request", now, "cli")
-    return redacting.sign(Redaction(*place, record_ids=(RECORD.id,), leaves=leaves), machine.context.keys().device)
+    place = (ids.make_id(now), AGENT_ID, scope, "user_request", now, "cli")
+    return redaction_signatures.sign_redaction(
+        Redaction(*place, record_ids=(RECORD.id,), leaves=leaves), machine.context.keys().device
+    )
 
 
 def purge_here(machine: Machine, redaction: Redaction) -> None:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import registry
+from lifeboat_core.remotes import remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.remotes.remote_kinds import open_remote
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.service.in_process import InProcess
-from lifeboat_vault.remote.contract import About, Remote
+from lifeboat_endpoint.service.in_process_remote import InProcessRemote
+from lifeboat_vault.remote.remote_contract import Remote, RemoteDescription
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 IN_PROCESS, HTTP, SEALED_FOLDER, PLAIN_FOLDER = "in process", "HTTP", "sealed folder", "plain folder"
@@ -26,7 +26,7 @@ def remote_of(kind: str, folder: Path, context: Context) -> Iterator[Remote]:
         key = folder.with_name(f"{folder.name}.key")
         with Endpoint.create(folder, key_source=f"file:{key}") as made:
             space = made.space(made.add_tenant("home").id)
-            yield InProcess(space, About(made.id, "in process", "0", False))
+            yield InProcessRemote(space, RemoteDescription(made.id, "in process", "0", False))
         return
     if kind == HTTP:
         with running_endpoint(folder, plain=True) as running:
@@ -44,5 +44,5 @@ def added(context: Context, running: RunningEndpoint, name: str = "home") -> Rem
     """A running endpoint as a remote of a home, with its first token."""
     with running.client() as client:
         about = client.get("/version").json()
-    registry.save_token(context, name, running.token)
-    return registry.save(context, RemoteConfig(name, running.url, id=about["id"], pin=running.pin))
+    remote_registry.save_token(context, name, running.token)
+    return remote_registry.save_remote(context, RemoteConfig(name, running.url, id=about["id"], pin=running.pin))

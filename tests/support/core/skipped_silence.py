@@ -7,10 +7,10 @@ import time
 import pytest
 
 from lifeboat_core.network import http_session
-from lifeboat_core.network.http_session import Pace
+from lifeboat_core.network.http_session import TransferPace
 from support.talking_server import TalkingServer
 
-PACE = Pace(connect=600.0, silence=3600.0, least=64)
+PACE = TransferPace(connect=600.0, silence=3600.0, least=64)
 """Long enough for every answer of a busy machine. A server that stalls lets the silence pass at once."""
 
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from lifeboat_core.purge import receipts
-from lifeboat_core.remotes import bundling
-from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.purge import receipt_signing
+from lifeboat_core.remotes import vault_bundles
+from lifeboat_core.remotes.remote_kinds import open_remote
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_vault.remote.contract import Remote
+from lifeboat_vault.remote.remote_contract import Remote
 from support.adapters.canary_scan import Leak, Scanner
 from support.alf.archive_files import ArchiveFile
 from support.core.machines import Machine
@@ -60,7 +60,7 @@ class SetUps:
         """A state as an archive, as this place gives it."""
         context, agent_id = self.machine.context, self.machine.agent.id
         if name == THIS_DISK:
-            with context.vault(agent_id) as vault, bundling.snapshot(context, vault, number, None) as bundle:
+            with context.vault(agent_id) as vault, vault_bundles.make_snapshot(context, vault, number, None) as bundle:
                 return bundle.file.read()
         with self.remote(name) as remote, remote.snapshot(agent_id, number).file as file:
             return file.read()
@@ -73,7 +73,7 @@ class SetUps:
         """Every delta that this place gives, inflated."""
         context, agent_id = self.machine.context, self.machine.agent.id
         if name == THIS_DISK:
-            with context.vault(agent_id) as vault, bundling.delta(context, vault, 0, 1) as bundle:
+            with context.vault(agent_id) as vault, vault_bundles.make_delta(context, vault, 0, 1) as bundle:
                 yield inflated(bundle.file.read())
             return
         with self.remote(name) as remote:
@@ -125,10 +125,10 @@ class SetUps:
             with Endpoint.open(data) as endpoint:
                 assert endpoint.control.check_audit() == []
                 return self._of(endpoint.control.audit_rows(), redaction)
-        kept = receipts.find(self.machine.context, redaction)
+        kept = receipt_signing.find_receipt(self.machine.context, redaction)
         if name != THIS_DISK:
             note = kept.vault(self.machine.remote(name).id)
-            assert note is not None and note.state == receipts.DONE
+            assert note is not None and note.state == receipt_signing.DONE
             return dict(kept.audit)
         with self.machine.context.vault(self.machine.agent.id) as vault:
             assert vault.check_audit() == []

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from lifeboat_alf import codec
-from lifeboat_alf.effective import visible_records
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_core.agents import agents
-from lifeboat_core.capture.report import CaptureReport
-from lifeboat_core.capture.run import capture
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.memory.effective_view import visible_records
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.capture.capture_report import CaptureReport
+from lifeboat_core.capture.capture_run import capture_agent
 from lifeboat_core.home.context import Context
-from lifeboat_core.state.state_db import StateDb, throw_away
+from lifeboat_core.state.state_db import StateDb, delete_cache
 from support.adapters.zeroclaw_installs import Install, make_install
 from support.core.protected import SteadyClock
 
@@ -52,23 +52,25 @@ class ProtectedClaw:
                 os.utime(file, (moment, moment))
 
     def add(self, **options: Any) -> CaptureReport:
-        self.agent, report = agents.add(self.context, self.install.workspace(self.alias), runtime="zeroclaw", **options)
+        self.agent, report = manage_agents.protect_workspace(
+            self.context, self.install.workspace(self.alias), runtime="zeroclaw", **options
+        )
         return report
 
     def capture(self, **options: Any) -> CaptureReport:
         """A minute later: capture."""
         self.clock.advance(minutes=1)
-        return capture(self.context, agents.read(self.context, self.agent.id), **options)
+        return capture_agent(self.context, manage_agents.load_agent(self.context, self.agent.id), **options)
 
     def lose_caches(self) -> None:
-        throw_away(self.context.home.state_file(self.agent.id))
+        delete_cache(self.context.home.state_file(self.agent.id))
 
     # What is kept -----------------------------------------------------------------------------------------------
 
     def records(self, number: int | None = None) -> list[JsonObject]:
         """Every record, dead ones too, in order."""
         with self.context.vault(self.agent.id) as vault:
-            return [codec.decode(record.line) for record in vault.state(number).records()]
+            return [json_codec.decode_json(record.line) for record in vault.state(number).records()]
 
     def memories(self, number: int | None = None) -> dict[str, JsonObject]:
         """What the agent remembers from rows, by text."""

@@ -15,12 +15,12 @@ from typing import Any, TypeVar
 
 import pytest
 
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.home.context import Context
-from lifeboat_daemon.control import address
-from lifeboat_daemon.control.address import LoopbackAddress
-from lifeboat_daemon.control.client import Client
-from lifeboat_daemon.control.server import Handler, Limits, Server
+from lifeboat_daemon.control import socket_address
+from lifeboat_daemon.control.control_server import ConnectionLimits, ControlServer, Handler
+from lifeboat_daemon.control.daemon_client import DaemonClient
+from lifeboat_daemon.control.socket_address import LoopbackAddress
 from support.patience import patience
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ class Served:
         handlers: Mapping[str, Handler] | None = None,
         *,
         loopback: bool = False,
-        limits: Limits | None = None,
+        limits: ConnectionLimits | None = None,
     ) -> None:
         self.context = context
         self.reports = Reports()
@@ -84,10 +84,10 @@ class Served:
         asyncio.set_event_loop(self.loop)
         self.loop.run_forever()
 
-    async def _make(self) -> Server:
+    async def _make(self) -> ControlServer:
         self._open = asyncio.Event()
         handlers = {"echo": self._echo, "wait": self._wait, **self._given}
-        return Server(
+        return ControlServer(
             self.context, "0.1.0", handlers, report=self.reports, loopback=self._loopback, limits=self._limits
         )
 
@@ -114,8 +114,8 @@ class Served:
 
         self.do(publish_all())
 
-    def connect(self, timeout: float | None = None) -> Client:
-        return Client.connect(
+    def connect(self, timeout: float | None = None) -> DaemonClient:
+        return DaemonClient.connect(
             self.context.home, self.context.files, patience() if timeout is None else timeout, app="test"
         )
 
@@ -159,7 +159,7 @@ class Raw:
 
     @classmethod
     def connect(cls, context: Context) -> Raw:
-        where = address.find(context.home, context.files)
+        where = socket_address.find_address(context.home, context.files)
         if isinstance(where, LoopbackAddress):
             return cls(socket.create_connection(("127.0.0.1", where.port)), where.token)
         connection = socket.socket(socket.AF_UNIX)
@@ -238,7 +238,7 @@ def serve(request: pytest.FixtureRequest, context: Context) -> Iterator[Serve]:
     with contextlib.ExitStack() as stack:
 
         def begin(handlers: JsonObject | None = None, **limits: Any) -> Served:
-            chosen = Limits(**limits) if limits else None
+            chosen = ConnectionLimits(**limits) if limits else None
             return stack.enter_context(Served(context, handlers, loopback=request.param, limits=chosen))
 
         yield begin

@@ -13,21 +13,21 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from lifeboat_alf import ids, times
-from lifeboat_alf.seams.files import StrPath, SystemFiles
+from lifeboat_alf.common import ids, times
+from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
 from lifeboat_core.agents import agent as agent_files
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.errors import Busy, DiskFull, WorkerFailed
 from lifeboat_core.home.context import Context
-from lifeboat_daemon.control import failures
-from lifeboat_daemon.service.logs import Log
-from lifeboat_daemon.service.service import STOPPED, Service
-from lifeboat_daemon.watch.plan import Plan
-from lifeboat_daemon.watch.watcher import CHANGED, Coverage, Signal, Watcher
-from lifeboat_daemon.work.limits import TRANSFERS
-from lifeboat_daemon.work.messages import Failure, Job, Progress, Ready, Result
-from lifeboat_daemon.work.pool import Workers
-from lifeboat_daemon.work.process import WorkerProcess
+from lifeboat_daemon.control import error_documents
+from lifeboat_daemon.service.daemon_service import STOPPED, DaemonService
+from lifeboat_daemon.service.event_log import EventLog
+from lifeboat_daemon.watch.agent_watcher import CHANGED, AgentWatcher, WatchCoverage, WatchSignal
+from lifeboat_daemon.watch.watch_plan import WatchPlan
+from lifeboat_daemon.work.time_limits import TRANSFERS
+from lifeboat_daemon.work.worker_messages import JobFailure, JobProgress, JobResult, WorkerJob, WorkerReady
+from lifeboat_daemon.work.worker_pool import WorkerPool
+from lifeboat_daemon.work.worker_process import WorkerProcess
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -168,22 +168,22 @@ class World:
         self.remotes: list[Remote] = []
         self.outcomes: dict[str, list[str]] = defaultdict(list)
         self.takes: dict[str, float] = defaultdict(lambda: 0.1)
-        self.doing: list[Job] = []
-        self.done: list[Job] = []
+        self.doing: list[WorkerJob] = []
+        self.done: list[WorkerJob] = []
         self.notices: list[Json] = []
         self.violations: list[str] = []
         self.release = RELEASE
         self.immortal = False
         self.key = "ok"
-        self.followed: dict[str, Plan] = {}
+        self.followed: dict[str, WatchPlan] = {}
         self.files: dict[str, Callable[[], None]] = {}
-        self.tell: Callable[[Signal], None] = lambda _: None
-        self.on_capture: Callable[[Job], None] = lambda _: None
+        self.tell: Callable[[WatchSignal], None] = lambda _: None
+        self.on_capture: Callable[[WorkerJob], None] = lambda _: None
 
     def now(self) -> str:
         return times.to_text(self.clock.now())
 
-    async def do(self, job: Job) -> Result | Failure:
+    async def do(self, job: WorkerJob) -> JobResult | JobFailure:
         """What a worker does with a job. Raises WorkerFailed for one that dies of it."""
         if any(_are_in_each_others_way(each, job) for each in self.doing):
             self.violations.append(f"{job.operation} of an agent at which somebody works")
@@ -194,10 +194,10 @@ class World:
             self.doing.remove(job)
             self.done.append(job)
 
-    async def _outcome(self, job: Job) -> Result | Failure:
+    async def _outcome(self, job: WorkerJob) -> JobResult | JobFailure:
         place = self.places[job.agent] if job.agent is not None else Place()
         if job.operation in TRANSFERS:
-            return Result(job.number, await self._transfer(job, place))
+            return JobResult(job.number, await self._transfer(job, place))
         outcomes = place.outcomes if job.operation == "capture" else self.outcomes[job.operation]
         outcome = outcomes.pop(0) if outcomes else OK
         seen = place.version
@@ -209,15 +209,15 @@ class World:
         if outcome == CRASH:
             raise WorkerFailed("the worker was ended by SIGKILL")
         if outcome == BUSY:
-            return Failure(job.number, failures.document(Busy("process 7 holds it (restore)")))
+            return JobFailure(job.number, error_documents.describe_error(Busy("process 7 holds it (restore)")))
         if outcome == FAILED:
-            return Failure(job.number, failures.document(DiskFull("no space left")))
+            return JobFailure(job.number, error_documents.describe_error(DiskFull("no space left")))
         if outcome == NONSENSE:
             found = {"changed": False, "unstable": False, "due_in": None}
-            return Result(job.number, {"capture": found, "facts": {"sequence": "x"}})
-        return Result(job.number, self._answer(job, place, seen, unstable=outcome == UNSTABLE))
+            return JobResult(job.number, {"capture": found, "facts": {"sequence": "x"}})
+        return JobResult(job.number, self._answer(job, place, seen, unstable=outcome == UNSTABLE))
 
-    def _answer(self, job: Job, place: Place, seen: int, *, unstable: bool) -> Json:
+    def _answer(self, job: WorkerJob, place: Place, seen: int, *, unstable: bool) -> Json:
         if job.operation == "capture":
             changed = place.kept != seen and not unstable
             if not unstable:
@@ -238,7 +238,7 @@ class World:
         }
         return fixed.get(job.operation, {})
 
-    async def _transfer(self, job: Job, place: Place) -> Json:
+    async def _transfer(self, job: WorkerJob, place: Place) -> Json:
         """What a remote answers. A push takes what there is when it begins."""
         assert job.agent is not None
         remote = next(each for each in self.remotes if each.name == job.parameters["remote"])
@@ -302,7 +302,7 @@ class World:
         return {"facts": facts, "watch": {"folders": []}}
 
 
-def _are_in_each_others_way(one: Job, other: Job) -> bool:
+def _are_in_each_others_way(one: WorkerJob, other: WorkerJob) -> bool:
     """Whether two works must not be done at once: those of one agent, and transfers of one agent to one remote."""
     if one.agent is None or one.agent != other.agent:
         return False
@@ -315,10 +315,10 @@ class WorldsWorker:
 
     def __init__(self, world: World, pid: int) -> None:
         self._world = world
-        self._work: asyncio.Task[Result | Failure] | None = None
+        self._work: asyncio.Task[JobResult | JobFailure] | None = None
         self._killed: BaseException | None = None
         self.pid = pid
-        self.job: Job | None = None
+        self.job: WorkerJob | None = None
         self.jobs = self.rss = self.lines = 0
         self.dismissed = False
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -327,7 +327,7 @@ class WorldsWorker:
     def is_free(self) -> bool:
         return self.job is None and not self.dismissed and not self.gone.done()
 
-    async def do(self, job: Job, tell: Callable[[Progress], None]) -> Result | Failure:
+    async def do(self, job: WorkerJob, tell: Callable[[JobProgress], None]) -> JobResult | JobFailure:
         if self.gone.done():
             raise WorkerFailed("the worker ended")
         self.job, self._work = job, asyncio.ensure_future(self._world.do(job))
@@ -378,7 +378,7 @@ class WorldsWorker:
             self.gone.set_result(None)
 
 
-class WorldsWorkers(Workers):
+class WorldsWorkers(WorkerPool):
     """The real pool with workers that are none."""
 
     world: World
@@ -388,7 +388,7 @@ class WorldsWorkers(Workers):
         worker = cast(WorkerProcess, WorldsWorker(self.world, next(self._numbers)))
         self._all.add(worker)
         worker.gone.add_done_callback(lambda _: self._ended(worker))
-        self._upgraded(Ready(worker.pid, self.world.release))
+        self._upgraded(WorkerReady(worker.pid, self.world.release))
         if self._stopping:
             worker.dismiss()
         return worker
@@ -397,12 +397,12 @@ class WorldsWorkers(Workers):
 class WorldsWatcher:
     """Tells what the world wants told."""
 
-    def __init__(self, world: World, tell: Callable[[Signal], None]) -> None:
+    def __init__(self, world: World, tell: Callable[[WatchSignal], None]) -> None:
         self._world = world
         self._is_stopped = False
         world.tell = tell
 
-    def follow(self, agent: str, plan: Plan) -> None:
+    def follow(self, agent: str, plan: WatchPlan) -> None:
         if not self._is_stopped:
             self._world.followed[agent] = plan
 
@@ -412,8 +412,8 @@ class WorldsWatcher:
     def check(self) -> None:
         return
 
-    def coverage(self, agent: str) -> Coverage:
-        return Coverage("events", 1, 1)
+    def coverage(self, agent: str) -> WatchCoverage:
+        return WatchCoverage("events", 1, 1)
 
     def watch_files(self, folder: Path, names: Collection[str], tell: Callable[[], None]) -> None:
         self._world.files[str(folder)] = tell
@@ -459,9 +459,9 @@ class Inside:
             pass
 
         InsideWorkers.world = world
-        self.service = Service(self.context, cast(Log, self.log), release=RELEASE)
+        self.service = DaemonService(self.context, cast(EventLog, self.log), release=RELEASE)
         self.service.make_workers = InsideWorkers
-        self.service.make_watcher = lambda _, tell: cast(Watcher, WorldsWatcher(world, tell))
+        self.service.make_watcher = lambda _, tell: cast(AgentWatcher, WorldsWatcher(world, tell))
         self.ended = asyncio.ensure_future(self.service.run())
         await asyncio.sleep(0)
         publish = self.service.parts.publish
@@ -484,18 +484,18 @@ class Inside:
 
     def add(self, name: str = "Ada", *, tell: bool = True, **given: Any) -> Agent:
         """An agent is added; the daemon sees its file when `tell`."""
-        agent_id = ids.new(self.context.now())
+        agent_id = ids.make_id(self.context.now())
         made = Agent(agent_id, name, "openclaw", Path("/nowhere") / name, added_at=self.context.now(), **given)
         return self.save(made, tell=tell)
 
     def save(self, agent: Agent, *, tell: bool = True) -> Agent:
-        saved = agent_files.save(self.context, agent)
+        saved = agent_files.save_agent(self.context, agent)
         if tell:
             self.files_changed()
         return saved
 
     def remove(self, agent: Agent) -> None:
-        agent_files.forget(self.context, agent.id)
+        agent_files.delete_agent_file(self.context, agent.id)
         self.files_changed()
 
     def files_changed(self) -> None:
@@ -510,7 +510,7 @@ class Inside:
 
     def signal(self, agent_id: str, kind: str) -> None:
         if agent_id in self.world.followed:
-            self.loop.call_soon(self.world.tell, Signal(agent_id, kind))
+            self.loop.call_soon(self.world.tell, WatchSignal(agent_id, kind))
             self.passes(0)
 
     def ask(self, method: str, **parameters: Any) -> asyncio.Task[Json]:

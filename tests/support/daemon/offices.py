@@ -7,10 +7,10 @@ from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.work.messages import Progress
-from lifeboat_daemon.work.pool import Workers
-from lifeboat_daemon.work.queue import Queue
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_daemon.work.work_queue import WorkQueue
+from lifeboat_daemon.work.worker_messages import JobProgress
+from lifeboat_daemon.work.worker_pool import WorkerPool
 from support import preloaded
 from support.daemon import work_program
 from support.patience import SHORTEST, patience
@@ -22,9 +22,9 @@ class Office:
 
     def __init__(self, command: Sequence[str], linger: float) -> None:
         self.loop = asyncio.new_event_loop()
-        self.workers = Workers(self.loop, command=command, linger=linger)
-        self.queue = Queue(self.workers)
-        self.told: list[Progress] = []
+        self.workers = WorkerPool(self.loop, command=command, linger=linger)
+        self.queue = WorkQueue(self.workers)
+        self.told: list[JobProgress] = []
         self.events: list[tuple[str, JsonObject]] = []
         self.workers.on_event = lambda kind, fields: self.events.append((kind, fields))
 

@@ -14,13 +14,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from lifeboat_alf.seams import steps
-from lifeboat_alf.seams.clock import SystemClock
-from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.seams import crash_points
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_alf.seams.system_clock import SystemClock
 from lifeboat_core.errors import ServiceError
 from lifeboat_core.home.context import Context
-from lifeboat_daemon.control.client import Client
+from lifeboat_daemon.control.daemon_client import DaemonClient
 from support import preloaded
 from support.keys import keyring_fakes
 from support.killing import ending_at
@@ -34,16 +34,16 @@ Json = dict[str, Any]
 
 class Daemon:
     """The daemon of a context's home. `daemon_dies` and `worker_dies` name a step, and its how-manieth time, at which
-    that process ends as by kill -9; `lists_modules` is a file for the names of what the daemon has loaded; `keyring` is
-    the one that workers ask; `tick` (seconds) is the pause between looks at what no event tells of, be it the key, be
-    it what is not watched; `before` is a command that runs the daemon."""
+    that process ends as by kill -9; `lists_modules` is a file for the names of what the daemon has loaded;
+    `keyring_store` is the one that workers ask; `tick` (seconds) is the pause between looks at what no event tells of,
+    be it the key, be it what is not watched; `before` is a command that runs the daemon."""
 
     def __init__(
         self,
         context: Context,
         *,
-        daemon_dies: tuple[Step, int] | None = None,
-        worker_dies: tuple[Step, int] | None = None,
+        daemon_dies: tuple[CrashPoint, int] | None = None,
+        worker_dies: tuple[CrashPoint, int] | None = None,
         lists_modules: Path | None = None,
         skew: Skew | None = None,
         keyring: Keyring | None = None,
@@ -93,8 +93,8 @@ class Daemon:
             return True
         return False
 
-    def client(self) -> Client:
-        return Client.connect(self.context.home, SystemFiles(), timeout=patience())
+    def client(self) -> DaemonClient:
+        return DaemonClient.connect(self.context.home, SystemFiles(), timeout=patience())
 
     def ask(self, method: str, **parameters: object) -> Json:
         with self.client() as client:
@@ -162,7 +162,7 @@ def _children(pid: int) -> list[int]:
         return []
 
 
-def _plain(dies: tuple[Step, int] | None) -> tuple[str, int] | None:
+def _plain(dies: tuple[CrashPoint, int] | None) -> tuple[str, int] | None:
     return None if dies is None else (dies[0].value, dies[1])
 
 
@@ -182,22 +182,22 @@ def be_daemon(
 ) -> None:
     """Be a daemon that may end at a step, write down what it has loaded when work was done, have clocks that go wrong,
     or look around more often. Called in a process of its own."""
-    from lifeboat_daemon.service.main import main
-    from lifeboat_daemon.work import pool
+    from lifeboat_daemon.service.daemon_process import main
+    from lifeboat_daemon.work import worker_pool
 
     if forks_workers:
         preloaded.fork_preloader()
     if dies is not None:
-        steps.hook = ending_at(Step(dies[0]), dies[1])
+        crash_points.hook = ending_at(CrashPoint(dies[0]), dies[1])
     if listing is not None:
-        steps.hook = lambda step: _list_modules(listing) if step is Step.DAEMON_ANSWERED else None
+        crash_points.hook = lambda step: _list_modules(listing) if step is CrashPoint.DAEMON_ANSWERED else None
     worker = None
     if worker_dies is not None:
         worker = Call("support.daemon.serving", "be_worker", (worker_dies,))
     if skew is not None:
-        from lifeboat_daemon.service import service
+        from lifeboat_daemon.service import daemon_service
 
-        service.TICK = 0.2
+        daemon_service.TICK = 0.2
         Skew(Path(skew)).apply()
         worker = Call("support.daemon.serving", "be_worker", (None, skew))
     if keyring is not None:
@@ -207,17 +207,21 @@ def be_daemon(
     command = None if worker is None else worker.command
     if not forks_workers:
         sys.exit(main(options, worker_command=command))
-    calls = {pool._COMMAND: Call("lifeboat_daemon.work.worker", "main")} if worker is None else {worker.command: worker}
+    calls = (
+        {worker_pool._COMMAND: Call("lifeboat_daemon.work.worker_loop", "main")}
+        if worker is None
+        else {worker.command: worker}
+    )
     with preloaded.forking_of(calls):
         sys.exit(main(options, worker_command=command))
 
 
 def _look_around_every(seconds: float) -> None:
-    from lifeboat_daemon.service import key_looks, service
-    from lifeboat_daemon.watch.watcher import Watcher
+    from lifeboat_daemon.service import daemon_service, key_checks
+    from lifeboat_daemon.watch.agent_watcher import AgentWatcher
 
-    service.TICK = key_looks.SOONEST = key_looks.LATEST = seconds
-    defaults = Watcher.__init__.__kwdefaults__
+    daemon_service.TICK = key_checks.SOONEST = key_checks.LATEST = seconds
+    defaults = AgentWatcher.__init__.__kwdefaults__
     assert defaults is not None
     defaults["poll_every"] = seconds
 
@@ -230,10 +234,10 @@ def be_worker(
     dies: tuple[str, int] | None, skew: str | None = None, *, keyring: tuple[str, str, float] | None = None
 ) -> None:
     """Be a worker that ends at a step, has clocks that go wrong, or another keyring. Called in a process of its own."""
-    from lifeboat_daemon.work.worker import main
+    from lifeboat_daemon.work.worker_loop import main
 
     if dies is not None:
-        steps.hook = ending_at(Step(dies[0]), dies[1])
+        crash_points.hook = ending_at(CrashPoint(dies[0]), dies[1])
     if skew is not None:
         Skew(Path(skew)).apply()
     if keyring is not None:
@@ -262,17 +266,17 @@ class Keyring:
 
     def apply(self) -> None:
         """Let this process have this keyring."""
-        from lifeboat_keys.stores import keyring
+        from lifeboat_keys.stores import keyring_store
 
-        keyring.PROGRAM = keyring_fakes.program(self.behaviour, self.items)  # type: ignore[assignment]
-        keyring.running = SimpleNamespace(run=self._run)  # type: ignore[assignment]
+        keyring_store.PROGRAM = keyring_fakes.program(self.behaviour, self.items)  # type: ignore[assignment]
+        keyring_store.key_programs = SimpleNamespace(run=self._run)  # type: ignore[assignment]
 
     def _run(self, command: Sequence[str], **options: Any) -> Any:
         """Wait `seconds` for a keyring that is slow, and long enough for any other one."""
-        from lifeboat_keys.stores import running
+        from lifeboat_keys.stores import key_programs
 
         seconds = self.seconds if self.behaviour.read_text() == "slow" else patience()
-        return running.run(command, **{**options, "seconds": seconds})
+        return key_programs.run_key_program(command, **{**options, "seconds": seconds})
 
 
 class Skew:

@@ -21,11 +21,11 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.watch import mailbox, spots
-from lifeboat_daemon.watch.plan import Plan, Watched
-from lifeboat_daemon.watch.signals import Coverage, Signal
-from lifeboat_daemon.watch.watcher import CHANGED, Watcher
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_daemon.watch import folder_watches, loop_mailbox
+from lifeboat_daemon.watch.agent_watcher import CHANGED, AgentWatcher
+from lifeboat_daemon.watch.watch_plan import PlannedFolder, WatchPlan
+from lifeboat_daemon.watch.watch_signals import WatchCoverage, WatchSignal
 from support.patience import patience
 from support.waiting import until_async
 
@@ -38,8 +38,8 @@ class Watching:
     same folder alone: once that is heard, whatever was to be heard of what went before has been."""
 
     def __init__(self) -> None:
-        self.told: list[Signal] = []
-        self.watcher = Watcher(asyncio.get_running_loop(), self.told.append, poll_every=0.0)
+        self.told: list[WatchSignal] = []
+        self.watcher = AgentWatcher(asyncio.get_running_loop(), self.told.append, poll_every=0.0)
 
     def of(self, agent: str = ADA) -> list[str]:
         """What was told of an agent, in order."""
@@ -54,14 +54,14 @@ class Watching:
     def begin(self, folder: Path, **options: Any) -> None:
         """The same, without waiting."""
         ignored = (*options.pop("ignored", ()), FENCE)
-        self.watcher.follow(ADA, Plan((Watched(str(folder), ignored=ignored, **options),)))
+        self.watcher.follow(ADA, WatchPlan((PlannedFolder(str(folder), ignored=ignored, **options),)))
         self.fence(folder)
 
     def fence(self, folder: Path) -> None:
         """Listen for the file `fence` in a folder alone."""
-        self.watcher.follow(FENCE, Plan((Watched(os.path.realpath(folder), only=(FENCE,)),)))
+        self.watcher.follow(FENCE, WatchPlan((PlannedFolder(os.path.realpath(folder), only=(FENCE,)),)))
 
-    def coverage(self, agent: str = ADA) -> Coverage:
+    def coverage(self, agent: str = ADA) -> WatchCoverage:
         return self.watcher.coverage(agent)
 
     async def heard(self, folder: Path) -> list[str]:
@@ -92,7 +92,7 @@ def watching(story: Callable[[Watching], Awaitable[None]], *, rest: float = 0.02
             made.watcher.stop()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mailbox, "REST", rest)
+        patch.setattr(loop_mailbox, "REST", rest)
         asyncio.run(run())
     left = [thread for thread in threading.enumerate() if thread not in before]
     for thread in left:
@@ -161,19 +161,19 @@ def in_process(folder: Path, *before: str, environment: dict[str, str] | None = 
 def _main(folder: str) -> None:
     async def run() -> None:
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
-        watcher = Watcher(loop, lambda signal: print(json.dumps(signal.kind), flush=True), poll_every=0.0)
-        watcher.follow(ADA, Plan((Watched(folder),)))
+        watcher = AgentWatcher(loop, lambda signal: print(json.dumps(signal.kind), flush=True), poll_every=0.0)
+        watcher.follow(ADA, WatchPlan((PlannedFolder(folder),)))
 
         def said(line: str) -> None:
             if line == "check":
                 watcher.check()
             elif line.startswith("follow "):
-                watcher.follow(ADA, Plan((Watched(line.removeprefix("follow ")),)))
+                watcher.follow(ADA, WatchPlan((PlannedFolder(line.removeprefix("follow ")),)))
                 print(json.dumps({"was": watcher.coverage(ADA).reason}), flush=True)
             elif line == "figures":
                 print(json.dumps({"cpu": time.process_time(), "rss": _rss()}), flush=True)
             elif line == "retry":
-                spots.RETRY = 0.0
+                folder_watches.RETRY = 0.0
             elif line.startswith("write "):
                 _, text, path = line.split(" ")
                 Path(path).write_text(text)

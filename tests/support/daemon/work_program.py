@@ -13,11 +13,11 @@ import sys
 import time
 from pathlib import Path
 
-from lifeboat_alf.seams import steps
-from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon.work import limits, operations, worker
-from lifeboat_daemon.work.messages import Ready
-from lifeboat_keys.home_keys import HomeKeys
+from lifeboat_alf.seams import crash_points
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_daemon.work import operations, time_limits, worker_loop
+from lifeboat_daemon.work.worker_messages import WorkerReady
+from lifeboat_keys.home.home_keys import HomeKeys
 
 HERE = Path(__file__).resolve()
 
@@ -27,7 +27,7 @@ def command(*options: str) -> tuple[str, ...]:
     return (sys.executable, "-P", str(HERE), *options)
 
 
-def killed_at(step: Step, nth: int = 1) -> tuple[str, ...]:
+def killed_at(step: CrashPoint, nth: int = 1) -> tuple[str, ...]:
     """What starts a worker that is killed when it reaches a step for the nth time."""
     return command("--kill", f"{step}:{nth}")
 
@@ -35,13 +35,13 @@ def killed_at(step: Step, nth: int = 1) -> tuple[str, ...]:
 def _end_at(step: str, nth: int) -> None:
     left = nth
 
-    def hook(reached: Step) -> None:
+    def hook(reached: CrashPoint) -> None:
         nonlocal left
         left -= reached == step
         if left == 0 and reached == step:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    steps.hook = hook
+    crash_points.hook = hook
 
 
 def main() -> None:
@@ -53,29 +53,29 @@ def main() -> None:
     parser.add_argument("--silent", action="store_true")
     parser.add_argument("--broken", action="store_true")
     parser.add_argument("--seen-through", default="capture")
-    parser.add_argument("--end-within", type=float, default=worker._END_WITHIN)
+    parser.add_argument("--end-within", type=float, default=worker_loop._END_WITHIN)
     parser.add_argument("--key-asks-for-ever", action="store_true")
     given = parser.parse_args()
     if given.broken:
         sys.exit("ModuleNotFoundError: No module named 'lost'")
     operations.__path__.append(str(HERE.parent / "work_operations"))
-    limits.SEEN_THROUGH |= {given.seen_through}
-    worker._END_WITHIN = given.end_within
+    time_limits.SEEN_THROUGH |= {given.seen_through}
+    worker_loop._END_WITHIN = given.end_within
     if not given.warm:
-        worker._load = lambda: None
+        worker_loop._load = lambda: None
     if given.kill:
         step, _, nth = given.kill.rpartition(":")
         _end_at(step, int(nth))
     if given.key_asks_for_ever:
         HomeKeys._open = lambda self: time.sleep(3600)
     if given.release:
-        worker.release = lambda: given.release
+        worker_loop.read_release = lambda: given.release
     if given.protocol:
-        worker.Ready = lambda pid, release: Ready(pid, release, given.protocol)
+        worker_loop.WorkerReady = lambda pid, release: WorkerReady(pid, release, given.protocol)
     if given.silent:
         sys.stdin.read()
         return
-    worker.main()
+    worker_loop.main()
 
 
 if __name__ == "__main__":

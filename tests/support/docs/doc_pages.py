@@ -19,14 +19,14 @@ from types import ModuleType
 import click
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_cli.commands import tui
-from lifeboat_cli.terminal import examples
-from lifeboat_formats.interchange import registry as formats
+from lifeboat_cli.commands import tui_command
+from lifeboat_cli.terminal import help_examples
+from lifeboat_formats.interchange import format_registry as formats
 from lifeboat_formats.interchange.contract import MappingTable
-from lifeboat_tui.acts import EVERYWHERE, PLACES, Act
-from lifeboat_tui.screens import places
-from lifeboat_tui.screens.base import LifeboatScreen
-from lifeboat_tui.screens.places import OF_AN_AGENT
+from lifeboat_tui.screens import screen_registry
+from lifeboat_tui.screens.lifeboat_screen import LifeboatScreen
+from lifeboat_tui.screens.screen_registry import OF_AN_AGENT
+from lifeboat_tui.user_actions import EVERYWHERE, PLACES, UserAction
 from support.packages import HEADLESS
 from support.paths import ROOT
 
@@ -74,7 +74,9 @@ def commands() -> dict[str, click.Command]:
     """Every command that can be typed and is not hidden, by its words after `lifeboat`."""
     from lifeboat_cli.program import program
 
-    return {words.removeprefix("lifeboat "): command for words, command in examples.typed("lifeboat", program)}
+    return {
+        words.removeprefix("lifeboat "): command for words, command in help_examples.walk_commands("lifeboat", program)
+    }
 
 
 def commands_page() -> str:
@@ -96,7 +98,7 @@ def _command_section(words: str, command: click.Command) -> str:
         lines += ["| option | what it does |", "|---|---|"]
         lines += [_option_row(item, context) for item in options]
         lines.append("")
-    shown = examples.listed(command.epilog)
+    shown = help_examples.parse_examples(command.epilog)
     if shown:
         lines += ["```console", *(f"$ {example}" for example in shown), "```", ""]
     return "\n".join(lines)
@@ -166,8 +168,8 @@ def dashboard_page() -> str:
     """docs/dashboard.md: what a person wrote, then every screen with its keys."""
     written = (DOCS / "dashboard.md").read_text().split(_SCREENS)[0]
     parts = [f"{written}{_SCREENS}", "## On every screen", _act_table((*EVERYWHERE, *PLACES))]
-    for name in places.PLACES:
-        parts += _screen_section(name, places.kind(name))
+    for name in screen_registry.PLACES:
+        parts += _screen_section(name, screen_registry.load_screen_class(name))
     return "\n\n".join(parts) + "\n"
 
 
@@ -175,8 +177,8 @@ def interchange_page() -> str:
     """docs/interchange.md: what a person wrote, then the tables that each format applies."""
     written = (DOCS / "interchange.md").read_text().split(_FORMATS)[0]
     parts = [f"{written}{_FORMATS}", "## What becomes of what"]
-    for name in formats.names():
-        chosen = formats.named(name)
+    for name in formats.list_formats():
+        chosen = formats.load_format(name)
         for table in chosen.mappings():
             title = table.title.removeprefix(f"{chosen.title}: ")
             parts += [f"### {chosen.title}: {title}", _mapping_table(table)]
@@ -193,7 +195,7 @@ def _cell(text: str) -> str:
 
 
 def _screen_section(name: str, screen: type[LifeboatScreen]) -> list[str]:
-    twin = " ".join(("lifeboat", *tui.TWINS[name]))
+    twin = " ".join(("lifeboat", *tui_command.TWINS[name]))
     return [
         f"## {screen.NAME}",
         _prose(screen.HELP),
@@ -202,7 +204,7 @@ def _screen_section(name: str, screen: type[LifeboatScreen]) -> list[str]:
     ]
 
 
-def _act_table(acts: tuple[Act, ...]) -> str:
+def _act_table(acts: tuple[UserAction, ...]) -> str:
     rows = [f"| `{act.key_text}` | {act.label} | {act.help} |" for act in acts]
     return "\n".join(["| key | | what it does |", "|---|---|---|", *rows])
 

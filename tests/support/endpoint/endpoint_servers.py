@@ -16,9 +16,9 @@ from typing import Any
 import httpx
 import psutil
 
-from lifeboat_alf.seams import steps
-from lifeboat_alf.seams.steps import Step
-from lifeboat_vault.remote.join import Join, line
+from lifeboat_alf.seams import crash_points
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_vault.remote.join_lines import JoinLine, format_join_line
 from support import preloaded
 from support.killing import ending_at
 from support.paths import TESTS
@@ -28,7 +28,7 @@ from support.preloaded import Call
 Json = dict[str, Any]
 
 
-_SERVER = ("lifeboat_cli.endpoint.endpoint_serve", "lifeboat_endpoint.server.app")
+_SERVER = ("lifeboat_cli.endpoint.endpoint_serve", "lifeboat_endpoint.server.asgi_app")
 
 
 class Process:
@@ -81,7 +81,7 @@ class RunningEndpoint(Process):
     @property
     def join(self) -> str:
         """The join line of `token`."""
-        return line(Join(self.url, self.token, self.pin))
+        return format_join_line(JoinLine(self.url, self.token, self.pin))
 
     @property
     def ca(self) -> Path:
@@ -97,7 +97,7 @@ class RunningEndpoint(Process):
     def _log(self) -> Path:
         return self.data.parent / f"{self.data.name}.err"
 
-    def start(self, *, dies: tuple[Step, int] | None = None) -> Json:
+    def start(self, *, dies: tuple[CrashPoint, int] | None = None) -> Json:
         """Start it, and wait until it answers; what it said. With `dies`, the process that reaches the step for the
         nth time (from 1) ends there as by kill -9, and the endpoint with it."""
         given = ["endpoint", "serve", "--listen", f"127.0.0.1:{self._port}", "--data", str(self.data), "--json"]
@@ -133,7 +133,7 @@ class RunningEndpoint(Process):
         verify: Any = True if self._plain else _trusting(self.ca)
         return httpx.Client(base_url=self.url, headers=headers, verify=verify, timeout=patience(), **options)
 
-    def restart(self, *, dies: tuple[Step, int] | None = None) -> Json:
+    def restart(self, *, dies: tuple[CrashPoint, int] | None = None) -> Json:
         """End it, however it stands, and start it again on the same port."""
         self.kill()
         return self.start(dies=dies)
@@ -146,7 +146,7 @@ def running_endpoint(
     workers: int = 1,
     *,
     options: Sequence[str] = (),
-    dies: tuple[Step, int] | None = None,
+    dies: tuple[CrashPoint, int] | None = None,
     by_exec: bool = False,
 ) -> Iterator[RunningEndpoint]:
     """An endpoint whose data lies in `folder`/endpoint; it is ended afterwards, whatever happened. `options` are more
@@ -183,7 +183,7 @@ def be_endpoint(arguments: list[str], dies: tuple[str, int] | None) -> None:
     if hasattr(os, "fork"):
         multiprocessing.set_start_method("fork")
     if dies is not None:
-        steps.hook = ending_at(Step(dies[0]), dies[1])
+        crash_points.hook = ending_at(CrashPoint(dies[0]), dies[1])
     main(arguments)
 
 

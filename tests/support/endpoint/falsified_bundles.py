@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from lifeboat_alf.delta import write_delta
+from lifeboat_alf.deltas.delta_writer import write_delta
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.state import BodyAbsent, Changes, Entry, EntryChange, State
-from lifeboat_vault.remote.checks.trial import bundle
-from lifeboat_vault.remote.contract import Bundle
+from lifeboat_alf.states.agent_state import BodyAbsent, Entry, EntryChange, State, StateChanges
+from lifeboat_vault.remote.checks.remote_trial import make_bundle
+from lifeboat_vault.remote.remote_contract import RemoteBundle
 from lifeboat_vault.vault import Vault
 
 Falsify = Callable[[Entry], Entry]
@@ -58,21 +58,21 @@ class FalsifiedState:
         return self._false[entry.path](entry) if entry.path in self._false else entry
 
 
-def falsified_snapshot(vault: Vault, false: Mapping[str, Falsify], number: int | None = None) -> Bundle:
+def falsified_snapshot(vault: Vault, false: Mapping[str, Falsify], number: int | None = None) -> RemoteBundle:
     """The snapshot of a state (the head unless named)."""
     state: Any = FalsifiedState(vault.state(number), false)
     out = io.BytesIO()
     write_snapshot(state, out)
-    return bundle("snapshot", state.sequence.number, None, out.getvalue())
+    return make_bundle("snapshot", state.sequence.number, None, out.getvalue())
 
 
-def falsified_delta(vault: Vault, false: Mapping[str, Falsify], base: int, number: int) -> Bundle:
+def falsified_delta(vault: Vault, false: Mapping[str, Falsify], base: int, number: int) -> RemoteBundle:
     out = io.BytesIO()
     write_delta(_falsified(vault.changes(base, number), false), out)
-    return bundle("delta", number, base, out.getvalue())
+    return make_bundle("delta", number, base, out.getvalue())
 
 
-def _falsified(changes: Changes, false: Mapping[str, Falsify]) -> Changes:
+def _falsified(changes: StateChanges, false: Mapping[str, Falsify]) -> StateChanges:
     return replace(changes, entries=[_change(each, false) for each in changes.entries])
 
 

@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from lifeboat_alf import times
+from lifeboat_alf.common import times
 
 Json = dict[str, Any]
 

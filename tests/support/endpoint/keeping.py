@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf import codec, metas
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.states import entry_metas
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.engines.files import TENANTS
-from lifeboat_endpoint.settings import FILE
+from lifeboat_endpoint.endpoint_config import FILE
+from lifeboat_endpoint.engines.files_engine import TENANTS
 from lifeboat_endpoint.tenancy.control import Control
 from lifeboat_endpoint.tenancy.control_file import ControlFile, create_control
-from lifeboat_endpoint.tenancy.rows import Tenant
+from lifeboat_endpoint.tenancy.tenant_rows import Tenant
 from lifeboat_vault.vault import Draft, EntryPut
 from support.vault.vaults import START, ManualClock, commit
 
@@ -54,7 +55,7 @@ def new_endpoint(folder: Path, *, clock: RunningClock | None = None, key_scope: 
 def reopened(endpoint: Endpoint, **settings: Any) -> Endpoint:
     """The endpoint as another process opens it, after settings were changed by hand."""
     path = endpoint.folder / FILE
-    path.write_bytes(codec.encode_pretty({**codec.decode(path.read_bytes()), **settings}))
+    path.write_bytes(json_codec.encode_pretty({**json_codec.decode_json(path.read_bytes()), **settings}))
     return Endpoint.open(endpoint.folder, clock=endpoint.clock)
 
 
@@ -74,7 +75,7 @@ def with_large_file(endpoint: Endpoint, tenant: Tenant, bodies: list[bytes], age
     """States of an agent in which one large file changes."""
     space = endpoint.space(tenant.id)
     space.register(agent_id, "Juniper", "openclaw")
-    meta = {metas.ATTACHMENT: {"tier": 3}}
+    meta = {entry_metas.ATTACHMENT: {"tier": 3}}
     with space.vault(agent_id) as vault:
         for number, body in enumerate(bodies):
             commit(vault, Draft({"artifacts/chart.bin": EntryPut(dict(meta), body)}), START + timedelta(hours=number))

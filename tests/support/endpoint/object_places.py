@@ -5,28 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from lifeboat_endpoint.engines.objects import address, blobs
-from lifeboat_endpoint.engines.objects.address import Waits
+from lifeboat_endpoint.engines.objects import blobs, store_address
 from lifeboat_endpoint.engines.objects.blobs import ObjectBlobs
 from lifeboat_endpoint.engines.objects.bucket import Bucket
-from lifeboat_endpoint.engines.objects.opened import OpenedBucket
-from lifeboat_vault.store.sqlite import SqliteStore
+from lifeboat_endpoint.engines.objects.obstore_bucket import ObstoreBucket
+from lifeboat_endpoint.engines.objects.store_address import RequestTimeouts
+from lifeboat_vault.store.sqlite_store import SqliteStore
 from support.patience import factor
 from support.scale import swift_server
 
 _SLOWER = factor()
-QUICK = Waits(2.0 * _SLOWER, 1.5 * _SLOWER, 4.0 * _SLOWER, retries=2, retrying=3.0 * _SLOWER)
+QUICK = RequestTimeouts(2.0 * _SLOWER, 1.5 * _SLOWER, 4.0 * _SLOWER, retries=2, retrying=3.0 * _SLOWER)
 """Seconds: what is to fail fails soon."""
 
 TENANT, SCOPE = "tenant-1", "agent-1"
 
 
 def opened(
-    url: str, *, through: str | None = None, waits: Waits | None = None, options: Mapping[str, str] | None = None
-) -> OpenedBucket:
+    url: str,
+    *,
+    through: str | None = None,
+    waits: RequestTimeouts | None = None,
+    options: Mapping[str, str] | None = None,
+) -> ObstoreBucket:
     """A place of the shared Swift; `through` is the address of a proxy in front of it."""
     all_options = {**swift_server.shared().options(through), **(options or {})}
-    return address.opened(address.checked(url, all_options), waits)
+    return store_address.open_store(store_address.check_store_address(url, all_options), waits)
 
 
 def rows(folder: Path) -> SqliteStore:

@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from lifeboat_endpoint.server.answering import Answering, AnsweringServer
 from lifeboat_endpoint.server.connections import ConnectionBounds
+from lifeboat_endpoint.server.http_server import HttpServer, ServingSetup
 from support.patience import patience
 
 
@@ -31,7 +31,7 @@ async def _spoken(sent: Sequence[bytes], bounds: ConnectionBounds, tls: ssl.SSLC
     application: Any = Starlette(routes=[Route("/", _hello, methods=["GET", "POST"])])
     probe, other = socket.socketpair()
     with socket.create_server(("127.0.0.1", 0)) as listener, probe, other:
-        server = AnsweringServer(application, Answering(listener, probe, bounds, 1.0))
+        server = HttpServer(application, ServingSetup(listener, probe, bounds, 1.0))
         accepting = asyncio.create_task(server.accept(asyncio.get_running_loop(), tls))
         reader, writer = await asyncio.open_connection(*listener.getsockname())
         try:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_vault.at_rest.data_keys import DataKeys
-from lifeboat_vault.at_rest.key_documents import FolderKeyDocuments
-from lifeboat_vault.at_rest.key_sources import registry
-from lifeboat_vault.at_rest.keyed import KeyedSealer, new_key_id
+from lifeboat_vault.at_rest.key_document_store import FolderKeyDocumentStore
+from lifeboat_vault.at_rest.key_sources import key_source_registry
+from lifeboat_vault.at_rest.keyed_sealer import KeyedSealer, new_key_id
 from support.vault.vaults import ManualClock
 
 TENANT = "0190f0a0-0000-7000-8000-00000000000a"
@@ -36,7 +36,7 @@ def new_sealer(tenant: str = TENANT, agent: str = AGENT) -> KeyedSealer:
 def key_file(folder: Path, name: str = "endpoint.key") -> str:
     """The specification of a new key file beside the data."""
     spec = f"file:{folder / name}"
-    registry.make_key(spec, outside=folder / "data")
+    key_source_registry.make_key(spec, outside=folder / "data")
     return spec
 
 
@@ -61,5 +61,5 @@ def opened_keys(folder: Path, tenant: str = TENANT, clock: ManualClock | None = 
     return DataKeys.open(documents, tenant, clock=clock or ManualClock(), outside=folder / "data")
 
 
-def key_documents(folder: Path, tenant: str = TENANT) -> FolderKeyDocuments:
-    return FolderKeyDocuments(folder / "data" / "tenants" / tenant, SystemFiles())
+def key_documents(folder: Path, tenant: str = TENANT) -> FolderKeyDocumentStore:
+    return FolderKeyDocumentStore(folder / "data" / "tenants" / tenant, SystemFiles())

@@ -12,14 +12,14 @@ from typing import Any
 import httpx
 import pytest
 
-from lifeboat_alf import ids
+from lifeboat_alf.common import ids
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.server.app import make_app
-from lifeboat_endpoint.server.call import Server
-from lifeboat_endpoint.server.settings import Pace, ServerSettings
-from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.user_key import UserKey
-from lifeboat_vault.remote.checks.trial import Machine
+from lifeboat_endpoint.server.asgi_app import make_app
+from lifeboat_endpoint.server.call import ServerContext
+from lifeboat_endpoint.server.server_settings import ServerPace, ServerSettings
+from lifeboat_keys.pairs.device_key import DeviceKey
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_vault.remote.checks.remote_trial import TrialMachine
 from lifeboat_vault.vault import Vault
 
 with warnings.catch_warnings():
@@ -42,14 +42,14 @@ class ServedApp:
         with Endpoint.create(folder / "data", key_source=source, key_scope=key_scope) as endpoint:
             own = {"home": None, "office": office_key}
             self.tenants = {name: endpoint.add_tenant(name, key_source=key).id for name, key in own.items()}
-        self._settings = ServerSettings(PUBLIC, b"the certificate", "ab" * 32, Pace(**pace), maintenance=False)
+        self._settings = ServerSettings(PUBLIC, b"the certificate", "ab" * 32, ServerPace(**pace), maintenance=False)
         self.again()
         self.token = self.new_token()
 
     def again(self) -> ServedApp:
         """The server starts anew."""
         self.app = make_app(self.folder / "data", self._settings)
-        self.server: Server = self.app.state.server
+        self.server: ServerContext = self.app.state.server
         return self
 
     @property
@@ -72,21 +72,21 @@ class ServedApp:
         for vault in self._vaults:
             vault.close()
 
-    def machine(self, name: str = "agent") -> Machine:
+    def machine(self, name: str = "agent") -> TrialMachine:
         """A machine that writes an agent of its own, which the endpoint does not know yet."""
-        agent_id = ids.new("2026-11-20T12:00:00.000Z")
+        agent_id = ids.make_id("2026-11-20T12:00:00.000Z")
         vault = Vault.create(self.folder / f"vault-{len(self._vaults)}-{name}", agent_id)
         self._vaults.append(vault)
-        return Machine(agent_id, vault, DeviceKey.generate(UserKey.generate()), MACHINE)
+        return TrialMachine(agent_id, vault, DeviceKey.generate(UserKey.generate()), MACHINE)
 
-    def registered(self, client: httpx.Client) -> Machine:
+    def registered(self, client: httpx.Client) -> TrialMachine:
         """The same, and registered."""
         machine = self.machine()
         document = {"id": machine.agent_id, "name": "ada", "source_runtime": "openclaw"}
         assert client.post("/agents", json=document).status_code == 201
         return machine
 
-    def pushed(self, client: httpx.Client, captures: int = 1) -> Machine:
+    def pushed(self, client: httpx.Client, captures: int = 1) -> TrialMachine:
         """A registered agent with some states, each pushed."""
         machine = self.registered(client)
         first = machine.capture()
@@ -98,7 +98,7 @@ class ServedApp:
         return machine
 
 
-def push_delta(client: httpx.Client, machine: Machine, base: int, **options: Any) -> httpx.Response:
+def push_delta(client: httpx.Client, machine: TrialMachine, base: int, **options: Any) -> httpx.Response:
     """Send what the machine has since a state."""
     path = f"/agents/{machine.agent_id}/deltas"
     return client.post(path, params={"base_sequence": base}, content=machine.delta(base).file.read(), **options)
@@ -114,7 +114,7 @@ def codes(answers: Sequence[httpx.Response]) -> list[int]:
 
 @pytest.fixture
 def served(tmp_path: Path, request: pytest.FixtureRequest) -> ServedApp:
-    """With a `Pace` of its own where a test is parametrized with one."""
+    """With a `ServerPace` of its own where a test is parametrized with one."""
     return ServedApp(tmp_path, **getattr(request, "param", {}))
 
 

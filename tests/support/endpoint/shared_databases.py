@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import psycopg
 import pytest
 
-from lifeboat_endpoint.engines.postgres import migrating
-from lifeboat_endpoint.engines.postgres.connecting import Database, Pools
+from lifeboat_endpoint.engines.postgres import postgres_schema
+from lifeboat_endpoint.engines.postgres.connection_pools import Database, Pools
 from support.postgres_server import PASSWORD, PostgresServer, running
 
 OWNER, API, WORKER = "lifeboat_owner", "lifeboat_api", "lifeboat_worker"
@@ -51,7 +51,7 @@ def with_roles(server: PostgresServer, name: str = "lifeboat") -> SharedDatabase
     made = SharedDatabase(server, name)
     as_superuser = SharedDatabase(server, "postgres")
     as_superuser.execute(f'create database "{name}"')
-    roles = migrating.roles_sql(OWNER, API, WORKER, name)
+    roles = postgres_schema.roles_sql(OWNER, API, WORKER, name)
     if as_superuser.execute(f"select 1 from pg_roles where rolname = '{OWNER}'"):
         roles = "".join(line for line in roles.splitlines(True) if not line.startswith("create role"))
     made.execute(roles)
@@ -63,7 +63,7 @@ def with_roles(server: PostgresServer, name: str = "lifeboat") -> SharedDatabase
 def prepared(server: PostgresServer, name: str = "lifeboat") -> SharedDatabase:
     """With its tables."""
     made = with_roles(server, name)
-    migrating.prepare(made.database(OWNER), api_role=API, worker_role=WORKER)
+    postgres_schema.prepare_schema(made.database(OWNER), api_role=API, worker_role=WORKER)
     return made
 
 

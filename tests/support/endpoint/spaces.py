@@ -9,22 +9,22 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_endpoint.engines.files import FolderPlace
-from lifeboat_endpoint.service.in_process import InProcess
-from lifeboat_endpoint.service.limits import Limits
-from lifeboat_endpoint.service.purging import Purging
-from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_keys.endpoint_key import EndpointKey
-from lifeboat_vault.at_rest.keyed import KeyedSealer
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_endpoint.engines.files_engine import FolderPlace
+from lifeboat_endpoint.service.endpoint_limits import EndpointLimits
+from lifeboat_endpoint.service.in_process_remote import InProcessRemote
+from lifeboat_endpoint.service.purge.purge_policy import PurgePolicy
+from lifeboat_endpoint.service.tenant_space import TenantSpace
+from lifeboat_keys.pairs.endpoint_key import EndpointKey
+from lifeboat_vault.at_rest.keyed_sealer import KeyedSealer
 from lifeboat_vault.at_rest.sealer import Sealer
-from lifeboat_vault.remote.checks.trial import Trial
-from lifeboat_vault.remote.contract import About
+from lifeboat_vault.remote.checks.remote_trial import RemoteTrial
+from lifeboat_vault.remote.remote_contract import RemoteDescription
 from support.vault.vaults import ManualClock
 
 TENANT = "tenant"
 SIGNING_KEY = EndpointKey.generate()
-PURGING = Purging("test", lambda: SIGNING_KEY)
+PURGING = PurgePolicy("test", lambda: SIGNING_KEY)
 
 
 class TestKeys:
@@ -63,7 +63,7 @@ class TestKeys:
 def space_in(folder: Path, keys: TestKeys | None = None, **options: Any) -> TenantSpace:
     """The tenant in `folder`, as one more thread or process opens it."""
     clock = options.pop("clock", None) or ManualClock()
-    limits = options.pop("limits", None) or Limits(**options.pop("limited", {}))
+    limits = options.pop("limits", None) or EndpointLimits(**options.pop("limited", {}))
     files = options.pop("files", None) or SystemFiles()
     given = {"limits": limits, "purging": options.pop("purging", PURGING), "clock": clock}
     place = FolderPlace(folder, TENANT, files=files, clock=clock)
@@ -76,8 +76,8 @@ def folder_of(space: TenantSpace) -> Path:
     return space.place.folder
 
 
-def remote_in(folder: Path, keys: TestKeys | None = None) -> InProcess:
-    return InProcess(space_in(folder, keys), About("endpoint", "in process", "test", False))
+def remote_in(folder: Path, keys: TestKeys | None = None) -> InProcessRemote:
+    return InProcessRemote(space_in(folder, keys), RemoteDescription("endpoint", "in process", "test", False))
 
 
 @pytest.fixture
@@ -91,13 +91,13 @@ def keys() -> TestKeys:
 
 
 @pytest.fixture
-def trial(tmp_path: Path) -> Iterator[Trial]:
-    opened: list[InProcess] = []
+def trial(tmp_path: Path) -> Iterator[RemoteTrial]:
+    opened: list[InProcessRemote] = []
 
-    def fresh() -> InProcess:
+    def fresh() -> InProcessRemote:
         opened.append(remote_in(tmp_path / "tenant"))
         return opened[-1]
 
-    yield Trial(fresh, tmp_path)
+    yield RemoteTrial(fresh, tmp_path)
     for remote in opened:
         remote.close()

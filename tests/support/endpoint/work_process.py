@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.engines.postgres.connecting import Database, Pools
-from lifeboat_endpoint.server import logs
-from lifeboat_endpoint.work.jobs import Work
-from lifeboat_endpoint.work.queue import Job, Queue
-from lifeboat_endpoint.work.worker import Pace, Worker
+from lifeboat_endpoint.engines.postgres.connection_pools import Database, Pools
+from lifeboat_endpoint.server import server_log
+from lifeboat_endpoint.work.endpoint_queue import EndpointJob, EndpointQueue
+from lifeboat_endpoint.work.endpoint_worker import EndpointWorker, WorkerPace
+from lifeboat_endpoint.work.job_handlers import JobContext
 from support import preloaded
 from support.preloaded import Call
 from support.waiting import until
 
-QUICK = Pace(lease=3600.0, beat=0.4, idle=0.05, plan=3600.0, grace=1.5)
+QUICK = WorkerPace(lease=3600.0, beat=0.4, idle=0.05, plan=3600.0, grace=1.5)
 """A lease that a busy machine never loses. Where it has to end, a test lets time pass in the queue."""
 
 
@@ -34,7 +34,7 @@ class Sayings:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def say(self, word: str, job: Job) -> None:
+    def say(self, word: str, job: EndpointJob) -> None:
         with self.path.open("ab", buffering=0) as file:
             file.write(f"{word} {job.tenant} {os.getpid()}\n".encode())
 
@@ -49,11 +49,11 @@ class Sayings:
         until(lambda: self.count(word) >= count, lambda: f"{word!r} {count} times: {self.all()}")
 
 
-def made_up(sayings: Sayings) -> dict[str, Callable[[Work, Job], list[str]]]:
+def made_up(sayings: Sayings) -> dict[str, Callable[[JobContext, EndpointJob], list[str]]]:
     """Kinds of work: `quick`; in steps `slow` (three seconds) and `long` (for ever); `stuck`, without steps."""
 
-    def during(seconds: float, step: float) -> Callable[[Work, Job], list[str]]:
-        def run(work: Work, job: Job) -> list[str]:
+    def during(seconds: float, step: float) -> Callable[[JobContext, EndpointJob], list[str]]:
+        def run(work: JobContext, job: EndpointJob) -> list[str]:
             sayings.say("begun", job)
             end = time.monotonic() + seconds
             while time.monotonic() < end:
@@ -67,24 +67,28 @@ def made_up(sayings: Sayings) -> dict[str, Callable[[Work, Job], list[str]]]:
     return {"quick": during(0.01, 1), "long": during(600, 0.05), "slow": during(3, 0.05), "stuck": during(600, 600)}
 
 
-def unplanned(endpoint: Endpoint, queue: Queue) -> int:
+def unplanned(endpoint: Endpoint, queue: EndpointQueue) -> int:
     """Only what a test asks for is due."""
     return 0
 
 
 def be_worker(folder: str, address: str, role: str, sayings: str, pace: dict[str, float]) -> None:
     """In the child."""
-    logs.to_standard_error()
+    server_log.to_standard_error()
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     with Endpoint.open(Path(folder)) as endpoint, closing(Pools(Database(address, role), connections=4)) as pools:
         handlers = made_up(Sayings(Path(sayings)))
-        worker = Worker(endpoint, Queue(pools.work), stopped, "child", Pace(**pace), handlers=handlers, plan=unplanned)
+        worker = EndpointWorker(
+            endpoint, EndpointQueue(pools.work), stopped, "child", WorkerPace(**pace), handlers=handlers, plan=unplanned
+        )
         whole = worker.run()
     sys.exit(0 if whole else 1)
 
 
-def start(endpoint: Endpoint, database: Database, sayings: Sayings, pace: Pace = QUICK) -> subprocess.Popen[bytes]:
+def start(
+    endpoint: Endpoint, database: Database, sayings: Sayings, pace: WorkerPace = QUICK
+) -> subprocess.Popen[bytes]:
     """End it."""
     given: dict[str, Any] = {
         "folder": str(endpoint.folder),

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from lifeboat_endpoint.engines.postgres.connecting import Pools
-from lifeboat_endpoint.work.queue import JobRow, Queue
+from lifeboat_endpoint.engines.postgres.connection_pools import Pools
+from lifeboat_endpoint.work.endpoint_queue import EndpointQueue, JobRow
 from support.endpoint.shared_databases import API, WORKER, SharedDatabase, shared_database
 
 KINDS = ("look_after", "apply_purge", "verify", "sweep")
@@ -26,8 +26,8 @@ class QueueServer:
     database: SharedDatabase
     _pools: list[Pools] = field(default_factory=list)
 
-    def queue(self, role: str = WORKER, **options: Any) -> Queue:
-        return Queue(self.pools(role).work, **options)
+    def queue(self, role: str = WORKER, **options: Any) -> EndpointQueue:
+        return EndpointQueue(self.pools(role).work, **options)
 
     def pools(self, role: str = WORKER) -> Pools:
         made = Pools(self.database.database(role), connections=8)
@@ -66,7 +66,7 @@ def server() -> Iterator[QueueServer]:
 
 
 @pytest.fixture
-def queue(server: QueueServer) -> Iterator[Queue]:
+def queue(server: QueueServer) -> Iterator[EndpointQueue]:
     """An empty one, in which nothing depends on chance."""
     server.empty()
     yield server.queue(chance=lambda: 0.5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 
-from lifeboat_formats.aicf.parts import Dialect
+from lifeboat_formats.aicf.syntax.document_parts import Dialect
 
 
 def numbered(text: str) -> bytes:

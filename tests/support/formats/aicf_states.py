@@ -6,10 +6,11 @@ import io
 from pathlib import Path
 from typing import Any
 
-from lifeboat_alf import codec, metas
-from lifeboat_alf.testing import AGENT_ID, MemoryState
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.states import entry_metas
+from lifeboat_alf.testing.sample_states import AGENT_ID, MemoryState
 from lifeboat_formats.aicf import FORMAT
-from lifeboat_formats.interchange.contract import Reading, Surroundings, Written
+from lifeboat_formats.interchange.contract import ConversionContext, FormatReading, FormatWriteResult
 
 NOW = "2026-11-20T12:00:00.000Z"
 OPTIONS: dict[str, str | bool] = {
@@ -22,12 +23,12 @@ OPTIONS: dict[str, str | bool] = {
 }
 
 
-def read(path: Path) -> Reading:
-    with FORMAT.read(str(path), {}, Surroundings(NOW)) as reading:
+def read(path: Path) -> FormatReading:
+    with FORMAT.read(str(path), {}, ConversionContext(NOW)) as reading:
         return reading
 
 
-def state_of(reading: Reading, *, with_raw: bool = True) -> MemoryState:
+def state_of(reading: FormatReading, *, with_raw: bool = True) -> MemoryState:
     """As a conversion fills its vault."""
     state = MemoryState()
     records = list(reading.records)
@@ -36,7 +37,7 @@ def state_of(reading: Reading, *, with_raw: bool = True) -> MemoryState:
     for path, body in reading.entries.items():
         if path.startswith("raw/"):
             if with_raw:
-                state.put(path, body, **{metas.RECORDS: [record["id"] for record in records]} if records else {})
+                state.put(path, body, **{entry_metas.RECORDS: [record["id"] for record in records]} if records else {})
         else:
             state.put(path, body)
     return state
@@ -49,14 +50,14 @@ def state_in(folder: Path, name: str, data: bytes, *, with_raw: bool = True) -> 
     return state_of(read(path), with_raw=with_raw)
 
 
-def written(state: MemoryState, **options: Any) -> tuple[bytes, Written]:
+def written(state: MemoryState, **options: Any) -> tuple[bytes, FormatWriteResult]:
     stream = io.BytesIO()
-    made = FORMAT.write(state, stream, {**OPTIONS, **options}, Surroundings(NOW))
+    made = FORMAT.write(state, stream, {**OPTIONS, **options}, ConversionContext(NOW))
     return stream.getvalue(), made
 
 
 def records_of(state: MemoryState) -> list[dict[str, Any]]:
-    return [codec.decode(record.line) for record in state.records()]
+    return [json_codec.decode_json(record.line) for record in state.records()]
 
 
 def contents(records: Any) -> list[str]:

@@ -4,47 +4,49 @@ from __future__ import annotations
 
 import io
 
-from lifeboat_alf import codec, testing
-from lifeboat_alf.testing import MemoryState
-from lifeboat_formats.aimem import consuming, producing, reading
-from lifeboat_formats.aimem.options import ConsumerOptions, ProducerOptions
-from lifeboat_formats.interchange.contract import Identity, Surroundings
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.testing import sample_states
+from lifeboat_alf.testing.sample_states import MemoryState
+from lifeboat_formats.aimem.convert import bundle_export, bundle_import
+from lifeboat_formats.aimem.convert.bundle_options import ConsumerOptions, ProducerOptions
+from lifeboat_formats.aimem.wire import bundle_reading
+from lifeboat_formats.interchange.contract import ConversionContext, WriterIdentity
 
 NOW = "2026-11-22T00:00:00Z"
 OURS = "alf-0a1b2c3d"
-AROUND = Surroundings(NOW, Identity(OURS))
+AROUND = ConversionContext(NOW, WriterIdentity(OURS))
 
 
 def exported(state, around=AROUND, **options):
     """The bundle of a state as bytes, with what became of everything."""
     stream = io.BytesIO()
-    with producing.produce(state, ProducerOptions(**options), around) as produced:
+    with bundle_export.produce_bundle(state, ProducerOptions(**options), around) as produced:
         produced.writer.write_json(stream)
         return stream.getvalue(), produced
 
 
 def bundle_of(state, **options):
     """The bundle of a state, as a careful reader sees it."""
-    return reading.parse(exported(state, **options)[0], own_namespace=not options.get("preserve_ids"))
+    return bundle_reading.parse_bundle(exported(state, **options)[0], own_namespace=not options.get("preserve_ids"))
 
 
 def planned(state, document, erased=(), namespace=OURS, **options):
     """What taking in a bundle (an object, bytes or one that was read) would do to a state."""
-    bundle = document if hasattr(document, "envelope") else reading.parse(as_bytes(document))
-    existing = consuming.existing_of(state, erased=lambda name: name in erased)
-    return consuming.plan(existing, bundle, ConsumerOptions(namespace=namespace, **options))
+    bundle = document if hasattr(document, "envelope") else bundle_reading.parse_bundle(as_bytes(document))
+    existing = bundle_import.index_state(state, erased=lambda name: name in erased)
+    return bundle_import.plan_import(existing, bundle, ConsumerOptions(namespace=namespace, **options))
 
 
 def as_bytes(document):
-    return document if isinstance(document, bytes) else codec.encode(document)
+    return document if isinstance(document, bytes) else json_codec.encode_json(document)
 
 
 def apply(state, plan):
     """Write a plan into a state of a test, as a vault would."""
     for record in plan.inserts:
-        state.add({**record, "agent_id": testing.AGENT_ID})
+        state.add({**record, "agent_id": sample_states.AGENT_ID})
     for record_id, fields in plan.updates:
-        record = {**codec.decode(state.record(record_id).line), **fields}
+        record = {**json_codec.decode_json(state.record(record_id).line), **fields}
         state.update({name: value for name, value in record.items() if value is not None})
     for path, body in plan.entries.items():
         state.put(path, body)
@@ -59,7 +61,7 @@ def taken(document, state=None, **options):
 
 
 def records_of(state):
-    return {record.id: codec.decode(record.line) for record in state.records()}
+    return {record.id: json_codec.decode_json(record.line) for record in state.records()}
 
 
 def only(state):

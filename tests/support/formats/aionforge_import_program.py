@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from lifeboat_formats.aionforge.format import FORMAT
+from lifeboat_formats.aionforge.aionforge_format import FORMAT
 from support.formats.aionforge_instances import around, memories
 
 

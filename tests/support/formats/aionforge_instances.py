@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lifeboat_alf import effective, ids
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.testing import MemoryState, record
-from lifeboat_formats.interchange.contract import Surroundings
+from lifeboat_alf.common import ids
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.memory import effective_view
+from lifeboat_alf.testing.sample_states import MemoryState, make_record
+from lifeboat_formats.interchange.contract import ConversionContext
 from support.formats import fake_aionforge
 from support.formats.fake_aionforge import HEAD, OLD, Fake, Store
 from support.patience import patience
@@ -103,21 +104,21 @@ def _work(store: Store, namespace: str, title: str, level: str, parent: str | No
     return store.put("work_item", namespace, **fields)
 
 
-def around(notes: dict[str, Any] | None = None) -> Surroundings:
-    return Surroundings(now=NOW, notes={} if notes is None else notes)
+def around(notes: dict[str, Any] | None = None) -> ConversionContext:
+    return ConversionContext(now=NOW, notes={} if notes is None else notes)
 
 
 def memories(*texts: str, **fields: Any) -> MemoryState:
     """An agent that remembers some texts, as episodes; the same ids every time."""
     state = MemoryState(agent_id=AGENT)
     for place, text in enumerate(texts):
-        own = {"id": ids.derived(1_780_000_000_000, f"{place} {text}"), "memory_type": "episodic"}
-        state.add(record(text, **{**own, **fields}))
+        own = {"id": ids.derive_id(1_780_000_000_000, f"{place} {text}"), "memory_type": "episodic"}
+        state.add(make_record(text, **{**own, **fields}))
     return state
 
 
 def texts_of(state: MemoryState) -> list[str]:
-    return sorted(str(each.record["content"]) for each in effective.visible_records(state))
+    return sorted(str(each.record["content"]) for each in effective_view.visible_records(state))
 
 
 def state_of(records: list[JsonObject]) -> MemoryState:

@@ -11,12 +11,12 @@ from typing import Any
 import httpx
 import pytest
 
-from lifeboat_alf import ids
-from lifeboat_alf.redactions import RECORDS, Redaction
-from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_keys import redacting
-from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.user_key import UserKey
+from lifeboat_alf.common import ids
+from lifeboat_alf.redaction.redactions import RECORDS, Redaction
+from lifeboat_endpoint.service.tenant_space import TenantSpace
+from lifeboat_keys.pairs.device_key import DeviceKey
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.signed import redaction_signatures
 from support.endpoint.served_apps import ServedApp
 from support.formats.aimem_bundles import Json, document
 
@@ -36,7 +36,7 @@ class BrainServer:
 
     def agent(self, name: str = "ada", client: httpx.Client | None = None) -> str:
         """The id of a new agent that no machine writes."""
-        agent_id = ids.new(NOW)
+        agent_id = ids.make_id(NOW)
         made = {"id": agent_id, "name": name, "source_runtime": "aimem"}
         assert (client or self.client).post("/agents", json=made).status_code == 201
         return agent_id
@@ -106,7 +106,7 @@ def redaction_of(space: TenantSpace, device: DeviceKey, agent_id: str, content: 
         leaves = {item.leaf.digest: None for item in vault.history() if item.record_id in record_ids}
         searched = tuple(row.number for row in vault.sequences())
     made = Redaction(
-        id=ids.new(NOW),
+        id=ids.make_id(NOW),
         agent_id=agent_id,
         scope=RECORDS,
         reason="user_request",
@@ -117,7 +117,7 @@ def redaction_of(space: TenantSpace, device: DeviceKey, agent_id: str, content: 
         searched=searched,
         leaves=leaves,
     )
-    return redacting.sign(replace(made, **changed), device)
+    return redaction_signatures.sign_redaction(replace(made, **changed), device)
 
 
 def without_moment(bundle: Json) -> Json:

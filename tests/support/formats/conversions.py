@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf.effective import visible_records
+from lifeboat_alf.memory.effective_view import visible_records
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_core.exchange.conversion_report import Conversion
-from lifeboat_core.exchange.conversion_source import Source
-from lifeboat_core.exchange.converting import Order, convert
+from lifeboat_core.exchange.conversion_report import ConversionReport
+from lifeboat_core.exchange.conversion_run import ConversionOrder, convert_source
+from lifeboat_core.exchange.conversion_source import ConversionSource
 from lifeboat_core.home.context import Context
-from lifeboat_formats.interchange import registry
+from lifeboat_formats.interchange import format_registry
 from support.core.protected import Protected
 from support.formats import fake_aionforge
 
@@ -56,18 +56,18 @@ class Bench:
         """A new file, or a new instance."""
         number = next(self._numbers)
         if to not in INSTANCES:
-            suffix = ".alf" if to == "alf" else registry.named(to).suffixes[0]
+            suffix = ".alf" if to == "alf" else format_registry.load_format(to).suffixes[0]
             return str(self.folder / f"{number}{suffix}")
         words = (sys.executable, fake_aionforge.__file__, "--store", str(self.folder / f"{number}.json"), "stdio")
         return f"stdio:{shlex.join(words)}"
 
-    def convert(self, source: str, to: str, target: str | None = None, **more: Any) -> tuple[str, Conversion]:
+    def convert(self, source: str, to: str, target: str | None = None, **more: Any) -> tuple[str, ConversionReport]:
         target = target or self.place(to)
         given = dict(more.pop("given", {}))
         if source.startswith("stdio:") or target.startswith("stdio:"):
             given = {"agent-id": OTHER_AGENT, **given}
-        order = Order(Source.of(source), to, target, given=given, **more)
-        return target, convert(self.context, order, lambda preview: None)
+        order = ConversionOrder(ConversionSource.of(source), to, target, given=given, **more)
+        return target, convert_source(self.context, order, lambda preview: None)
 
     def texts(self, archive: str) -> dict[str, str]:
         """The memories that an archive shows, by id."""

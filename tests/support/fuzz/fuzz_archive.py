@@ -15,18 +15,19 @@ import io
 import json
 import zipfile
 
-from lifeboat_alf import codec, layout
-from lifeboat_alf.apply import AppliedState
-from lifeboat_alf.container import Limits
-from lifeboat_alf.delta import write_delta
-from lifeboat_alf.delta_reader import DeltaReader
-from lifeboat_alf.diff import diff
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.archive.snapshot_manifest import entries_checksum
+from lifeboat_alf.archive.zip_container import ContainerLimits
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.deltas.applied_state import AppliedState
+from lifeboat_alf.deltas.delta_reader import DeltaReader
+from lifeboat_alf.deltas.delta_writer import write_delta
+from lifeboat_alf.deltas.state_diff import diff_states
 from lifeboat_alf.errors import AlfError
-from lifeboat_alf.manifest import entries_checksum
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_alf.testing import MemoryState, full_state, record
+from lifeboat_alf.testing.sample_states import MemoryState, make_full_state, make_record
 
-LIMITS = Limits(entry_size=1 << 24, total_size=1 << 26)
+LIMITS = ContainerLimits(entry_size=1 << 24, total_size=1 << 26)
 
 Bodies = dict[str, bytes]
 
@@ -90,7 +91,9 @@ def spliced(good: Bodies, rest: bytes) -> bytes:
     name = sorted(good)[header[0] % len(good)]
     body = good[name]
     place = int.from_bytes(header[1:3], "big") % (len(body) + 1)
-    return rebuilt({**good, name: body[:place] + inserted + body[place + header[3] :]}, fixed=name != layout.MANIFEST)
+    return rebuilt(
+        {**good, name: body[:place] + inserted + body[place + header[3] :]}, fixed=name != archive_layout.MANIFEST
+    )
 
 
 def rebuilt(bodies: Bodies, *, fixed: bool) -> bytes:
@@ -98,12 +101,12 @@ def rebuilt(bodies: Bodies, *, fixed: bool) -> bytes:
     out = io.BytesIO()
     bodies = dict(bodies)
     if fixed:
-        manifest = json.loads(bodies[layout.MANIFEST])
-        entries = {name: _sha256(body) for name, body in bodies.items() if name != layout.MANIFEST}
+        manifest = json.loads(bodies[archive_layout.MANIFEST])
+        entries = {name: _sha256(body) for name, body in bodies.items() if name != archive_layout.MANIFEST}
         manifest |= {"entries": entries, "checksum": entries_checksum(entries)}
         for item in manifest.get("layers", {}).get("memory", {}).get("partitions", []):
             item["checksum"] = f"sha256:{entries[item['file']]}"
-        bodies[layout.MANIFEST] = codec.encode_pretty(manifest)
+        bodies[archive_layout.MANIFEST] = json_codec.encode_pretty(manifest)
     with zipfile.ZipFile(out, "w") as archive:
         for name, body in bodies.items():
             archive.writestr(name, body)
@@ -116,7 +119,7 @@ def _sha256(body: bytes) -> str:
 
 @functools.cache
 def before() -> MemoryState:
-    return full_state().copy(3)
+    return make_full_state().copy(3)
 
 
 @functools.cache
@@ -129,7 +132,9 @@ def snapshot() -> Bodies:
 @functools.cache
 def unsigned() -> Bodies:
     """The same without what proves it, as another tool would write it."""
-    left = {name: body for name, body in snapshot().items() if name not in (layout.LEAVES, layout.SIGNATURE)}
+    left = {
+        name: body for name, body in snapshot().items() if name not in (archive_layout.LEAVES, archive_layout.SIGNATURE)
+    }
     return _bodies(io.BytesIO(rebuilt(left, fixed=True)))
 
 
@@ -140,11 +145,11 @@ def delta() -> Bodies:
     after.put("raw/openclaw/SOUL.md", b"# Soul\n\nCurious, kind and patient.\n").remove("raw/openclaw/run.sh")
     after.put_artifact("new.txt", b"new").put("raw/openclaw/new.md", b"new\n", executable=True)
     first = next(after.records("memory/partitions/2026-Q4.jsonl"))
-    after.update({**codec.decode(first.line), "status": "deleted"})
-    after.add(record("Rows."))
+    after.update({**json_codec.decode_json(first.line), "status": "deleted"})
+    after.add(make_record("Rows."))
     after.set_head(**{"x-new": True})
     out = io.BytesIO()
-    write_delta(diff(before(), after), out)
+    write_delta(diff_states(before(), after), out)
     return _bodies(out)
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lifeboat_alf.testing import MemoryState
+    from lifeboat_alf.testing.sample_states import MemoryState
 
 Target = Callable[[bytes], bool]
 
@@ -44,8 +44,8 @@ def read_snapshot(data: bytes) -> bool:
 
 def read_delta(data: bytes) -> bool:
     """A delta, applied to the snapshot it was made for."""
-    from lifeboat_alf.apply import AppliedState
-    from lifeboat_alf.delta_reader import DeltaReader
+    from lifeboat_alf.deltas.applied_state import AppliedState
+    from lifeboat_alf.deltas.delta_reader import DeltaReader
     from lifeboat_alf.errors import LifeboatError
     from lifeboat_alf.snapshot import SnapshotReader
 
@@ -61,7 +61,7 @@ def read_delta(data: bytes) -> bool:
 
 
 def _body(read: Callable[[str], bytes], path: str) -> None:
-    from lifeboat_alf.state import BodyAbsent
+    from lifeboat_alf.states.agent_state import BodyAbsent
 
     try:
         read(path)
@@ -89,10 +89,10 @@ def _scans(module: str) -> Target:
     """Leaves of a tokenizer lie in order, do not overlap, and stay inside."""
 
     def target(data: bytes) -> bool:
-        from lifeboat_adapters.credentials import UnparsableSecrets
+        from lifeboat_adapters.credential_types import UnparsableSecrets
 
         try:
-            leaves = import_module(f"lifeboat_adapters.secrets.{module}").scan(data)
+            leaves = getattr(import_module(f"lifeboat_adapters.secrets.{module}_leaves"), f"scan_{module}")(data)
         except UnparsableSecrets:
             return False
         _check_spans([(leaf.start, leaf.end) for leaf in leaves], len(data))
@@ -103,10 +103,10 @@ def _scans(module: str) -> Target:
 
 def split_notes(data: bytes) -> bool:
     """Joining the sections of a note gives the note."""
-    from lifeboat_adapters.registry import adapter
+    from lifeboat_adapters.adapter_registry import load_adapter
 
     text = data.decode("utf-8", "replace")
-    sections = adapter("openclaw").split("raw/openclaw/MEMORY.md", text)
+    sections = load_adapter("openclaw").split("raw/openclaw/MEMORY.md", text)
     if sections is not None and "".join(section.content for section in sections) != text:
         raise AssertionError("the sections of a note are not the note")
     return True
@@ -114,54 +114,58 @@ def split_notes(data: bytes) -> bool:
 
 def read_aicf(data: bytes) -> bool:
     """A file of any dialect: it comes out as it was, and one section is found as it is read among all."""
-    from lifeboat_formats.aicf.checking import check
-    from lifeboat_formats.aicf.document import emit, find_section, parse
+    from lifeboat_formats.aicf.syntax.document import emit_document, find_section, parse_document
+    from lifeboat_formats.aicf.syntax.file_checks import check_file
     from lifeboat_formats.interchange.errors import SourceRefused
 
     try:
-        document = parse(data)
+        document = parse_document(data)
     except SourceRefused:
         return False
-    if emit(document) != data:
+    if emit_document(document) != data:
         raise AssertionError("the parts of a file are not the file")
     for section in document.sections[:8]:
         if find_section(document.text, section.name, section.ident) != document.section(section.name, section.ident):
             raise AssertionError("a section alone is not what it is among all")
-    check(document, strict=True)
+    check_file(document, strict=True)
     return True
 
 
 def hear_an_instance_of_aionforge(data: bytes) -> bool:
     """What an instance says, as text and as data: records that are JSON come of it, each under an id of its own."""
-    from lifeboat_alf import codec
-    from lifeboat_formats.aionforge import nodes, reading, text_form
-    from lifeboat_formats.aionforge.text_form import Unreadable
+    from lifeboat_alf.common import json_codec
+    from lifeboat_formats.aionforge import instance_export, nodes, text_form
+    from lifeboat_formats.aionforge.text_form import UnreadableAnswer
 
     text, found, good = data.decode("utf-8", "replace"), [], True
-    for read in (text_form.created, text_form.receipt, lambda said: text_form.batch_receipts(said, 2)):
-        with contextlib.suppress(Unreadable):
+    for read in (
+        text_form.parse_created_id,
+        text_form.parse_receipt,
+        lambda said: text_form.parse_batch_receipts(said, 2),
+    ):
+        with contextlib.suppress(UnreadableAnswer):
             read(text)
     try:
-        found = [nodes.from_text(each) for each in text_form.memories(text)]
-    except Unreadable:
+        found = [nodes.node_from_text(each) for each in text_form.parse_memories(text)]
+    except UnreadableAnswer:
         good = False
-    with contextlib.suppress(Unreadable, ValueError, RecursionError):
-        found.append(nodes.from_data(json.loads(text)))
-    records = list(reading.records_of(found))
+    with contextlib.suppress(UnreadableAnswer, ValueError, RecursionError):
+        found.append(nodes.node_from_data(json.loads(text)))
+    records = list(instance_export.records_of(found))
     if len({record["id"] for record in records}) != len({nodes.normal_id(node.id) for node in found}):
         raise AssertionError("two memories under one id")
     for record in records:
-        codec.canonical(record)
+        json_codec.encode_canonical(record)
     return good
 
 
 def clean(data: bytes) -> bool:
     """Nothing that is found stays, and cleaning again finds nothing."""
     from lifeboat_formats.interchange.cleaning import Cleaner
-    from lifeboat_formats.interchange.detectors import Words
+    from lifeboat_formats.interchange.detectors import WordList
 
     text = data.decode("utf-8", "replace")
-    words = Words(["Ada Lovelace", "redacted"])
+    words = WordList(["Ada Lovelace", "redacted"])
     clear = Cleaner(redacts=True, words=words).clean(text)
     again = Cleaner(redacts=True, words=words)
     if again.clean(clear) != clear or again.counts:
@@ -171,14 +175,14 @@ def clean(data: bytes) -> bool:
 
 def hear_on_the_control_socket(data: bytes) -> bool:
     """What the service reads of its clients; each line is a request, or has an answer that says why not."""
-    from lifeboat_daemon.control import protocol
-    from lifeboat_daemon.control.framing import Lines
+    from lifeboat_daemon.control import json_rpc
+    from lifeboat_daemon.control.line_splitter import LineSplitter
 
     good = True
-    for line in Lines(protocol.LARGEST_REQUEST).feed(data):
+    for line in LineSplitter(json_rpc.LARGEST_REQUEST).feed(data):
         try:
-            protocol.answer(protocol.read_request(line).id, {})
-        except protocol.Unusable as problem:
+            json_rpc.encode_answer(json_rpc.decode_request(line).id, {})
+        except json_rpc.UnusableRequest as problem:
             good = False
             if not problem.answer.endswith(b"}\n"):
                 raise AssertionError("an answer that is no line") from problem
@@ -188,10 +192,10 @@ def hear_on_the_control_socket(data: bytes) -> bool:
 def hear_from_the_service(data: bytes) -> bool:
     """What a client reads of the service, or of whatever took its place."""
     from lifeboat_core.errors import ServiceError
-    from lifeboat_daemon.control.conversation import Conversation
+    from lifeboat_daemon.control.client_conversation import ClientConversation
 
     try:
-        Conversation().take(data)
+        ClientConversation().take(data)
     except ServiceError:
         return False
     return True
@@ -199,13 +203,13 @@ def hear_from_the_service(data: bytes) -> bool:
 
 def read_aimem(data: bytes) -> bool:
     """A document or a stream; what is taken has the checksum that it names."""
-    from lifeboat_formats.aimem import reading
-    from lifeboat_formats.aimem.bundle import BundleRefused
-    from lifeboat_formats.aimem.checksum import digest
+    from lifeboat_formats.aimem.wire import bundle_reading
+    from lifeboat_formats.aimem.wire.bundle_model import BundleRefused
+    from lifeboat_formats.aimem.wire.checksum import digest_pieces
 
     try:
-        with reading.reads_as(data) as bundle:
-            if digest(reading.canonical(bundle)) != bundle.envelope.checksum:
+        with bundle_reading.open_bundle_bytes(data) as bundle:
+            if digest_pieces(bundle_reading.canonical_bundle_pieces(bundle)) != bundle.envelope.checksum:
                 raise AssertionError("a bundle that is not what its checksum covers")
     except BundleRefused:
         return False
@@ -214,18 +218,18 @@ def read_aimem(data: bytes) -> bool:
 
 def decode_disguises(data: bytes) -> bool:
     """What bytes say when they are decoded stays within the limits, and every part of it leads back into the bytes."""
-    from lifeboat_alf.decoding.decoder import decode
-    from lifeboat_alf.decoding.limits import Work
+    from lifeboat_alf.decoding.decoder import decode_layers
+    from lifeboat_alf.decoding.decoding_budget import DecodingBudget
 
-    work, decoded = Work.for_size(len(data)), 0
-    for reading in decode(data, work):
+    work, decoded = DecodingBudget.for_size(len(data)), 0
+    for reading in decode_layers(data, work):
         decoded += len(reading.data)
         size = len(reading.data)
         for start, end in ((0, size), (size // 2, size), (size // 3, size // 2)):
             spans = reading.spans(start, end)
             if not spans or not all(0 <= first <= last <= len(data) for first, last in spans):
                 raise AssertionError(f"{start}..{end} of a reading is {spans} of {len(data)} bytes")
-    if decoded > 3 * (Work.for_size(len(data)).bytes_left - work.bytes_left) + 3 * len(data):
+    if decoded > 3 * (DecodingBudget.for_size(len(data)).bytes_left - work.bytes_left) + 3 * len(data):
         raise AssertionError("more was decoded than was paid for")
     return decoded > 0
 
@@ -241,11 +245,11 @@ def _check_spans(spans: list[tuple[int, int]], length: int) -> None:
 @cache
 def _agent() -> MemoryState:
     """Something in every layer; a memory and some text were purged."""
-    from lifeboat_alf.testing import full_state, record
+    from lifeboat_alf.testing.sample_states import make_full_state, make_record
     from support.alf.random_states import cut, redaction
 
-    state = full_state()
-    gone, stays = state.add(record("The door opens with 492817.")), state.add(record("Sings."))
+    state = make_full_state()
+    gone, stays = state.add(make_record("The door opens with 492817.")), state.add(make_record("Sings."))
     state.put("raw/openclaw/door.md", b"It opens with 492817.\n", records=[gone.id, stays.id])
     leaf = state.entry("raw/openclaw/door.md").leaf
     leaves = {gone.leaf.digest: None, leaf.digest: cut(b"It opens with 492817.\n", 14, 20)}
@@ -263,15 +267,15 @@ def _snapshot() -> bytes:
 
 @cache
 def _delta() -> bytes:
-    from lifeboat_alf.delta import write_delta
-    from lifeboat_alf.diff import diff
-    from lifeboat_alf.testing import record
+    from lifeboat_alf.deltas.delta_writer import write_delta
+    from lifeboat_alf.deltas.state_diff import diff_states
+    from lifeboat_alf.testing.sample_states import make_record
 
     after = _agent().copy()
-    after.add(record("One more."))
+    after.add(make_record("One more."))
     after.put("raw/openclaw/MEMORY.md", b"Moved to Lisbon.\nLikes tea.\nOne more.\n")
     out = io.BytesIO()
-    write_delta(diff(_agent(), after), out)
+    write_delta(diff_states(_agent(), after), out)
     return out.getvalue()
 
 
@@ -323,10 +327,10 @@ def seeds(name: str) -> list[bytes]:
 
         return [form(aimem_bundles.sample()) for form in (aimem_bundles.document, aimem_bundles.stream)]
     if name == "decoding":
-        from lifeboat_alf.decoding.decoder import decode
+        from lifeboat_alf.decoding.decoder import decode_layers
         from support.disguises import DISGUISES, SECRET
 
-        readable = (name for name in DISGUISES if any(decode(DISGUISES[name](SECRET))))
+        readable = (name for name in DISGUISES if any(decode_layers(DISGUISES[name](SECRET))))
         return [*(DISGUISES[name](SECRET) for name in readable), _database(SECRET)]
     if name.endswith("-entries"):
         return _entries(_snapshot() if name == "snapshot-entries" else _delta())

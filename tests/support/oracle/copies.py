@@ -9,12 +9,12 @@ from pathlib import Path
 
 from pytest import MonkeyPatch
 
-from lifeboat_core.processes.progress import quietly
-from lifeboat_core.remotes import drilling, pulling, verifying
-from lifeboat_core.remotes.opening import open_remote
-from lifeboat_core.restore import RestoreOptions, restore
-from lifeboat_core.restore.report import RestoreReport
-from lifeboat_vault.errors import UnknownThere
+from lifeboat_core.processes.progress import tell_nobody
+from lifeboat_core.remotes import pulling, remote_drill, remote_verification
+from lifeboat_core.remotes.remote_kinds import open_remote
+from lifeboat_core.restore import RestoreOptions, restore_agent
+from lifeboat_core.restore.restore_report import RestoreReport
+from lifeboat_vault.errors import UnknownAtRemote
 from support.core.machines import Machine
 from support.core.replication_life import HOME, STICK, Places
 
@@ -46,14 +46,14 @@ class Copies:
         with contextlib.closing(open_remote(machine.context, machine.remote(remote))) as opened:
             try:
                 return [row.number for row in opened.sequences(machine.agent.id)]
-            except UnknownThere:
+            except UnknownAtRemote:
                 return []
 
     def restored_here(self, number: int) -> tuple[Path, RestoreReport]:
         """Restore a sequence of the vault and return the folder with the report."""
         target = self._target("ada")
         options = RestoreOptions(at=number, to=target, reindex=False, with_credentials=True)
-        return target, restore(self.laptop.context, self.laptop.known_agent, options)
+        return target, restore_agent(self.laptop.context, self.laptop.known_agent, options)
 
     def restored_from(self, remote: str, number: int) -> tuple[Path, RestoreReport]:
         """Restore a sequence on the clean machine and return the folder with the report."""
@@ -64,17 +64,21 @@ class Copies:
         """Fetch and check the whole history on the clean machine."""
         context, folder = self.clean.context, self._target("vault")
         with contextlib.closing(open_remote(context, self.clean.remote(remote))) as opened:
-            pulling.history(context, opened, self.laptop.agent.id, folder, accept_unsigned=False, tell=quietly)
+            pulling.fetch_history(
+                context, opened, self.laptop.agent.id, folder, accept_unsigned=False, tell=tell_nobody
+            )
 
     def is_verified(self, remote: str) -> bool:
         """Return what a verification of the remote says."""
         machine = self.laptop
-        return bool(verifying.verify(machine.context, machine.known_agent, machine.remote(remote))["ok"])
+        return bool(
+            remote_verification.verify_remote(machine.context, machine.known_agent, machine.remote(remote))["ok"]
+        )
 
     def drill_holds(self, remote: str) -> bool:
         """Return what a restore drill of the remote says."""
         machine = self.laptop
-        return drilling.drill(machine.context, machine.known_agent, machine.remote(remote)).ok
+        return remote_drill.drill_remote(machine.context, machine.known_agent, machine.remote(remote)).ok
 
     def _target(self, name: str) -> Path:
         self._count += 1

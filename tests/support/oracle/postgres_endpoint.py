@@ -12,18 +12,18 @@ from typing import Any, cast
 
 from pytest import MonkeyPatch
 
-from lifeboat_alf.seams.clock import Clock
-from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import opening
+from lifeboat_core.remotes import remote_kinds
 from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_endpoint.endpoint_config import SharedStore
 from lifeboat_endpoint.engines.objects.bucket import Bucket
 from lifeboat_endpoint.engines.shared import SharedEngine, SharedPlace
-from lifeboat_endpoint.service.in_process import InProcess
-from lifeboat_endpoint.service.limits import Limits
-from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_endpoint.settings import SharedStore
-from lifeboat_vault.remote.contract import About, Remote
+from lifeboat_endpoint.service.endpoint_limits import EndpointLimits
+from lifeboat_endpoint.service.in_process_remote import InProcessRemote
+from lifeboat_endpoint.service.tenant_space import TenantSpace
+from lifeboat_vault.remote.remote_contract import Remote, RemoteDescription
 from support.endpoint.shared_databases import SharedDatabase
 from support.endpoint.spaces import PURGING, TestKeys
 
@@ -55,17 +55,19 @@ class PostgresEndpoint:
 
     def install(self, patch: MonkeyPatch) -> None:
         """Have the address opened here."""
-        usual = opening.kind_of
+        usual = remote_kinds.find_kind
 
         def kind_of(url: str) -> Any:
             return self if url == self.url else usual(url)
 
-        patch.setattr(opening, "kind_of", kind_of)
+        patch.setattr(remote_kinds, "find_kind", kind_of)
 
     def open(self, context: Context, config: RemoteConfig, token: str | None) -> Remote:
         place = self._engine.tenant(self._tenant, self._clock.now())
-        space = TenantSpace(place, self._tenant, self._keys, limits=Limits(), purging=PURGING, clock=self._clock)
-        return InProcess(space, About(self._tenant, "in process", "0", False))
+        space = TenantSpace(
+            place, self._tenant, self._keys, limits=EndpointLimits(), purging=PURGING, clock=self._clock
+        )
+        return InProcessRemote(space, RemoteDescription(self._tenant, "in process", "0", False))
 
 
 @contextlib.contextmanager

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_alf.seams.steps import Step
-from lifeboat_core.agents import agents
-from lifeboat_core.history import retention
-from lifeboat_core.restore import RestoreOptions, recover, restore, undo
-from lifeboat_core.restore.report import RestoreReport
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.history import thin_history
+from lifeboat_core.restore import RestoreOptions, recover_restores, restore_agent, undo_restore
+from lifeboat_core.restore.restore_report import RestoreReport
 from lifeboat_vault.vault import Retention
 from support.core import purged
 from support.failing_files import READS, WRITES, FailingFiles
@@ -33,9 +33,9 @@ SECRET = "sk-proj-" + "Zq7Rt2Lm9Xv4Bn6K" * 3
 """A credential of an invented service."""
 LONG_AGO = 1_700_000_000
 """Seconds since 1970."""
-CAPTURE_STEPS = [step for step in Step if step.name.startswith("CAPTURE_")]
-PUSH_STEPS = [step for step in Step if step.name.startswith(("REPLICATE_", "SEALED_", "ENDPOINT_"))]
-THIN_STEPS = [step for step in Step if step.name.startswith("THIN_")]
+CAPTURE_STEPS = [step for step in CrashPoint if step.name.startswith("CAPTURE_")]
+PUSH_STEPS = [step for step in CrashPoint if step.name.startswith(("REPLICATE_", "SEALED_", "ENDPOINT_"))]
+THIN_STEPS = [step for step in CrashPoint if step.name.startswith("THIN_")]
 
 
 @dataclass
@@ -125,7 +125,7 @@ class Round:
         left_out = {path: why for path, why in report.left_out.items() if why != "not a regular file"}
         assert not left_out, left_out
         if report.held is not None:
-            agents.accept(laptop.context, laptop.known_agent)
+            manage_agents.accept_removals(laptop.context, laptop.known_agent)
         self._note_new()
 
     def _capture_with_a_fault(self) -> None:
@@ -146,7 +146,7 @@ class Round:
         new = [number for number in self.copies.kept_here() if number not in kept]
         self._tell("capture with a fault", report.outcome, new, report.not_captured())
         if report.held is not None:
-            agents.accept(laptop.context, laptop.known_agent)
+            manage_agents.accept_removals(laptop.context, laptop.known_agent)
         for number in new:
             self._note_faulty(number, named=not report.complete)
 
@@ -188,7 +188,7 @@ class Round:
         alone = self._left_alone(number)
 
         def bring_back() -> RestoreReport:
-            return restore(laptop.context, laptop.known_agent, options)
+            return restore_agent(laptop.context, laptop.known_agent, options)
 
         def compared(tree: Tree) -> Tree:
             return disk_model.without(tree, disk_model.links_out(tree) | alone)
@@ -196,7 +196,7 @@ class Round:
         if "kills" in self.kinds and self.chance.random() < 0.5:
             step = self.chance.choice(RESTORE_STEPS)
             self._tell("restore killed", number, step, killed_at(bring_back, step))
-            recover(laptop.context)
+            recover_restores(laptop.context)
             now = compared(self._on_disk())
             states = [compared(tree) for tree in (lay, self.trees[number])]
             wrong = [disk_model.differences(tree, now, laptop.workspace) for tree in states]
@@ -211,7 +211,7 @@ class Round:
         self._is(wanted, now, laptop.workspace, "in place")
         self._note_new(before)
         if report.undo and self.chance.random() < 0.3 and _files(before) != _files(now):
-            undo(laptop.context, laptop.known_agent)
+            undo_restore(laptop.context, laptop.known_agent)
             self._tell("undo")
             assert self._on_disk() == lay, "an undo did not bring back what was there"
             self._captured()
@@ -228,9 +228,9 @@ class Round:
         policy = Retention(0, 0, 0)
         if "kills" in self.kinds and self.chance.random() < 0.5:
             step = self.chance.choice(THIN_STEPS)
-            killed = killed_at(lambda: retention.thin(laptop.context, laptop.known_agent, policy), step)
+            killed = killed_at(lambda: thin_history.thin_agent(laptop.context, laptop.known_agent, policy), step)
             self._tell("thin killed", step, killed)
-        retention.thin(laptop.context, laptop.known_agent, policy)
+        thin_history.thin_agent(laptop.context, laptop.known_agent, policy)
         self._tell("thin", self.copies.kept_here())
 
     def _purge(self) -> None:

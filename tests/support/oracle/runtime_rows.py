@@ -15,19 +15,19 @@ from typing import Protocol
 
 from pytest import MonkeyPatch
 
-from lifeboat_alf.effective import visible_records
-from lifeboat_alf.redactions import Redactions
-from lifeboat_alf.state import State
-from lifeboat_core.agents import agents
+from lifeboat_alf.memory.effective_view import visible_records
+from lifeboat_alf.redaction.redactions import Redactions
+from lifeboat_alf.states.agent_state import State
+from lifeboat_core.agents import manage_agents
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.capture.report import CaptureReport
-from lifeboat_core.capture.run import capture
+from lifeboat_core.capture.capture_report import CaptureReport
+from lifeboat_core.capture.capture_run import capture_agent
 from lifeboat_core.home.context import Context
-from lifeboat_core.purge import doing
-from lifeboat_core.remotes import pulling, registry
+from lifeboat_core.purge import purge_run
+from lifeboat_core.remotes import pulling, remote_registry
+from lifeboat_core.remotes.agent_replication import replicate_agent
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.remotes.opening import open_remote
-from lifeboat_core.remotes.replicating import replicate
+from lifeboat_core.remotes.remote_kinds import open_remote
 from support.adapters.openclaw_workspaces import make_state_dir
 from support.core import purged
 from support.core.protected import SteadyClock
@@ -97,11 +97,11 @@ class JobRows:
         self.clock = SteadyClock()
         self.context = Context.open(around, clock=self.clock)
         self._execute("delete from cron_jobs")
-        self.agent, _ = agents.add(self.context, self.state.workspace, name="juniper")
+        self.agent, _ = manage_agents.protect_workspace(self.context, self.state.workspace, name="juniper")
 
     def capture(self) -> CaptureReport:
         self.clock.advance(minutes=1)
-        return capture(self.context, agents.read(self.context, self.agent.id))
+        return capture_agent(self.context, manage_agents.load_agent(self.context, self.agent.id))
 
     def write(self, key: str, text: str) -> None:
         self.remove(key)
@@ -181,7 +181,7 @@ class RowsRound:
             url = (places.folder / name).as_uri()
             config = RemoteConfig(name, url, sealed=name == STICK, added_at=context.now())
             with contextlib.closing(open_remote(context, config)) as remote:
-                registry.save(context, replace(config, id=remote.about().id))
+                remote_registry.save_remote(context, replace(config, id=remote.about().id))
 
     def _change(self) -> None:
         for _ in range(self.chance.randrange(1, 5)):
@@ -225,10 +225,10 @@ class RowsRound:
         self._write(key, f"The pass phrase of the boat is {text}, they say.")
         self._capture()
         request = purged.request(text=text, passage=True)
-        context, agent = self.kept.context, agents.read(self.kept.context, self.kept.agent.id)
-        found, warnings = doing.look(context, agent, request)
+        context, agent = self.kept.context, manage_agents.load_agent(self.kept.context, self.kept.agent.id)
+        found, warnings = purge_run.preview_purge(context, agent, request)
         assert warnings == [] and found
-        doing.purge(context, agent, request, found, {})
+        purge_run.purge_content(context, agent, request, found, {})
         self._tell("purge", text)
         self.gone.append(text)
         self.known += [text] if is_long else []
@@ -242,7 +242,9 @@ class RowsRound:
 
     def _push(self, name: str) -> None:
         context = self.kept.context
-        outcome = replicate(context, agents.read(context, self.kept.agent.id), registry.find(context, name))
+        outcome = replicate_agent(
+            context, manage_agents.load_agent(context, self.kept.agent.id), remote_registry.find_remote(context, name)
+        )
         self._tell("push", name, outcome.state, outcome.sequence)
         assert outcome.state == "ok", outcome
 
@@ -254,11 +256,11 @@ class RowsRound:
             purges = Redactions(each.redaction for each in vault.redaction_rows())
         wholly = {self.chance.choice(REMOTES), POSTGRES}
         for name in self.remotes:
-            with contextlib.closing(open_remote(context, registry.find(context, name))) as remote:
+            with contextlib.closing(open_remote(context, remote_registry.find_remote(context, name))) as remote:
                 numbers = [row.number for row in remote.sequences(agent.id)]
                 assert numbers, "nothing was pushed"
                 for number in numbers if name in wholly else numbers[-1:]:
-                    with pulling.state(remote, agent.id, number, purges) as state:
+                    with pulling.open_remote_state(remote, agent.id, number, purges) as state:
                         self._is(number, state, name)
 
     def _is(self, number: int, state: State, place: str) -> None:

@@ -15,17 +15,17 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf import metas
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_alf.states import entry_metas
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.engines.postgres.store import PostgresStore
-from lifeboat_endpoint.engines.preparing import prepare
-from lifeboat_endpoint.migration import tables
-from lifeboat_endpoint.migration.moving import Moved, move
-from lifeboat_endpoint.migration.old import OldFolder
-from lifeboat_endpoint.settings import SharedStore
+from lifeboat_endpoint.endpoint_config import SharedStore
+from lifeboat_endpoint.engines.endpoint_preparation import prepare_endpoint
+from lifeboat_endpoint.engines.postgres.postgres_store import PostgresStore
+from lifeboat_endpoint.migration import table_copy
+from lifeboat_endpoint.migration.endpoint_migration import MigrationResult, migrate_endpoint
+from lifeboat_endpoint.migration.old_folder import OldFolder
 from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
-from lifeboat_endpoint.tenancy.rows import Tenant
+from lifeboat_endpoint.tenancy.tenant_rows import Tenant
 from lifeboat_vault.vault import Draft, EntryPut
 from support.endpoint.keeping import AGENT, OTHER, numbers
 from support.killing import KILLED
@@ -83,8 +83,8 @@ class Moving:
     def key_source(self) -> str:
         return f"file:{self.folder / 'key' / 'endpoint.key'}"
 
-    def move(self, **options: Any) -> Moved:
-        return move(self.old, self.new, **options)
+    def move(self, **options: Any) -> MigrationResult:
+        return migrate_endpoint(self.old, self.new, **options)
 
     @contextlib.contextmanager
     def before(self) -> Iterator[Endpoint]:
@@ -103,7 +103,7 @@ def made(folder: Path, store: SharedStore, *, key_scope: str = "tenant") -> Movi
     (folder / "key").mkdir(mode=0o700)
     moving = Moving(folder, store)
     Endpoint.create(moving.old, key_source=moving.key_source, key_scope=key_scope).close()
-    prepare(moving.new, store, key_source=f"file:{folder / 'key' / 'fresh.key'}")
+    prepare_endpoint(moving.new, store, key_source=f"file:{folder / 'key' / 'fresh.key'}")
     return moving
 
 
@@ -130,8 +130,8 @@ def with_agents(endpoint: Endpoint, tenant: Tenant) -> None:
                 draft = Draft(
                     {
                         "raw/openclaw/MEMORY.md": EntryPut({}, notes),
-                        "artifacts/chart.bin": EntryPut({metas.ATTACHMENT: {"tier": 3}}, large[hour:]),
-                        "artifacts/plan.bin": EntryPut({metas.ATTACHMENT: {"tier": 3}}, middle[hour:]),
+                        "artifacts/chart.bin": EntryPut({entry_metas.ATTACHMENT: {"tier": 3}}, large[hour:]),
+                        "artifacts/plan.bin": EntryPut({entry_metas.ATTACHMENT: {"tier": 3}}, middle[hour:]),
                     }
                 )
                 commit(vault, draft, START + timedelta(hours=hour))
@@ -158,16 +158,16 @@ def _same_tenant(old: Endpoint, new: Endpoint, tenant: Tenant) -> None:
         assert new.space(tenant.id).agent_ids() == []
         return
     with source.tenant(tenant.id) as rows:
-        assert _rows(rows, tables.TENANT) == _rows(engine.tenant_rows(tenant.id), tables.TENANT)
+        assert _rows(rows, table_copy.TENANT) == _rows(engine.tenant_rows(tenant.id), table_copy.TENANT)
     for agent_id in new.space(tenant.id).agent_ids():
         with source.vault(tenant.id, agent_id) as rows:
-            assert _rows(rows, tables.VAULT) == _rows(engine.vault_rows(tenant.id, agent_id), tables.VAULT)
+            assert _rows(rows, table_copy.VAULT) == _rows(engine.vault_rows(tenant.id, agent_id), table_copy.VAULT)
         with new.space(tenant.id).vault(agent_id) as vault:
             assert vault.verify(trusted=None, whole=True).findings == []
         assert numbers(new, tenant, agent_id)
 
 
-def _rows(store: Any, which: tuple[tables.Table, ...]) -> dict[str, list[tuple[Any, ...]]]:
+def _rows(store: Any, which: tuple[table_copy.CopiedTable, ...]) -> dict[str, list[tuple[Any, ...]]]:
     return {
         table.name: sorted(
             (tuple(row) for row in store.rows(f"select {', '.join(table.columns)} from {table.name}")), key=repr
@@ -178,7 +178,7 @@ def _rows(store: Any, which: tuple[tables.Table, ...]) -> dict[str, list[tuple[A
 
 def holds(moving: Moving) -> str:
     """The id in the database."""
-    from lifeboat_endpoint.engines.postgres.connecting import Database, Pools
+    from lifeboat_endpoint.engines.postgres.connection_pools import Database, Pools
 
     with contextlib.closing(Pools(Database(moving.store.database, moving.store.worker_role))) as pools:
         row = PostgresStore(pools.control, "control", tenant=None).row("select endpoint from control")
@@ -199,12 +199,12 @@ def moving(tmp_path: Path, places: Places) -> Moving:
     return moving
 
 
-def dies_at(moving: Moving, step: Step, nth: int = 1) -> bool:
+def dies_at(moving: Moving, step: CrashPoint, nth: int = 1) -> bool:
     """Move in a process of its own that ends as by kill -9 where it reaches the step for the nth time; False when it
     never got there."""
     code = (
-        "from pathlib import Path; from support.killing import ending_at; from lifeboat_alf.seams import steps;"
-        "from lifeboat_endpoint.migration.moving import move;"
+        "from pathlib import Path; from support.killing import ending_at; from lifeboat_alf.seams import crash_points;"
+        "from lifeboat_endpoint.migration.endpoint_migration import migrate_endpoint;"
         f"steps.hook = ending_at(steps.Step({step.value!r}), {nth});"
         f"move(Path({str(moving.old)!r}), Path({str(moving.new)!r}))"
     )

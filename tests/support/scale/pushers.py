@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 
-from lifeboat_vault.remote.checks.trial import Machine
+from lifeboat_vault.remote.checks.remote_trial import TrialMachine
 from support.endpoint.endpoint_purges import machine_in
 from support.patience import patience
 from support.scale.shared_endpoint import Joined, SharedEndpoint
@@ -47,7 +47,7 @@ class Pusher:
                 machine.capture()
                 body = machine.delta(max(self.acknowledged)).file.read()
 
-    def _until_taken(self, client: httpx.Client, machine: Machine, body: bytes) -> None:
+    def _until_taken(self, client: httpx.Client, machine: TrialMachine, body: bytes) -> None:
         number = max(self.acknowledged, default=-1) + 1
         path = f"/agents/{self.agent_id}"
         ending = time.monotonic() + patience()

@@ -19,14 +19,14 @@ from typing import Any
 
 import httpx
 
-from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.engines.postgres.migrating import roles_sql
-from lifeboat_endpoint.engines.preparing import prepare
-from lifeboat_endpoint.settings import SharedStore
+from lifeboat_endpoint.endpoint_config import SharedStore
+from lifeboat_endpoint.engines.endpoint_preparation import prepare_endpoint
+from lifeboat_endpoint.engines.postgres.postgres_schema import roles_sql
 from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
-from lifeboat_endpoint.tenancy.rows import Tenant
-from lifeboat_vault.remote.join import Join, line
+from lifeboat_endpoint.tenancy.tenant_rows import Tenant
+from lifeboat_vault.remote.join_lines import JoinLine, format_join_line
 from support import postgres_server
 from support.endpoint.endpoint_servers import Process
 from support.paths import TESTS
@@ -64,7 +64,7 @@ class Program(Process):
     def runs(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
-    def start(self, *, dies: tuple[Step, int] | None = None) -> None:
+    def start(self, *, dies: tuple[CrashPoint, int] | None = None) -> None:
         """Start it. With `dies`, it ends as by kill -9 where it reaches the step for the nth time (from 1)."""
         plain = None if dies is None else (dies[0].value, dies[1])
         given = [*self._command, "--data", str(self.data)]
@@ -80,7 +80,7 @@ class Program(Process):
                 start_new_session=True,
             )
 
-    def restart(self, *, dies: tuple[Step, int] | None = None) -> None:
+    def restart(self, *, dies: tuple[CrashPoint, int] | None = None) -> None:
         self.kill()
         self.start(dies=dies)
 
@@ -93,7 +93,7 @@ class Server(Program):
         listen = ["--listen", self.url.removeprefix("http://"), "--plain-http", "--public-url", public]
         super().__init__(data, ["endpoint", "serve", "--json", "--drain", "1", *listen, *options])
 
-    def start(self, *, dies: tuple[Step, int] | None = None) -> None:
+    def start(self, *, dies: tuple[CrashPoint, int] | None = None) -> None:
         super().start(dies=dies)
         self.wait_until_it_serves()
 
@@ -201,7 +201,7 @@ class Joined:
 
     @property
     def join(self) -> str:
-        return line(Join(self.url, self.token, ""))
+        return format_join_line(JoinLine(self.url, self.token, ""))
 
     def client(self, token: str | None = None, url: str | None = None) -> httpx.Client:
         headers = {"Authorization": f"Bearer {self.token if token is None else token}"}
@@ -255,11 +255,11 @@ class SharedEndpoint:
     def running_servers(self) -> int:
         return sum(server.runs for server in self.servers)
 
-    def servers_die(self, step: Step, nth: int = 1) -> None:
+    def servers_die(self, step: CrashPoint, nth: int = 1) -> None:
         """Both start again, and end where they reach a step for the nth time."""
         self.restart(self.servers, dies=(step, nth))
 
-    def restart(self, programs: Sequence[Program], *, dies: tuple[Step, int] | None = None) -> None:
+    def restart(self, programs: Sequence[Program], *, dies: tuple[CrashPoint, int] | None = None) -> None:
         """All of them at once: beginning is most of the work."""
         for each in programs:
             each.kill()
@@ -282,7 +282,7 @@ def _accepts(database: Database) -> bool:
 def new_folder(folder: Path, name: str, store: SharedStore, key_scope: str = "tenant") -> Path:
     """A data folder of one more process; the key is the same for all."""
     data = folder / name
-    prepare(data, store, key_source=f"file:{folder / 'key' / 'endpoint.key'}", key_scope=key_scope)
+    prepare_endpoint(data, store, key_source=f"file:{folder / 'key' / 'endpoint.key'}", key_scope=key_scope)
     return data
 
 

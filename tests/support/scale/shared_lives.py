@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lifeboat_core.home.context import Context
-from lifeboat_endpoint.tenancy.rows import Tenant
+from lifeboat_endpoint.tenancy.tenant_rows import Tenant
 from support.core.replicated import PHRASE, SECRET, Replicated, machine_in
 from support.scale.shared_endpoint import Joined, SharedEndpoint
 

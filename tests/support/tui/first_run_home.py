@@ -10,8 +10,8 @@ from typing import Any
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_tui.link.recorded import Answer, RecordedLink, Recording
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_tui.link.recorded_link import RecordedAnswer, RecordedLink, Recording
 from support.tui.pilots import press, settled
 
 NOW = "2026-11-22T12:00:00Z"
@@ -143,7 +143,7 @@ def machine(*answers: tuple[tuple[str, ...], JsonObject]) -> RecordedLink:
         ((*RESTORE, "--adopt", "--yes"), RESTORED),
         *answers,
     ]
-    link = RecordedLink(Recording(NOW, answers=tuple(Answer(*each) for each in known)), is_demo=False)
+    link = RecordedLink(Recording(NOW, answers=tuple(RecordedAnswer(*each) for each in known)), is_demo=False)
     link.answers(REVEAL, {}, text=" ".join(WORDS) + "\n")
     return link
 

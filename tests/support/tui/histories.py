@@ -8,10 +8,10 @@ from types import ModuleType
 
 import pytest
 
-from lifeboat_alf import times
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_tui.link.recorded import RecordedLink
-from lifeboat_tui.screens.base import LifeboatScreen
+from lifeboat_alf.common import times
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_tui.link.recorded_link import RecordedLink
+from lifeboat_tui.screens.lifeboat_screen import LifeboatScreen
 from support.tui.pilots import recorded
 
 
@@ -105,7 +105,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[JsonObject]:
         def twin(self) -> tuple[str, ...]:
             return ("restore",)
 
-    module = ModuleType("lifeboat_tui.screens.restore")
+    module = ModuleType("lifeboat_tui.screens.restore.restore_wizard")
     module.Restore = Restore  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "lifeboat_tui.screens.restore", module)
+    monkeypatch.setitem(sys.modules, "lifeboat_tui.screens.restore.restore_wizard", module)
     return calls

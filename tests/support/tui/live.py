@@ -7,17 +7,17 @@ from collections.abc import AsyncIterator
 
 from textual.pilot import Pilot
 
-from lifeboat_daemon.control.commands import Commands
-from lifeboat_daemon.control.door import Door
-from lifeboat_tui.app import LifeboatApp, Options
-from lifeboat_tui.link.live import LiveLink
+from lifeboat_daemon.control.command_runner import CommandRunner
+from lifeboat_daemon.control.home_access import HomeAccess
+from lifeboat_tui.dashboard_app import DashboardOptions, LifeboatApp
+from lifeboat_tui.link.live_link import LiveLink
 from support.tui.pilots import text_of, until
 
 
 @contextlib.asynccontextmanager
 async def live(*, size: tuple[int, int] = (120, 36), **options: object) -> AsyncIterator[Pilot[None]]:
     """A dashboard of the home that the environment names."""
-    app = LifeboatApp(LiveLink(Door(), Commands()), Options(**options))  # type: ignore[arg-type]
+    app = LifeboatApp(LiveLink(HomeAccess(), CommandRunner()), DashboardOptions(**options))  # type: ignore[arg-type]
     async with app.run_test(size=size, tooltips=False, notifications=True) as pilot:
         yield pilot
 

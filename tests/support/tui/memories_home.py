@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_tui.link.recorded import RecordedLink
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_tui.link.recorded_link import RecordedLink
 from support.tui.pilots import recorded
 
 

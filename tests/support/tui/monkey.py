@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from textual.pilot import Pilot
 
 from lifeboat_core.errors import Busy, WorkerFailed
-from lifeboat_tui.link import Connection, Stage
-from lifeboat_tui.link.recorded import RecordedLink
+from lifeboat_tui.link import LinkStage, LinkStatus
+from lifeboat_tui.link.recorded_link import RecordedLink
 from support.tui.pilots import dashboard, recorded
 
 KEYS = (
@@ -59,10 +59,10 @@ async def _do(pilot: Pilot[None], link: RecordedLink, step: str) -> None:
     elif step in RESIZES:
         await pilot.resize_terminal(*SIZES[RESIZES.index(step)])
     elif step == "daemon goes":
-        link.connection = Connection(Stage.DOWN, "", None, "2026-11-22T14:02:00Z")
+        link.connection = LinkStatus(LinkStage.DOWN, "", None, "2026-11-22T14:02:00Z")
         link.happens({"event": "connection"})
     elif step == "daemon comes":
-        link.connection = Connection(Stage.UP)
+        link.connection = LinkStatus(LinkStage.UP)
         link.happens({"event": "connection"})
     elif step == "fails":
         link.failing = (

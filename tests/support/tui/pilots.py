@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator, Callable
 
 from textual.pilot import Pilot
 
-from lifeboat_tui.app import LifeboatApp, Options
-from lifeboat_tui.link.recorded import RecordedLink, Recording, shipped
+from lifeboat_tui.dashboard_app import DashboardOptions, LifeboatApp
+from lifeboat_tui.link.recorded_link import RecordedLink, Recording, load_demo_recording
 from support.waiting import until_async
 
 SIZES = ((80, 24), (120, 36), (200, 50))
-_SHIPPED = shipped()
+_SHIPPED = load_demo_recording()
 _WAITING = frozenset({"follow", "act"})
 """Groups of workers that may wait for a person or for what happens."""
 _ROUNDS = 200
@@ -29,7 +29,7 @@ async def dashboard(
     link: RecordedLink | None = None, *, size: tuple[int, int] = (120, 36), **options: object
 ) -> AsyncIterator[Pilot[None]]:
     """A running app; `options` are those of `app.Options`."""
-    app = LifeboatApp(link or recorded(), Options(**options))  # type: ignore[arg-type]
+    app = LifeboatApp(link or recorded(), DashboardOptions(**options))  # type: ignore[arg-type]
     async with app.run_test(size=size, tooltips=False, notifications=True) as pilot:
         await settled(pilot)
         yield pilot

@@ -8,15 +8,15 @@ from typing import Any
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_tui.link.recorded import RecordedLink, shipped
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_tui.link.recorded_link import RecordedLink, load_demo_recording
 from support.tui.pilots import press, recorded, settled
 
 CANARY = "kingfisher-0042-Xq"
 """What is to go; it may stand nowhere but on standard input."""
 TOKEN = "purge-token-77Zz"
 RECEIPT = "01a1f95a-7f20-709c-83ec-44fdd97a0001"
-_STATUS = next(each.document for each in shipped().answers if each.words == ("status",))
+_STATUS = next(each.document for each in load_demo_recording().answers if each.words == ("status",))
 IDS = {each["name"]: each["id"] for each in _STATUS["agents"]}
 ADA = IDS["ada"]
 LOOK, PURGE = ("purge", ADA, "--dry-run"), ("purge", ADA, "--yes")

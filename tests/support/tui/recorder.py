@@ -19,8 +19,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from unittest import mock
 
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.seams import clock as clocks
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.seams import system_clock as clocks
 from lifeboat_cli import program
 from support.core.protected import SteadyClock
 from support.paths import ROOT
@@ -93,7 +93,7 @@ class Story:
         out, notes = io.StringIO(), io.StringIO()
         given = io.TextIOWrapper(io.BytesIO(text.encode()))
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(notes), mock.patch.object(sys, "stdin", given):
-            status = program.run([*words, "--json"])
+            status = program.run_command([*words, "--json"])
         return status, out.getvalue()
 
     def written(self) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_tui.link.recorded import Answer, RecordedLink, Recording
-from lifeboat_tui.screens.restore import Restore
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_tui.link.recorded_link import RecordedAnswer, RecordedLink, Recording
+from lifeboat_tui.screens.restore.restore_wizard import RestoreWizard
 from support.tui.pilots import dashboard, settled, until
 
 ADA = "01a20000-0000-7000-8000-00000000ada0"
@@ -86,7 +86,9 @@ def machine(kind: type[RecordedLink] = RecordedLink) -> RecordedLink:
         (RUN_IT, DONE),
         (UNDO, UNDONE),
     ]
-    return kind(Recording("2026-11-20T16:00:00Z", answers=tuple(Answer(*each) for each in known)), is_demo=False)
+    return kind(
+        Recording("2026-11-20T16:00:00Z", answers=tuple(RecordedAnswer(*each) for each in known)), is_demo=False
+    )
 
 
 def _away(**more: Any) -> JsonObject:
@@ -100,13 +102,13 @@ async def wizard(
 ) -> AsyncIterator[Pilot[None]]:
     """The wizard over the dashboard, as the other screens open it."""
     async with dashboard(link, size=size, readonly=readonly) as pilot:
-        await pilot.app.push_screen(Restore(ADA, **more))
+        await pilot.app.push_screen(RestoreWizard(ADA, **more))
         await settled(pilot)
         yield pilot
 
 
-def screen(pilot: Pilot[None]) -> Restore:
-    found = next(each for each in pilot.app.screen_stack if isinstance(each, Restore))
+def screen(pilot: Pilot[None]) -> RestoreWizard:
+    found = next(each for each in pilot.app.screen_stack if isinstance(each, RestoreWizard))
     return found
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from textual.pilot import Pilot
 
-from lifeboat_tui.link import Connection, Stage
+from lifeboat_tui.link import LinkStage, LinkStatus
 from support.tui.pilots import dashboard, press, recorded
 
 
@@ -52,7 +52,7 @@ async def drawn(scene: Scene, size: str) -> str:
     """The scene as an SVG."""
     link = recorded()
     if scene.is_down:
-        link.connection = Connection(Stage.DOWN, "", "lifeboat daemon start", "2026-11-22T14:02:00Z")
+        link.connection = LinkStatus(LinkStage.DOWN, "", "lifeboat daemon start", "2026-11-22T14:02:00Z")
     async with dashboard(link, size=SIZES[size], screen=scene.screen, agent="ada", **scene.more) as pilot:
         for key in scene.keys:
             await _do(pilot, key)

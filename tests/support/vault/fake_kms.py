@@ -17,7 +17,7 @@ import pytest
 from nacl.exceptions import CryptoError
 from nacl.secret import SecretBox
 
-from lifeboat_vault.at_rest.key_sources import service
+from lifeboat_vault.at_rest.key_sources import key_service
 from support.patience import patience
 from support.talking_server import Asked, TalkingServer, status, talking_server
 
@@ -103,11 +103,11 @@ def fake_kms(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeKms]:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
-    monkeypatch.setattr(service, "_OPEN", {})
+    monkeypatch.setattr(key_service, "_OPEN", {})
     # Each session reads the descriptions of all services again: 0.04 CPU seconds. They do not change.
     monkeypatch.setattr("botocore.session.create_loader", _shared_loader)
     for limit in ("CONNECT_SECONDS", "READ_SECONDS", "_ANSWER_SECONDS"):
-        monkeypatch.setattr(service, limit, patience())
+        monkeypatch.setattr(key_service, limit, patience())
     with talking_server() as server:
         made = FakeKms(server)
         server.replies = [made.reply]

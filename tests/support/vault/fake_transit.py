@@ -17,7 +17,7 @@ import pytest
 from nacl.exceptions import CryptoError
 from nacl.secret import SecretBox
 
-from lifeboat_vault.at_rest.key_sources import service
+from lifeboat_vault.at_rest.key_sources import key_service
 from support.patience import patience
 from support.talking_server import Asked, TalkingServer, status, talking_server
 
@@ -110,9 +110,9 @@ def fake_transit(monkeypatch: pytest.MonkeyPatch, tls: ssl.SSLContext | None = N
         if name.startswith("VAULT_"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("VAULT_TOKEN", TOKEN)
-    monkeypatch.setattr(service, "_OPEN", {})
+    monkeypatch.setattr(key_service, "_OPEN", {})
     for limit in ("CONNECT_SECONDS", "READ_SECONDS", "_ANSWER_SECONDS"):
-        monkeypatch.setattr(service, limit, patience())
+        monkeypatch.setattr(key_service, limit, patience())
     with talking_server(tls) as server:
         made = FakeTransit(server)
         server.replies = [made.reply]

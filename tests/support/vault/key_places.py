@@ -10,7 +10,7 @@ from typing import Protocol
 
 import pytest
 
-from lifeboat_vault.at_rest.key_sources import service
+from lifeboat_vault.at_rest.key_sources import key_service
 from support.endpoint.sealed import key_file
 from support.vault.fake_kms import FakeKms, arn, fake_kms
 from support.vault.fake_transit import FakeTransit, fake_transit
@@ -73,7 +73,7 @@ class TransitPlace:
 @contextmanager
 def key_place(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KeyPlace]:
     """A place of a kind. What it refused is not believed for longer than the refusal."""
-    monkeypatch.setattr(service, "REFUSED_SECONDS", 0.0)
+    monkeypatch.setattr(key_service, "REFUSED_SECONDS", 0.0)
     if kind == "file":
         yield FilePlace(folder)
     elif kind == "aws-kms":

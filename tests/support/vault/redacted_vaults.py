@@ -9,16 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf import ids, merkle, redactions
-from lifeboat_alf.redactions import Edit, Redaction, Replacement
-from lifeboat_alf.state import BodyAbsent
-from lifeboat_alf.testing import AGENT_ID
-from lifeboat_keys import redacting, signing
-from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.trusted import Trusted
-from lifeboat_keys.user_key import UserKey
+from lifeboat_alf.common import ids
+from lifeboat_alf.redaction import redactions
+from lifeboat_alf.redaction.redactions import ByteEdit, LeafReplacement, Redaction
+from lifeboat_alf.states import merkle
+from lifeboat_alf.states.agent_state import BodyAbsent
+from lifeboat_alf.testing.sample_states import AGENT_ID
+from lifeboat_keys.pairs.device_key import DeviceKey
+from lifeboat_keys.pairs.trusted_keys import TrustedKeys
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.signed import redaction_signatures, sequence_signatures
 from lifeboat_vault.at_rest.sealer import PLAIN, Sealer
-from lifeboat_vault.store import disk
+from lifeboat_vault.store import disk_blobs
 from lifeboat_vault.vault import Draft, EntryPut, HistoryItem, RecordPut, Vault
 from support.adapters.canaries import HEAD, TAIL
 from support.adapters.canary_scan import Leak, Scanner
@@ -28,15 +30,15 @@ from support.vault.vaults import START, commit, create, edit
 TIME = "2026-11-21T09:00:00.000Z"
 USER = UserKey.generate()
 DEVICE = DeviceKey.generate(USER)
-TRUSTED = Trusted(USER.public)
+TRUSTED = TrustedKeys(USER.public)
 
 
 def signed(
-    leaves: Mapping[bytes, Replacement | None], *, device: DeviceKey = DEVICE, record_ids: tuple[str, ...] = ()
+    leaves: Mapping[bytes, LeafReplacement | None], *, device: DeviceKey = DEVICE, record_ids: tuple[str, ...] = ()
 ) -> Redaction:
     """A redaction of these leaves, as a machine of the user signs it."""
     made = Redaction(
-        id=ids.new(TIME),
+        id=ids.make_id(TIME),
         agent_id=AGENT_ID,
         scope=redactions.RECORDS,
         reason="user_request",
@@ -46,16 +48,16 @@ def signed(
         partitions_affected=("memory/partitions/2026-Q4.jsonl",) if record_ids else (),
         leaves=leaves,
     )
-    return redacting.sign(made, device)
+    return redaction_signatures.sign_redaction(made, device)
 
 
-def cuts(body: bytes, *texts: bytes) -> list[Edit]:
+def cuts(body: bytes, *texts: bytes) -> list[ByteEdit]:
     """What has to go from a body, so that none of the texts stands in it; they do not overlap."""
     found = []
     for text in texts:
         at = body.find(text)
         while at >= 0:
-            found.append(Edit(at, len(text)))
+            found.append(ByteEdit(at, len(text)))
             at = body.find(text, at + len(text))
     return sorted(found)
 
@@ -63,7 +65,7 @@ def cuts(body: bytes, *texts: bytes) -> list[Edit]:
 def purge_of(vault: Vault, *texts: bytes, passage: bool = False) -> Redaction:
     """A redaction of everything in a vault's history that holds one of the texts: it is cut out of files; records go
     whole, or with `passage` lose the text alone."""
-    leaves: dict[bytes, Replacement | None] = {}
+    leaves: dict[bytes, LeafReplacement | None] = {}
     gone: list[str] = []
     for item in vault.history():
         body = body_of(vault, item)
@@ -113,7 +115,7 @@ def sealer() -> Sealer:
 @pytest.fixture(autouse=True)
 def small_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """What lies in a file of its own need not be large: looking for a canary in noise takes long."""
-    monkeypatch.setattr(disk, "LARGEST_INLINE", 2_000)
+    monkeypatch.setattr(disk_blobs, "LARGEST_INLINE", 2_000)
 
 
 @pytest.fixture
@@ -148,7 +150,10 @@ def live(vault: Vault, days: int = 8) -> None:
             BIG: EntryPut(LARGE, noise + CANARY + b"%d" % day),
         }
         commit(
-            vault, Draft(entries, records), START + timedelta(hours=day), sign=lambda state: signing.sign(state, DEVICE)
+            vault,
+            Draft(entries, records),
+            START + timedelta(hours=day),
+            sign=lambda state: sequence_signatures.sign_sequence(state, DEVICE),
         )
 
 

@@ -6,11 +6,11 @@ import hashlib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from lifeboat_alf import codec
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.state import Leaf, State
-from lifeboat_alf.testing import AGENT_ID, record
-from lifeboat_vault.remote.contract import FileKey
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.states.agent_state import Leaf, State
+from lifeboat_alf.testing.sample_states import AGENT_ID, make_record
+from lifeboat_vault.remote.remote_contract import FileKey
 from lifeboat_vault.vault import Draft, EntryPut, RecordPut, SequenceRow, Vault
 
 START = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -55,13 +55,13 @@ def commit(vault: Vault, draft: Draft, time: datetime = START, **options: object
 
 
 def create(content: str, **fields: object) -> RecordPut:
-    line = record(content, **fields)  # type: ignore[arg-type]
-    return RecordPut("create", line["id"], QUARTER, codec.encode(line))
+    line = make_record(content, **fields)  # type: ignore[arg-type]
+    return RecordPut("create", line["id"], QUARTER, json_codec.encode_json(line))
 
 
 def edit(old: RecordPut, operation: str = "update", **fields: object) -> RecordPut:
-    line: JsonObject = codec.decode(old.line)
-    return old._replace(operation=operation, line=codec.encode({**line, **fields}))  # type: ignore[arg-type]
+    line: JsonObject = json_codec.decode_json(old.line)
+    return old._replace(operation=operation, line=json_codec.encode_json({**line, **fields}))  # type: ignore[arg-type]
 
 
 def content_of(state: State) -> tuple[dict[str, tuple[JsonObject, bytes]], list[tuple[str, str, int, bytes]]]:

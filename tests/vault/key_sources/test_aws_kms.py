@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_vault.at_rest.key_sources import registry, service
-from lifeboat_vault.at_rest.key_sources.contract import KeySource
+from lifeboat_vault.at_rest.key_sources import key_service, key_source_registry
+from lifeboat_vault.at_rest.key_sources.key_source_contract import KeySource
 from lifeboat_vault.errors import KeyRevoked, KeySourceAway, KeySourceRefused
 from support.vault.fake_kms import ACCESS_KEY, REGION, SECRET_KEY, FakeKms, arn, fake_kms
 from support.vault.key_places import behind_a_proxy
@@ -25,13 +25,13 @@ def kms(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeKms]:
 
 
 def source(spec: str) -> KeySource:
-    return registry.key_source(spec, outside=OUTSIDE)
+    return key_source_registry.open_key_source(spec, outside=OUTSIDE)
 
 
 @pytest.mark.parametrize("key", [arn(), "alias/customer"])
 def test_a_key_wraps_and_unwraps_by_its_name(kms: FakeKms, key: str) -> None:
     spec = kms.spec(key, region=REGION)
-    registry.make_key(spec, outside=OUTSIDE)
+    key_source_registry.make_key(spec, outside=OUTSIDE)
     wrapped = source(spec).wrap(SECRET)
     assert SECRET not in wrapped and source(spec).unwrap(wrapped) == SECRET
     assert kms.operations == ["Encrypt", "Decrypt"] * 2 and source(spec).spec == spec
@@ -96,14 +96,14 @@ def test_a_service_that_nobody_serves_is_away(kms: FakeKms) -> None:
 
 @pytest.mark.parametrize("manner", ["silent", "byte_by_byte", "header_by_header"])
 def test_a_service_that_stalls_is_away_in_time(kms: FakeKms, monkeypatch: pytest.MonkeyPatch, manner: str) -> None:
-    monkeypatch.setattr(service, "_ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(key_service, "_ANSWER_SECONDS", 0.5)
     kms.answer = getattr(kms.server, manner)
     with pytest.raises(KeySourceAway):
         source(kms.spec()).wrap(SECRET)
 
 
 def test_credentials_that_count_no_more_are_no_revocation(kms: FakeKms, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "REFUSED_SECONDS", 0.0)
+    monkeypatch.setattr(key_service, "REFUSED_SECONDS", 0.0)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another-secret")
     with pytest.raises(KeySourceRefused, match="does not take the credentials"):
         source(kms.spec()).wrap(SECRET)
@@ -112,7 +112,7 @@ def test_credentials_that_count_no_more_are_no_revocation(kms: FakeKms, monkeypa
 
 
 def test_credentials_are_looked_for_anew_when_there_were_none(kms: FakeKms, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "REFUSED_SECONDS", 0.0)
+    monkeypatch.setattr(key_service, "REFUSED_SECONDS", 0.0)
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     with pytest.raises(KeySourceRefused, match="no credentials"):
         source(kms.spec()).wrap(SECRET)
@@ -122,13 +122,13 @@ def test_credentials_are_looked_for_anew_when_there_were_none(kms: FakeKms, monk
 
 def test_a_key_that_is_not_there_is_refused_before_data_rests_on_it(kms: FakeKms) -> None:
     with pytest.raises(KeySourceRefused, match="NotFoundException"):
-        registry.make_key(kms.spec(arn("nothing")), outside=OUTSIDE)
+        key_source_registry.make_key(kms.spec(arn("nothing")), outside=OUTSIDE)
 
 
 def test_a_key_that_only_wraps_is_refused_before_data_rests_on_it(kms: FakeKms) -> None:
     kms.denied.add("Decrypt")
     with pytest.raises(KeySourceRefused, match="does not decrypt"):
-        registry.make_key(kms.spec(), outside=OUTSIDE)
+        key_source_registry.make_key(kms.spec(), outside=OUTSIDE)
 
 
 def test_a_key_without_a_region_is_asked_nowhere(kms: FakeKms) -> None:
@@ -183,7 +183,7 @@ def test_without_its_library_the_command_is_named_that_brings_it(monkeypatch: py
     pytest.importorskip("boto3")
     for name in [name for name in sys.modules if name.partition(".")[0] in ("boto3", "botocore")]:
         monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.setattr(service, "_OPEN", {})
+    monkeypatch.setattr(key_service, "_OPEN", {})
     with pytest.raises(KeySourceRefused, match="need boto3") as caught:
         source(f"aws-kms:{arn()}").wrap(SECRET)
     assert caught.value.fix == "pipx inject agent-lifeboat boto3"

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.maintenance.proving import prove
-from lifeboat_endpoint.server import app
-from lifeboat_vault.at_rest import held_keys
-from lifeboat_vault.at_rest.key_sources import local, service
+from lifeboat_endpoint.maintenance.endpoint_verification import verify_endpoint
+from lifeboat_endpoint.server import asgi_app
+from lifeboat_vault.at_rest import data_key_cache
+from lifeboat_vault.at_rest.key_sources import key_service, local_key
 from lifeboat_vault.errors import KeySourceRefused
 from support.endpoint.served_apps import ServedApp, bearer, push_delta
 from support.vault.fake_transit import FakeTransit, fake_transit
@@ -26,7 +26,7 @@ CACHE = 1
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "_SHORTEST_CACHE", CACHE)
+    monkeypatch.setattr(key_service, "_SHORTEST_CACHE", CACHE)
 
 
 @pytest.fixture(params=SERVICES)
@@ -98,7 +98,7 @@ def test_a_key_that_is_taken_away_ends_reads_and_pushes_of_its_tenant_only(
 
 @pytest.fixture
 def transit(short: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeTransit]:
-    monkeypatch.setattr(service, "_AWAY_SECONDS", 0.0)
+    monkeypatch.setattr(key_service, "_AWAY_SECONDS", 0.0)
     with fake_transit(monkeypatch) as made:
         yield made
 
@@ -122,12 +122,12 @@ def test_a_key_that_is_out_of_reach_asks_clients_to_wait(tmp_path: Path, transit
 def test_a_service_that_hangs_keeps_no_other_tenant_waiting(
     tmp_path: Path, transit: FakeTransit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "_AWAY_SECONDS", 3600.0)
-    monkeypatch.setattr(service, "_LONGEST_AWAY", 3600.0)
+    monkeypatch.setattr(key_service, "_AWAY_SECONDS", 3600.0)
+    monkeypatch.setattr(key_service, "_LONGEST_AWAY", 3600.0)
     tenants = Tenants(tmp_path, transit.spec(cache=CACHE))
     with tenants.served.running() as client:
         tenants.begin(client)
-        monkeypatch.setattr(service, "_ANSWER_SECONDS", 1.0)
+        monkeypatch.setattr(key_service, "_ANSWER_SECONDS", 1.0)
         transit.answer = transit.server.silent
         until(lambda: tenants.read(client) == 503, "the key to be gone from the cache")
         asked = len(transit.server.asked)
@@ -141,12 +141,12 @@ def test_an_endpoint_whose_keys_are_out_of_reach_or_withheld_says_so(tmp_path: P
         office = endpoint.add_tenant("office", key_source=transit.spec())
         transit.fails = 503
     with Endpoint.open(tmp_path / "data") as endpoint:
-        (found,) = prove(endpoint, [office]).findings
+        (found,) = verify_endpoint(endpoint, [office]).findings
         assert (found.kind, found.tenant) == ("key", "office") and found.message.endswith("try again in a moment")
     transit.fails = None
     transit.denied.add("decrypt")
     with Endpoint.open(tmp_path / "data") as endpoint:
-        (found,) = prove(endpoint, [office]).findings
+        (found,) = verify_endpoint(endpoint, [office]).findings
         assert found.message.endswith("let the token of this endpoint update transit/decrypt/customer")
 
 
@@ -154,9 +154,9 @@ def test_an_endpoints_own_source_is_looked_at_where_no_tenant_uses_it(tmp_path: 
     own = f"file:{tmp_path / 'office.key'}"
     with Endpoint.create(tmp_path / "data", key_source=transit.spec()) as endpoint:
         office = endpoint.add_tenant("office", key_source=own)
-        assert prove(endpoint, [office]).ok and prove(endpoint, []).ok
+        assert verify_endpoint(endpoint, [office]).ok and verify_endpoint(endpoint, []).ok
         transit.denied.add("encrypt")
-        (found,) = prove(endpoint, [office]).findings
+        (found,) = verify_endpoint(endpoint, [office]).findings
         assert (found.kind, found.subject) == ("key", transit.spec()) and "does not encrypt (403)" in found.message
 
 
@@ -169,9 +169,9 @@ def test_a_tenant_is_not_made_where_its_key_cannot_be_used(tmp_path: Path, trans
 
 
 def test_a_server_that_nobody_asks_keeps_no_key_for_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "_LET_GO_EVERY", 0.05)
-    monkeypatch.setattr(held_keys, "_SWEEP", 0.0)
-    monkeypatch.setattr(local, "CACHE_SECONDS", 1.0)
+    monkeypatch.setattr(asgi_app, "_LET_GO_EVERY", 0.05)
+    monkeypatch.setattr(data_key_cache, "_SWEEP", 0.0)
+    monkeypatch.setattr(local_key, "CACHE_SECONDS", 1.0)
     served = ServedApp(tmp_path)
     with served.running() as client:
         served.pushed(client)

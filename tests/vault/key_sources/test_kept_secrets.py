@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from lifeboat_vault.at_rest import kept_secrets
-from lifeboat_vault.at_rest.key_sources import registry, service
-from lifeboat_vault.at_rest.key_sources.contract import KeySource
+from lifeboat_vault.at_rest import endpoint_secrets
+from lifeboat_vault.at_rest.key_sources import key_service, key_source_registry
+from lifeboat_vault.at_rest.key_sources.key_source_contract import KeySource
 from lifeboat_vault.errors import KeyRevoked
 from support.vault.fake_transit import FakeKey, FakeTransit, fake_transit
 
@@ -34,16 +34,18 @@ class Notes:
 def transit(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeTransit]:
     with fake_transit(monkeypatch) as made:
         made.keys["other"] = FakeKey()
-        monkeypatch.setattr(service, "REFUSED_SECONDS", 0.0)
+        monkeypatch.setattr(key_service, "REFUSED_SECONDS", 0.0)
         yield made
 
 
 def source(transit: FakeTransit, key: str = "customer") -> KeySource:
-    return registry.key_source(transit.spec(key), outside=OUTSIDE)
+    return key_source_registry.open_key_source(transit.spec(key), outside=OUTSIDE)
 
 
 def kept(notes: Notes, found: KeySource) -> bytes:
-    return kept_secrets.kept(notes, found, "a", lambda: os.urandom(32), contextlib.nullcontext(), renews=True)
+    return endpoint_secrets.ensure_secret(
+        notes, found, "a", lambda: os.urandom(32), contextlib.nullcontext(), renews=True
+    )
 
 
 def test_a_secret_is_not_made_anew_while_its_key_is_withheld(transit: FakeTransit) -> None:
@@ -65,7 +67,7 @@ def test_a_secret_that_another_key_wrapped_is_made_anew_where_it_may_be(transit:
 def test_a_secret_that_is_under_the_new_source_already_stays_as_it_is(transit: FakeTransit) -> None:
     notes = Notes()
     kept(notes, source(transit, "other"))
-    found = kept_secrets.rewrapped(notes, source(transit), source(transit, "other"), "a")
+    found = endpoint_secrets.rewrap_secret(notes, source(transit), source(transit, "other"), "a")
     assert found == notes.get("a")
 
 
@@ -74,4 +76,4 @@ def test_a_secret_that_opens_with_neither_source_is_said_to_be_lost(transit: Fak
     kept(notes, source(transit))
     transit.keys["customer"] = FakeKey()
     with pytest.raises(KeyRevoked):
-        kept_secrets.rewrapped(notes, source(transit), source(transit, "other"), "a")
+        endpoint_secrets.rewrap_secret(notes, source(transit), source(transit, "other"), "a")

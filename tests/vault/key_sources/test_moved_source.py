@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from lifeboat_vault.at_rest import moved_source
-from lifeboat_vault.at_rest.key_sources import registry, service
-from lifeboat_vault.at_rest.key_sources.contract import KeySource
+from lifeboat_vault.at_rest import moved_key_source
+from lifeboat_vault.at_rest.key_sources import key_service, key_source_registry
+from lifeboat_vault.at_rest.key_sources.key_source_contract import KeySource
 from lifeboat_vault.errors import KeySourceAway, KeySourceRefused
 from support.vault.fake_transit import FakeKey, FakeTransit, fake_transit
 
@@ -22,7 +22,7 @@ Specs = Callable[[str], str]
 @pytest.fixture
 def transit(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeTransit]:
     with fake_transit(monkeypatch) as made:
-        monkeypatch.setattr(service, "REFUSED_SECONDS", 0.0)
+        monkeypatch.setattr(key_service, "REFUSED_SECONDS", 0.0)
         yield made
 
 
@@ -34,21 +34,21 @@ def spec_of(request: pytest.FixtureRequest, transit: FakeTransit, tmp_path: Path
         if request.param == "transit":
             transit.keys[name] = FakeKey()
             return transit.spec(name)
-        registry.make_key(f"file:{tmp_path / name}.key", outside=tmp_path / "data")
+        key_source_registry.make_key(f"file:{tmp_path / name}.key", outside=tmp_path / "data")
         return f"file:{tmp_path / name}.key"
 
     return made
 
 
 def opened(spec: str) -> KeySource:
-    return registry.key_source(spec, outside=Path("/srv/lifeboat"))
+    return key_source_registry.open_key_source(spec, outside=Path("/srv/lifeboat"))
 
 
 def noted(*specs: str) -> Any:
     """The note after some moves."""
     note = None
     for before, after in itertools.pairwise(specs):
-        note = moved_source.noted(note, opened(before), after)
+        note = moved_key_source.note_move(note, opened(before), after)
     return note
 
 
@@ -61,14 +61,14 @@ def forged(note: Any, spec: str) -> Any:
 def test_every_machine_follows_from_the_source_that_it_was_given(spec_of: Specs) -> None:
     specs = [spec_of(name) for name in ("one", "two", "three")]
     note = noted(*specs)
-    assert [moved_source.followed(note, begin, opened) for begin in specs] == [specs[2]] * 3
-    assert moved_source.followed(None, specs[0], opened) == specs[0]
+    assert [moved_key_source.follow_moves(note, begin, opened) for begin in specs] == [specs[2]] * 3
+    assert moved_key_source.follow_moves(None, specs[0], opened) == specs[0]
 
 
 def test_a_key_that_came_back_is_followed_from_where_it_is(spec_of: Specs) -> None:
     one, two = spec_of("one"), spec_of("two")
     note = noted(one, two, one, two)
-    assert moved_source.followed(note, one, opened) == two == moved_source.followed(note, two, opened)
+    assert moved_key_source.follow_moves(note, one, opened) == two == moved_key_source.follow_moves(note, two, opened)
 
 
 def test_who_can_write_to_the_database_names_no_source(spec_of: Specs) -> None:
@@ -85,7 +85,7 @@ def test_who_can_write_to_the_database_names_no_source(spec_of: Specs) -> None:
         ["nonsense"],
     ):
         with pytest.raises(KeySourceRefused, match="does not vouch"):
-            moved_source.followed(note, one, opened)
+            moved_key_source.follow_moves(note, one, opened)
 
 
 def test_a_former_source_that_is_gone_is_believed_to_have_said_so(transit: FakeTransit) -> None:
@@ -93,7 +93,7 @@ def test_a_former_source_that_is_gone_is_believed_to_have_said_so(transit: FakeT
     one, two = transit.spec(), transit.spec("two")
     note = noted(one, two)
     del transit.keys["customer"]
-    assert moved_source.followed(note, one, opened) == two
+    assert moved_key_source.follow_moves(note, one, opened) == two
 
 
 def test_while_a_former_source_is_away_nothing_is_believed(transit: FakeTransit) -> None:
@@ -102,8 +102,8 @@ def test_while_a_former_source_is_away_nothing_is_believed(transit: FakeTransit)
     note = noted(one, two)
     transit.fails = 503
     with pytest.raises(KeySourceAway):
-        moved_source.followed(note, one, opened)
-    assert moved_source.followed(note, two, opened) == two
+        moved_key_source.follow_moves(note, one, opened)
+    assert moved_key_source.follow_moves(note, two, opened) == two
 
 
 def test_what_no_former_source_can_vouch_for_is_said_on_each_machine(transit: FakeTransit) -> None:
@@ -112,5 +112,5 @@ def test_what_no_former_source_can_vouch_for_is_said_on_each_machine(transit: Fa
     transit.denied.add("encrypt")
     note = noted(one, two)
     with pytest.raises(KeySourceRefused):
-        moved_source.followed(note, one, opened)
-    assert moved_source.followed(note, two, opened) == two
+        moved_key_source.follow_moves(note, one, opened)
+    assert moved_key_source.follow_moves(note, two, opened) == two

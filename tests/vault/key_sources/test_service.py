@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from lifeboat_vault.at_rest.key_sources import service
-from lifeboat_vault.at_rest.key_sources.service import ServiceKey
+from lifeboat_vault.at_rest.key_sources import key_service
+from lifeboat_vault.at_rest.key_sources.key_service import ServiceKey
 from lifeboat_vault.errors import KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged
 from support.patience import patience
 from support.waiting import until
@@ -73,7 +73,7 @@ def test_a_refusal_is_believed_for_some_seconds() -> None:
         assert caught.value.fix == "ask its owner"
     assert len(asked.asked) == 1
     asked.decrypts = None
-    now.seconds += service.REFUSED_SECONDS + 0.1
+    now.seconds += key_service.REFUSED_SECONDS + 0.1
     assert key.unwrap(wrapped) == b"secret"
 
 
@@ -122,7 +122,7 @@ def test_silence_is_believed_longer_each_time() -> None:
 
 
 def test_an_answer_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "_ANSWER_SECONDS", 0.1)
+    monkeypatch.setattr(key_service, "_ANSWER_SECONDS", 0.1)
     over = threading.Event()
     key, asked = source()
     wrapped = key.wrap(b"secret")
@@ -141,8 +141,8 @@ def test_an_answer_that_does_not_come_is_not_waited_for(monkeypatch: pytest.Monk
 
 
 def test_a_source_that_hangs_takes_few_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "_ANSWER_SECONDS", patience())
-    monkeypatch.setattr(service, "_ROOM_SECONDS", 0.05)
+    monkeypatch.setattr(key_service, "_ANSWER_SECONDS", patience())
+    monkeypatch.setattr(key_service, "_ROOM_SECONDS", 0.05)
     over = threading.Event()
     key, asked = source()
     wrapped = [key.wrap(bytes([number])) for number in range(8)]
@@ -159,8 +159,8 @@ def test_a_source_that_hangs_takes_few_threads(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_answers_that_never_come_are_counted_and_not_too_many_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "_ANSWER_SECONDS", 0.01)
-    monkeypatch.setattr(service, "_MOST_LEFT", 3)
+    monkeypatch.setattr(key_service, "_ANSWER_SECONDS", 0.01)
+    monkeypatch.setattr(key_service, "_MOST_LEFT", 3)
     over = threading.Event()
     now = Now()
     key, asked = source(now)
@@ -188,30 +188,33 @@ def test_an_accident_of_a_library_is_told_without_its_message() -> None:
 
 def test_a_key_that_cannot_be_used_is_told_before_data_rests_on_it() -> None:
     key, asked = source()
-    service.check(key)
+    key_service.check_key_source(key)
     asked.decrypts = lambda wrapped: b"something else"
     with pytest.raises(KeySourceRefused, match="does not give back"):
-        service.check(key)
+        key_service.check_key_source(key)
     asked.decrypts = raising(KeyRevoked("does not decrypt", fix="allow it"))
     with pytest.raises(KeySourceRefused, match="does not decrypt") as caught:
-        service.check(key)
+        key_service.check_key_source(key)
     assert caught.value.fix == "allow it"
 
 
 @pytest.mark.parametrize("text", ["9", "3601", "0", "-1", "1e2", "", "many", "99999999999"])
 def test_a_time_to_keep_keys_is_neither_too_short_nor_too_long(text: str) -> None:
     with pytest.raises(KeySourceRefused, match="from 10 to 3600"):
-        service.cache_seconds(SPEC, {"cache": text})
+        key_service.parse_cache_seconds(SPEC, {"cache": text})
 
 
 def test_a_time_to_keep_keys_is_minutes_unless_it_is_said() -> None:
-    assert service.cache_seconds(SPEC, {}) == 300.0 and service.cache_seconds(SPEC, {"cache": "600"}) == 600.0
+    assert (
+        key_service.parse_cache_seconds(SPEC, {}) == 300.0
+        and key_service.parse_cache_seconds(SPEC, {"cache": "600"}) == 600.0
+    )
 
 
 @pytest.mark.parametrize("query", ["cache", "cache=", "cache=60&cache=60", "colour=red", "cache=60&", "cach%65=60&x"])
 def test_options_that_there_are_not_are_refused(query: str) -> None:
     with pytest.raises(KeySourceRefused):
-        service.parts(SPEC, f"place?{query}", ("cache",))
+        key_service.parse_options(SPEC, f"place?{query}", ("cache",))
 
 
 @pytest.mark.parametrize(
@@ -229,15 +232,15 @@ def test_options_that_there_are_not_are_refused(query: str) -> None:
 )
 def test_an_address_is_https_unless_it_is_this_machine(url: str) -> None:
     with pytest.raises(KeySourceRefused):
-        service.check_address(SPEC, url)
+        key_service.check_address(SPEC, url)
 
 
 @pytest.mark.parametrize("url", ["https://vault.example.com", "http://127.0.0.1:8200", "http://[::1]:8200"])
 def test_an_address_that_is_safe_is_taken(url: str) -> None:
-    service.check_address(SPEC, url)
+    key_service.check_address(SPEC, url)
 
 
 def test_an_address_with_a_password_is_refused_and_not_repeated() -> None:
     with pytest.raises(KeySourceRefused) as caught:
-        service.check_address("transit", "https://ada:hunter2@vault.example.com")
+        key_service.check_address("transit", "https://ada:hunter2@vault.example.com")
     assert "hunter2" not in caught.value.message

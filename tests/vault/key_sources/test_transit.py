@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import trustme
 
-from lifeboat_vault.at_rest.key_sources import registry, service
-from lifeboat_vault.at_rest.key_sources.contract import KeySource
+from lifeboat_vault.at_rest.key_sources import key_service, key_source_registry
+from lifeboat_vault.at_rest.key_sources.key_source_contract import KeySource
 from lifeboat_vault.errors import KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged
 from support.talking_server import status
 from support.vault.fake_transit import TOKEN, FakeTransit, fake_transit
@@ -24,16 +24,16 @@ OUTSIDE = Path("/srv/lifeboat")
 @pytest.fixture
 def transit(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeTransit]:
     with fake_transit(monkeypatch) as made:
-        monkeypatch.setattr(service, "REFUSED_SECONDS", 0.0)
+        monkeypatch.setattr(key_service, "REFUSED_SECONDS", 0.0)
         yield made
 
 
 def source(spec: str) -> KeySource:
-    return registry.key_source(spec, outside=OUTSIDE)
+    return key_source_registry.open_key_source(spec, outside=OUTSIDE)
 
 
 def test_a_key_wraps_and_unwraps(transit: FakeTransit) -> None:
-    registry.make_key(transit.spec(), outside=OUTSIDE)
+    key_source_registry.make_key(transit.spec(), outside=OUTSIDE)
     wrapped = source(transit.spec()).wrap(SECRET)
     assert b"vault:v1:" in wrapped and source(transit.spec()).unwrap(wrapped) == SECRET
     assert source(transit.spec()).spec == transit.spec() and source(transit.spec()).cache_seconds == 300.0
@@ -101,7 +101,7 @@ def test_a_token_that_is_withdrawn_is_revoked(transit: FakeTransit) -> None:
 def test_a_token_that_may_only_encrypt_is_refused_before_data_rests_on_it(transit: FakeTransit) -> None:
     transit.denied.add("decrypt")
     with pytest.raises(KeySourceRefused, match="does not decrypt"):
-        registry.make_key(transit.spec(), outside=OUTSIDE)
+        key_source_registry.make_key(transit.spec(), outside=OUTSIDE)
 
 
 @pytest.mark.parametrize("code", [307, 412, 429, 472, 473, 500, 502, 503])
@@ -136,7 +136,7 @@ def test_a_service_that_nobody_serves_is_away(transit: FakeTransit) -> None:
 def test_a_service_that_stalls_is_away_in_time(
     transit: FakeTransit, monkeypatch: pytest.MonkeyPatch, manner: str
 ) -> None:
-    monkeypatch.setattr(service, "_ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(key_service, "_ANSWER_SECONDS", 0.5)
     transit.answer = getattr(transit.server, manner)
     with pytest.raises(KeySourceAway):
         source(transit.spec()).wrap(SECRET)

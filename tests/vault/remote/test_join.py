@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_vault.errors import JoinInvalid
-from lifeboat_vault.remote.join import Join, is_join_line, line, parse
+from lifeboat_vault.remote.join_lines import JoinLine, format_join_line, is_join_line, parse_join_line
 
 TOKEN = "lb_" + "example0" + "_" + "A-_z" * 10 + "abc"
 PIN = "0123456789abcdef" * 4
 
 
 def test_a_line_holds_address_token_and_pin() -> None:
-    text = line(Join("https://endpoint.example.com:8443", TOKEN, PIN))
+    text = format_join_line(JoinLine("https://endpoint.example.com:8443", TOKEN, PIN))
     assert text == f"lifeboat+https://{TOKEN}@endpoint.example.com:8443/?pin={PIN}"
 
 
@@ -24,17 +24,20 @@ def test_a_line_holds_address_token_and_pin() -> None:
 )
 @pytest.mark.parametrize("pin", ["", PIN])
 def test_what_was_written_is_read_again(url: str, pin: str) -> None:
-    join = Join(url, TOKEN, pin)
-    assert parse(f"  {line(join)}\n") == join
+    join = JoinLine(url, TOKEN, pin)
+    assert parse_join_line(f"  {format_join_line(join)}\n") == join
 
 
 @given(st.text(alphabet="ABCdef012-_.~", min_size=1, max_size=60))
 def test_every_token_comes_through(token: str) -> None:
-    assert parse(line(Join("https://endpoint.example.com:8443", token, PIN))).token == token
+    assert parse_join_line(format_join_line(JoinLine("https://endpoint.example.com:8443", token, PIN))).token == token
 
 
 def test_the_slash_at_the_end_of_an_address_does_not_count() -> None:
-    assert parse(line(Join("https://endpoint.example.com/", TOKEN))).url == "https://endpoint.example.com"
+    assert (
+        parse_join_line(format_join_line(JoinLine("https://endpoint.example.com/", TOKEN))).url
+        == "https://endpoint.example.com"
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,7 +57,7 @@ def test_the_slash_at_the_end_of_an_address_does_not_count() -> None:
 )
 def test_what_is_no_join_line_is_said_without_repeating_it(text: str) -> None:
     with pytest.raises(JoinInvalid) as caught:
-        parse(text)
+        parse_join_line(text)
     assert TOKEN not in str(caught.value)
 
 
@@ -64,4 +67,4 @@ def test_a_line_is_known_by_its_beginning() -> None:
 
 
 def test_the_token_is_not_in_what_a_log_would_show() -> None:
-    assert TOKEN not in repr(Join("https://endpoint.example.com", TOKEN))
+    assert TOKEN not in repr(JoinLine("https://endpoint.example.com", TOKEN))

@@ -7,13 +7,13 @@ from typing import TypeVar
 
 import msgspec
 
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.errors import OtherRelease
 
 Document = TypeVar("Document")
 
 
-def read(kind: type[Document], document: JsonObject) -> Document:
+def decode_document(kind: type[Document], document: JsonObject) -> Document:
     """A document as its shape. Raises OtherRelease for another shape."""
     try:
         return msgspec.convert(document, kind, strict=False)

@@ -9,13 +9,13 @@ from typing import Protocol
 
 import msgspec
 
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.control.commands import Progress, Said
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_daemon.control.command_runner import CommandAnswer, CommandProgress
 
-Tell = Callable[[Progress], None]
+Tell = Callable[[CommandProgress], None]
 
 
-class Stage(StrEnum):
+class LinkStage(StrEnum):
     """How the connection to the daemon stands."""
 
     CONNECTING = "connecting"
@@ -23,11 +23,11 @@ class Stage(StrEnum):
     DOWN = "down"
 
 
-class Connection(msgspec.Struct, frozen=True):
+class LinkStatus(msgspec.Struct, frozen=True):
     """`message` and `fix` say why it is not up, and the command that helps; `since` when that was found out;
     `release`, `pid` and `started_at` are the daemon's."""
 
-    stage: Stage = Stage.CONNECTING
+    stage: LinkStage = LinkStage.CONNECTING
     message: str = ""
     fix: str | None = None
     since: str | None = None
@@ -40,10 +40,10 @@ CONNECTION = "connection"
 """The event by which a link says that `connection` is another one now."""
 
 
-class Link(Protocol):
+class DashboardLink(Protocol):
     """What every screen may ask. Commands work without a daemon too."""
 
-    connection: Connection
+    connection: LinkStatus
     is_demo: bool
 
     def now(self) -> datetime:
@@ -58,11 +58,12 @@ class Link(Protocol):
         """What `lifeboat status --json` says: from the daemon where it runs. Raises LifeboatError."""
         ...
 
-    async def run(self, *words: str, text: str = "", tell: Tell | None = None) -> Said:
-        """Run a command with `--json`; see `lifeboat_daemon.control.commands.Commands.run`. Raises LifeboatError."""
+    async def run(self, *words: str, text: str = "", tell: Tell | None = None) -> CommandAnswer:
+        """Run a command with `--json`; see `lifeboat_daemon.control.command_runner.CommandRunner.run`. Raises
+        LifeboatError."""
         ...
 
-    async def run_text(self, *words: str, text: str = "") -> Said:
+    async def run_text(self, *words: str, text: str = "") -> CommandAnswer:
         """Run a command for its plain text. Raises LifeboatError."""
         ...
 

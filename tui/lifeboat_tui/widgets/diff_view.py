@@ -14,8 +14,8 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from lifeboat_tui.cell_text import make_plain
 from lifeboat_tui.glyphs import Glyphs
-from lifeboat_tui.text import plain
 
 TITLE, PLACE, ADDED, REMOVED, NOTE, MUTED, TEXT = "title", "place", "added", "removed", "note", "muted", "text"
 KINDS = ("", TITLE, PLACE, ADDED, REMOVED, NOTE, MUTED, TEXT)
@@ -26,7 +26,7 @@ _NUMBERED = 60
 """Columns from which on there is room for line numbers."""
 
 
-class Line(NamedTuple):
+class DiffLine(NamedTuple):
     """`kind`: one of the above, or "" for a line that is the same on both sides. `number`: which line of its text it
     is, None for none. `key`, of a title: what the part is called that begins here."""
 
@@ -36,7 +36,7 @@ class Line(NamedTuple):
     key: str = ""
 
 
-class _Piece(NamedTuple):
+class _ScreenLine(NamedTuple):
     """A line of the screen: which line it belongs to, the piece of its text, and whether it is the first piece."""
 
     line: int
@@ -84,8 +84,8 @@ class DiffView(ScrollView, can_focus=True):
         super().__init__(id=id)
         self.glyphs = glyphs or Glyphs()
         self.here: int | None = None
-        self._lines: Sequence[Line] = ()
-        self._drawn: list[int | _Piece] = []
+        self._lines: Sequence[DiffLine] = ()
+        self._drawn: list[int | _ScreenLine] = []
         """The lines of the screen: a number where a line is drawn whole."""
         self._tops: list[int] = []
         """Of each line the first line of the screen."""
@@ -97,7 +97,7 @@ class DiffView(ScrollView, can_focus=True):
     # What others do -------------------------------------------------------------------------------------------------
 
     @property
-    def lines(self) -> Sequence[Line]:
+    def lines(self) -> Sequence[DiffLine]:
         return self._lines
 
     @property
@@ -107,7 +107,7 @@ class DiffView(ScrollView, can_focus=True):
         place = bisect_right(self._titles, at) - 1
         return self._lines[self._titles[place]].key if place >= 0 else ""
 
-    def show(self, lines: Sequence[Line]) -> None:
+    def show(self, lines: Sequence[DiffLine]) -> None:
         """Other lines, from the first on."""
         self._lines, self.here = lines, None
         self._titles = [at for at, line in enumerate(lines) if line.kind == TITLE]
@@ -181,7 +181,7 @@ class DiffView(ScrollView, can_focus=True):
         self._wrapped_for = room = self._room
         self._numbers = 0 if room < _NUMBERED else len(str(self._highest)) + 1
         widths = {kind: max(8, room - 1 - self._numbers - len(_SIGNS.get(kind, ""))) for kind in KINDS}
-        drawn: list[int | _Piece] = []
+        drawn: list[int | _ScreenLine] = []
         self._tops = tops = []
         for at, (text, kind, _, _) in enumerate(self._lines):
             tops.append(len(drawn))
@@ -189,14 +189,14 @@ class DiffView(ScrollView, can_focus=True):
             if len(text) <= width and text.isascii() and "\t" not in text:
                 drawn.append(at)
             else:
-                safe = text if text.isprintable() else plain(text)
-                drawn += [_Piece(at, piece, not nth) for nth, piece in enumerate(pieces(safe, width))]
+                safe = text if text.isprintable() else make_plain(text)
+                drawn += [_ScreenLine(at, piece, not nth) for nth, piece in enumerate(wrap_text(safe, width))]
         self._drawn = drawn
         self.virtual_size = Size(room, len(drawn))
 
-    def _piece(self, at: int) -> _Piece:
+    def _piece(self, at: int) -> _ScreenLine:
         drawn = self._drawn[at]
-        return _Piece(drawn, plain(self._lines[drawn].text), True) if isinstance(drawn, int) else drawn
+        return _ScreenLine(drawn, make_plain(self._lines[drawn].text), True) if isinstance(drawn, int) else drawn
 
     def render_line(self, y: int) -> Strip:
         width, base = self._room, self.rich_style
@@ -220,7 +220,7 @@ class DiffView(ScrollView, can_focus=True):
         return Strip(segments).adjust_cell_length(width, base)
 
 
-def _beginnings(lines: Sequence[Line]) -> Iterator[int]:
+def _beginnings(lines: Sequence[DiffLine]) -> Iterator[int]:
     """Where runs of changed lines begin."""
     was_changed = False
     for at, line in enumerate(lines):
@@ -230,7 +230,7 @@ def _beginnings(lines: Sequence[Line]) -> Iterator[int]:
         was_changed = is_changed
 
 
-def pieces(text: str, width: int) -> Iterator[str]:
+def wrap_text(text: str, width: int) -> Iterator[str]:
     """A text in pieces that are as wide as the screen at most, cut between words where that is not far."""
     if not text.isascii() and cell_len(text) != len(text):
         yield from chop_cells(text, width) or [""]

@@ -16,18 +16,25 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from lifeboat_alf import times
-from lifeboat_alf.seams.clock import Clock
-from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_alf.common import times
+from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
+from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_vault import errors
-from lifeboat_vault.at_rest.held_keys import Given, HeldKeys, let_go_when_refused
-from lifeboat_vault.at_rest.key_document import KeyDocument, WrappedKey, decoded, encoded, payload, unpacked
-from lifeboat_vault.at_rest.key_documents import KeyDocuments
-from lifeboat_vault.at_rest.key_sources import registry
-from lifeboat_vault.at_rest.key_sources.contract import KeySource
-from lifeboat_vault.at_rest.keyed import KEY_BYTES, KeyedSealer, new_key_id
+from lifeboat_vault.at_rest.data_key_cache import DataKeyCache, UnwrappedKey, drop_when_refused
+from lifeboat_vault.at_rest.key_document_store import KeyDocumentStore
+from lifeboat_vault.at_rest.key_sources import key_source_registry
+from lifeboat_vault.at_rest.key_sources.key_source_contract import KeySource
+from lifeboat_vault.at_rest.keyed_sealer import KEY_BYTES, KeyedSealer, new_key_id
 from lifeboat_vault.at_rest.sealer import Sealer
-from lifeboat_vault.operations import key_wanted
+from lifeboat_vault.at_rest.wrapped_keys import (
+    KeyDocument,
+    WrappedKey,
+    decode_key_document,
+    encode_key_document,
+    pack_key_payload,
+    unpack_key_payload,
+)
+from lifeboat_vault.store.timed_operations import report_key_wanted
 
 TENANT, AGENT = "tenant", "agent"
 SCOPES = (TENANT, AGENT)
@@ -41,14 +48,14 @@ _Made = dict[tuple[str, str], WrappedKey]
 class DataKeys:
     """The keys of a document. May be used by several threads, and by several processes."""
 
-    def __init__(self, documents: KeyDocuments, tenant_id: str, *, clock: Clock, outside: Path) -> None:
+    def __init__(self, documents: KeyDocumentStore, tenant_id: str, *, clock: Clock, outside: Path) -> None:
         self._documents = documents
         self._tenant = tenant_id
         self._clock = clock
         self._outside = outside
         self._guard = threading.Lock()
         self._change = threading.RLock()
-        self._held = HeldKeys(tenant_id, self._asked, clock)
+        self._held = DataKeyCache(tenant_id, self._asked, clock)
         self._data: bytes | None = None
         self._document = self._fresh()
         self.on_use: Callable[[str], None] = _unnoticed
@@ -58,12 +65,12 @@ class DataKeys:
 
     @classmethod
     def create(
-        cls, documents: KeyDocuments, tenant_id: str, *, source: str, scope: str, clock: Clock, outside: Path
+        cls, documents: KeyDocumentStore, tenant_id: str, *, source: str, scope: str, clock: Clock, outside: Path
     ) -> Self:
         """Make the first data key of a tenant. `scope` "tenant" or "agent".
 
-        The key of `source` is there already (`registry.make_key` makes it, once); it must not lie in `outside`, the
-        folder of the endpoint's data. Raises KeySourceRefused, KeyRevoked, VaultExists.
+        The key of `source` is there already (`key_source_registry.make_key` makes it, once); it must not lie in
+        `outside`, the folder of the endpoint's data. Raises KeySourceRefused, KeyRevoked, VaultExists.
         """
         if scope not in SCOPES:
             raise ValueError(f"{scope!r} is neither {' nor '.join(SCOPES)}")
@@ -71,14 +78,14 @@ class DataKeys:
             with contextlib.suppress(errors.VaultMissing):
                 documents.read()
                 raise errors.VaultExists(f"{documents.name} holds data keys")
-            wrapping = registry.key_source(source, outside=outside)
+            wrapping = key_source_registry.open_key_source(source, outside=outside)
             document = KeyDocument(tenant_id, wrapping.spec, scope)
             document = document.with_key(_wrapped(tenant_id, WHOLE, os.urandom(KEY_BYTES), wrapping, clock))
-            documents.replace(encoded(document))
+            documents.replace(encode_key_document(document))
         return cls.open(documents, tenant_id, clock=clock, outside=outside)
 
     @classmethod
-    def open(cls, documents: KeyDocuments, tenant_id: str, *, clock: Clock, outside: Path) -> Self:
+    def open(cls, documents: KeyDocumentStore, tenant_id: str, *, clock: Clock, outside: Path) -> Self:
         """Asks no source yet. Raises VaultMissing, VaultDamaged."""
         return cls(documents, tenant_id, clock=clock, outside=outside)
 
@@ -118,7 +125,7 @@ class DataKeys:
         return self._sealer(self._document.named(key_id) or self._named(key_id), agent_id)
 
     def _sealer(self, wrapped: WrappedKey, agent_id: str | None) -> Sealer:
-        key_wanted()
+        report_key_wanted()
         agent = agent_id or WHOLE
         lend = partial(self._held.of, wrapped.id, agent)
         lend()
@@ -142,13 +149,13 @@ class DataKeys:
     def _named(self, key_id: str) -> WrappedKey:
         return _named(self._fresh(), key_id)
 
-    def _asked(self, key_id: str) -> Given:
+    def _asked(self, key_id: str) -> UnwrappedKey:
         document = self._fresh()
         wrapped, source = _named(document, key_id), self._source(document)
-        with let_go_when_refused(source.spec):
-            key = unpacked(source.unwrap(wrapped.wrapped), self._tenant, wrapped)
+        with drop_when_refused(source.spec):
+            key = unpack_key_payload(source.unwrap(wrapped.wrapped), self._tenant, wrapped)
         self.on_use(key_id)
-        return Given(key, source.spec, source.cache_seconds)
+        return UnwrappedKey(key, source.spec, source.cache_seconds)
 
     # Changing ---------------------------------------------------------------------------------------------------
 
@@ -161,7 +168,7 @@ class DataKeys:
             made = self._made(made, document, document.scopes())
             for scope in document.scopes():
                 document = document.with_key(made[document.source, scope])
-            reached(Step.REENCRYPT_KEY_MADE)
+            reach_crash_point(CrashPoint.REENCRYPT_KEY_MADE)
             self._replace(document)
         return self.current()
 
@@ -174,7 +181,7 @@ class DataKeys:
         made = self._made({}, self._fresh(), [agent_id])
         with self._changing() as document:
             made = self._made(made, document, [agent_id])
-            reached(Step.REENCRYPT_KEY_MADE)
+            reach_crash_point(CrashPoint.REENCRYPT_KEY_MADE)
             self._replace(document.with_key(made[document.source, agent_id]))
         return made[document.source, agent_id].id
 
@@ -210,14 +217,14 @@ class DataKeys:
     def _drop(self, document: KeyDocument, gone: list[str]) -> None:
         if not gone:
             return
-        reached(Step.REENCRYPT_KEY_DESTROYED)
+        reach_crash_point(CrashPoint.REENCRYPT_KEY_DESTROYED)
         self._replace(document.without(gone))
         self._held.drop(gone)
 
     def move(self, source: str) -> None:
         """Wrap every key under another source, whose key is there already. Raises KeyRevoked when the present source
         does not give its key, KeySourceRefused."""
-        target = registry.key_source(source, outside=self._outside)
+        target = key_source_registry.open_key_source(source, outside=self._outside)
         moved = self._rewrapped({}, self._fresh(), target)
         with self._changing() as document:
             moved = self._rewrapped(moved, document, target)
@@ -240,13 +247,13 @@ class DataKeys:
         before = self._source(document)
 
         def moved(each: WrappedKey) -> bytes:
-            key = unpacked(before.unwrap(each.wrapped), self._tenant, each)
-            return target.wrap(payload(key, each, self._tenant))
+            key = unpack_key_payload(before.unwrap(each.wrapped), self._tenant, each)
+            return target.wrap(pack_key_payload(key, each, self._tenant))
 
         return done | {each.id: moved(each) for each in document.keys if each.id not in done}
 
     def _source(self, document: KeyDocument) -> KeySource:
-        return registry.key_source(document.source, outside=self._outside)
+        return key_source_registry.open_key_source(document.source, outside=self._outside)
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[KeyDocument]:
@@ -255,7 +262,7 @@ class DataKeys:
             yield self._fresh()
 
     def _replace(self, document: KeyDocument) -> KeyDocument:
-        self._documents.replace(encoded(document))
+        self._documents.replace(encode_key_document(document))
         return self._fresh()
 
     def _fresh(self) -> KeyDocument:
@@ -264,7 +271,7 @@ class DataKeys:
         data = self._documents.read()
         with self._guard:
             if data is not self._data:
-                self._document, self._data = decoded(data, self._documents.name, self._tenant), data
+                self._document, self._data = decode_key_document(data, self._documents.name, self._tenant), data
             return self._document
 
 
@@ -286,4 +293,4 @@ def _named(document: KeyDocument, key_id: str) -> WrappedKey:
 
 def _wrapped(tenant: str, scope: str, key: bytes, source: KeySource, clock: Clock) -> WrappedKey:
     blank = WrappedKey(new_key_id(), scope, times.to_text(clock.now()), b"")
-    return blank.wrapped_as(source.wrap(payload(key, blank, tenant)))
+    return blank.wrapped_as(source.wrap(pack_key_payload(key, blank, tenant)))

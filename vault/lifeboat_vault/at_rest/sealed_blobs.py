@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lifeboat_vault.at_rest.sealer import Sealer
-from lifeboat_vault.store.protocols import BlobStore
+from lifeboat_vault.store.store_protocols import BlobStore
 
 
 class SealedBlobs:

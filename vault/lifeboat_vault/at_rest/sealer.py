@@ -45,7 +45,7 @@ class Sealer(Protocol):
         ...
 
 
-class Plain:
+class PlainSealer:
     """Nothing is sealed."""
 
     key_id = ""
@@ -63,4 +63,4 @@ class Plain:
         return token
 
 
-PLAIN: Sealer = Plain()
+PLAIN: Sealer = PlainSealer()

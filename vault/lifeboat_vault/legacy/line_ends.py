@@ -29,7 +29,7 @@ def written_lines(note: str) -> list[WrittenLine]:
     return found
 
 
-def counterparts(old: Sequence[str], new: Sequence[str]) -> list[int | None]:
+def match_lines(old: Sequence[str], new: Sequence[str]) -> list[int | None]:
     """Return for each line of `new` the place of the line of `old` that it was, None for one that was added.
 
     Lines keep their order. A changed line is the one that stood in its place, where as many lines were changed as

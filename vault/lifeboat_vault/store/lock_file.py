@@ -13,7 +13,7 @@ from lifeboat_vault import errors
 
 
 @contextlib.contextmanager
-def locked(file: Path, *, seconds: float, busy: LifeboatError) -> Iterator[None]:
+def hold_lock_file(file: Path, *, seconds: float, busy: LifeboatError) -> Iterator[None]:
     """Raises `busy` when another process holds the file for so long, and VaultUnusable when it cannot be made."""
     lock = filelock.FileLock(file, mode=0o600, timeout=seconds)
     try:

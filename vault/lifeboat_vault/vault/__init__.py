@@ -1,17 +1,17 @@
 """The vault: states, not a chain (see `vault.Vault`)."""
 
-from lifeboat_vault.vault.beginning import FIRST_EPOCH
-from lifeboat_vault.vault.draft import Draft, EntryPut, RecordPut, take_delta, take_over
-from lifeboat_vault.vault.history import HistoryItem
-from lifeboat_vault.vault.purging import RedactReport
-from lifeboat_vault.vault.reading import LAST_VERIFIED
-from lifeboat_vault.vault.redacted import RedactionRow
-from lifeboat_vault.vault.retention import Retention
-from lifeboat_vault.vault.rows import AuditRow, Pin, SequenceRow
-from lifeboat_vault.vault.state import VaultState
-from lifeboat_vault.vault.thinning import ThinReport
-from lifeboat_vault.vault.vault import Vault
-from lifeboat_vault.vault.verification import Finding, Verification
+from lifeboat_vault.bodies.vault_redactions import RedactionRow
+from lifeboat_vault.retention.retention_policy import Retention
+from lifeboat_vault.retention.thin_sequences import ThinReport
+from lifeboat_vault.rows.kept_history import HistoryItem
+from lifeboat_vault.rows.sequence_rows import AuditRow, Pin, SequenceRow
+from lifeboat_vault.vault.draft import Draft, EntryPut, RecordPut, draft_of_delta, draft_of_state
+from lifeboat_vault.vault.open_vault import Vault
+from lifeboat_vault.vault.vault_creation import FIRST_EPOCH
+from lifeboat_vault.vault.vault_purging import RedactReport
+from lifeboat_vault.vault.vault_reading import LAST_VERIFIED
+from lifeboat_vault.vault.vault_state import VaultState
+from lifeboat_vault.vault.vault_verification import VaultFinding, Verification
 
 __all__ = [
     "FIRST_EPOCH",
@@ -19,7 +19,6 @@ __all__ = [
     "AuditRow",
     "Draft",
     "EntryPut",
-    "Finding",
     "HistoryItem",
     "Pin",
     "RecordPut",
@@ -29,8 +28,9 @@ __all__ = [
     "SequenceRow",
     "ThinReport",
     "Vault",
+    "VaultFinding",
     "VaultState",
     "Verification",
-    "take_delta",
-    "take_over",
+    "draft_of_delta",
+    "draft_of_state",
 ]

@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from lifeboat_alf.apply import AppliedState
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.redactions import NONE, Redactions
-from lifeboat_alf.state import Entry, GoneRecord, Leaf, Operation, Record, State, path_key
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.deltas.applied_state import AppliedState
+from lifeboat_alf.redaction.redactions import NONE, Redactions
+from lifeboat_alf.states.agent_state import Entry, GoneRecord, Leaf, Operation, Record, State, path_key
 from lifeboat_vault.errors import DraftInvalid
 
 Body = bytes | Path | Callable[[], bytes]
@@ -61,7 +61,7 @@ class Draft:
     redactions: Redactions = NONE
 
 
-def take_over(state: State) -> Draft:
+def draft_of_state(state: State) -> Draft:
     """The draft that makes an empty vault hold exactly `state`, leaf by leaf, so that digest and signature stay true.
 
     Bodies are read from the state one at a time while the draft is committed; it stays open until then.
@@ -79,7 +79,7 @@ def _every_record(state: State) -> Iterator[Record | GoneRecord]:
     return heapq.merge(*streams, key=_place)
 
 
-def take_delta(state: AppliedState) -> Draft:
+def draft_of_delta(state: AppliedState) -> Draft:
     """The draft that leads a vault from the delta's base, which is its head, to `state`, leaf by leaf. Bodies are read
     from the delta, which stays open, while the draft is committed. Raises DraftInvalid for a delta that removes
     records, which no two sequences of one agent have between them."""

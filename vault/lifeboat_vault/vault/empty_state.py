@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_alf.redactions import Redactions
-from lifeboat_alf.state import Entry, GoneRecord, Record, Sequence
-from lifeboat_vault.vault.beginning import FIRST_EPOCH
+from lifeboat_alf.redaction.redactions import Redactions
+from lifeboat_alf.states.agent_state import Entry, GoneRecord, Record, Sequence
+from lifeboat_vault.vault.vault_creation import FIRST_EPOCH
 
 
 class EmptyState:

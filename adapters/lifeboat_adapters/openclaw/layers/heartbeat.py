@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from lifeboat_adapters.contract import Files
-from lifeboat_adapters.openclaw import config, paths
-from lifeboat_adapters.persona.documents import rows_of
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_adapters.contract import AgentFiles
+from lifeboat_adapters.openclaw import openclaw_config, openclaw_paths
+from lifeboat_adapters.persona.derivation_files import rows_of
+from lifeboat_alf.common.json_types import JsonObject
 
 
-def checklist(files: Files) -> str:
+def heartbeat_checklist(files: AgentFiles) -> str:
     """The notes of the agent's heartbeat jobs, in the order of their ids."""
-    jobs = {row.get("job_id") for row in rows_of(files.read(paths.CRON_JOBS)) if is_heartbeat(row)}
-    notes = (row.get("content") for row in rows_of(files.read(paths.CRON_SCRATCH)) if row.get("job_id") in jobs)
+    jobs = {row.get("job_id") for row in rows_of(files.read(openclaw_paths.CRON_JOBS)) if is_heartbeat(row)}
+    notes = (
+        row.get("content") for row in rows_of(files.read(openclaw_paths.CRON_SCRATCH)) if row.get("job_id") in jobs
+    )
     return "\n".join(note for note in notes if isinstance(note, str) and note)
 
 
 def is_heartbeat(row: JsonObject) -> bool:
     """Whether a cron job is the heartbeat, by what it does or by its name."""
-    return row.get("payload_kind") == "heartbeat" or "heartbeat" in (config.text(row, "name") or "").lower()
+    return (
+        row.get("payload_kind") == "heartbeat"
+        or "heartbeat" in (openclaw_config.get_nested_text(row, "name") or "").lower()
+    )

@@ -9,61 +9,64 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from lifeboat_adapters.contract import Installation
-from lifeboat_adapters.credentials import Delivery, Place, StaysOut
+from lifeboat_adapters.credential_types import CredentialDelivery, CredentialRefusal, Place
 from lifeboat_adapters.errors import AdapterError
-from lifeboat_adapters.openclaw import databases, paths, session_files
-from lifeboat_adapters.openclaw.restore.config_merging import NEW
-from lifeboat_adapters.openclaw.restore.delivery import NO_PROGRAM, NOT_TAKEN, RUNTIME, command_of
-from lifeboat_adapters.persona.documents import rows_of
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.reasons import Reason
+from lifeboat_adapters.openclaw import openclaw_databases, openclaw_paths, session_files
+from lifeboat_adapters.openclaw.restore.credential_delivery import NO_PROGRAM, NOT_TAKEN, RUNTIME, openclaw_command
+from lifeboat_adapters.openclaw.restore.openclaw_config_merging import NEW
+from lifeboat_adapters.persona.derivation_files import rows_of
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.common.reason_codes import Reason
 
 _WHERE = "OpenClaw's sessions"
 _SECONDS = 900.0
 
 NODES, WINDOWS, EVENTS = (
-    f"{paths.DATABASES}agent/{name}.jsonl" for name in ("session_nodes", "session_windows", "transcript_events")
+    f"{openclaw_paths.DATABASES}agent/{name}.jsonl"
+    for name in ("session_nodes", "session_windows", "transcript_events")
 )
-_INDEX = f"{paths.SESSION_FILES}sessions.jsonl"
+_INDEX = f"{openclaw_paths.SESSION_FILES}sessions.jsonl"
 
 
-def is_of_sessions(path: str) -> bool:
+def holds_sessions(path: str) -> bool:
     """Whether a file of rows holds sessions."""
-    return path in (NODES, WINDOWS, EVENTS) or path.startswith(paths.SESSION_FILES)
+    return path in (NODES, WINDOWS, EVENTS) or path.startswith(openclaw_paths.SESSION_FILES)
 
 
-def deliveries(installation: Installation, tables: Mapping[str, bytes]) -> list[Delivery]:
+def plan_session_deliveries(installation: Installation, tables: Mapping[str, bytes]) -> list[CredentialDelivery]:
     """One delivery for all sessions that the runtime lacks; none without a state folder or without sessions. Raises
     RuntimeDatabaseError when nobody can tell which sessions there are."""
     there = _present(installation)
     texts = {id: text for id, text in _transcripts(tables).items() if id not in there}
     if installation.state_dir is None or not texts:
         return []
-    places: dict[Place, str] = {(path, (id,)): id for path in filter(is_of_sessions, tables) for id in texts}
+    places: dict[Place, str] = {(path, (id,)): id for path in filter(holds_sessions, tables) for id in texts}
     if installation.layout != NEW or installation.program is None:
         is_old = installation.layout != NEW
-        reason = Reason(StaysOut.OLD_RELEASE, runtime=RUNTIME) if is_old else NO_PROGRAM
-        return [Delivery(places, _WHERE, reason)]
-    folder = session_files.folder_of(installation.state_dir, installation.native_id)
+        reason = Reason(CredentialRefusal.OLD_RELEASE, runtime=RUNTIME) if is_old else NO_PROGRAM
+        return [CredentialDelivery(places, _WHERE, reason)]
+    folder = session_files.session_folder_of(installation.state_dir, installation.native_id)
     index = {key: entry for key, entry in _index(tables).items() if str(entry.get("sessionId")) in texts}
     files: list[tuple[Path, bytes]] = [(folder / f"{id}.jsonl", text) for id, text in sorted(texts.items())]
     files.append((folder / session_files.INDEX, json.dumps(index).encode()))
-    command, environment = command_of(installation, ["doctor", "--fix", "--non-interactive"])
-    return [Delivery(places, _WHERE, None, command, environment, None, tuple(files), timeout_seconds=_SECONDS)]
+    command, environment = openclaw_command(installation, ["doctor", "--fix", "--non-interactive"])
+    return [
+        CredentialDelivery(places, _WHERE, None, command, environment, None, tuple(files), timeout_seconds=_SECONDS)
+    ]
 
 
-def not_arrived(installation: Installation, delivery: Delivery) -> dict[Place, Reason]:
+def find_undelivered_sessions(installation: Installation, delivery: CredentialDelivery) -> dict[Place, Reason]:
     """What of a delivery of sessions is not in the runtime's database now, each with why."""
     try:
         there = _present(installation)
     except AdapterError as error:
-        return dict.fromkeys(delivery.places, Reason(StaysOut.RUNTIME_PROBLEM, message=error.message))
+        return dict.fromkeys(delivery.places, Reason(CredentialRefusal.RUNTIME_PROBLEM, message=error.message))
     return {place: NOT_TAKEN for place, id in delivery.places.items() if id not in there}
 
 
 def _present(installation: Installation) -> set[str]:
     """The ids of the sessions that the runtime has, and whose transcript it has."""
-    rows = databases.rows(installation, transcripts=True)
+    rows = openclaw_databases.read_openclaw_rows(installation, transcripts=True)
     return {str(row.values.get("session_id")) for row in rows if row.path == EVENTS}
 
 
@@ -81,8 +84,8 @@ def _events(tables: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
         if isinstance(row.get("event_json"), str):
             yield str(row.get("session_id")), row["event_json"]
     for path in sorted(tables):
-        name = path.removeprefix(paths.SESSION_FILES)
-        if path != _INDEX and path.startswith(paths.SESSION_FILES) and "/" not in name:
+        name = path.removeprefix(openclaw_paths.SESSION_FILES)
+        if path != _INDEX and path.startswith(openclaw_paths.SESSION_FILES) and "/" not in name:
             for row in rows_of(tables[path]):
                 text = row["line"] if row.keys() == {"line"} else json.dumps(row, ensure_ascii=False)
                 yield name.removesuffix(".jsonl"), str(text)

@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from lifeboat_adapters.zeroclaw.layers import aieos_lists as lists
-from lifeboat_adapters.zeroclaw.layers.aieos_values import MEMORY, anywhere, is_share, is_text, is_texts
-from lifeboat_adapters.zeroclaw.layers.pointers import Pointer, get, put, take
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_adapters.zeroclaw.layers.aieos_values import MEMORY, is_share, is_text, is_texts, places_of_field
+from lifeboat_adapters.zeroclaw.layers.json_pointers import Pointer, get_at_pointer, put_at_pointer, take_at_pointer
+from lifeboat_alf.common.json_types import JsonObject
 
 EXTENSIONS = "aieos_extensions"
 OCEAN = ("openness", "conscientiousness", "extraversion", "agreeableness", "neuroticism")
 
 
-class Field(NamedTuple):
+class PromotedField(NamedTuple):
     """A promoted field: `places` are where documents have it, the one ZeroClaw prefers first; `home` is where
     AIEOS v1.1 has it, and where a new one goes."""
 
@@ -35,7 +35,7 @@ class Field(NamedTuple):
         return ".".join(self.alf)
 
 
-class Scores(NamedTuple):
+class PromotedScores(NamedTuple):
     """A promoted object of scores. `keys` are those it may have, None for any."""
 
     alf: Pointer
@@ -53,9 +53,9 @@ class Scores(NamedTuple):
         return (key for key in keys if is_share(value[key]) and (self.keys is None or key in self.keys))
 
 
-def _field(alf: str, fits: Callable[[Any], bool], home: str, *others: str) -> Field:
+def _field(alf: str, fits: Callable[[Any], bool], home: str, *others: str) -> PromotedField:
     places = tuple(tuple(place.split(".")) for place in (*others, home))
-    return Field(tuple(alf.split(".")), anywhere(*places), places[-1], fits)
+    return PromotedField(tuple(alf.split(".")), places_of_field(*places), places[-1], fits)
 
 
 def _is_flag(value: Any) -> bool:
@@ -88,10 +88,10 @@ FIELDS = (
 )
 MATRIX, TRAITS = ("psychology", "neural_matrix"), ("psychology", "personality_traits")
 SCORES = (
-    Scores(MATRIX, anywhere(MATRIX), MATRIX, None),
-    Scores(
+    PromotedScores(MATRIX, places_of_field(MATRIX), MATRIX, None),
+    PromotedScores(
         (*TRAITS, "scores"),
-        anywhere(("psychology", "ocean"), ("psychology", "traits", "ocean")),
+        places_of_field(("psychology", "ocean"), ("psychology", "traits", "ocean")),
         ("psychology", "traits", "ocean"),
         OCEAN,
     ),
@@ -120,9 +120,9 @@ def from_aieos(document: JsonObject, name: str = "") -> JsonObject:
         _promote_scores(rest, structured, scores, at)
     memory |= _promote_name(rest, structured, name, at)
     for mirrored in MIRRORED:
-        found = next((value for place in mirrored.places if is_text(value := get(rest, place))), None)
+        found = next((value for place in mirrored.places if is_text(value := get_at_pointer(rest, place))), None)
         if found is not None:
-            put(structured, mirrored.alf, found)
+            put_at_pointer(structured, mirrored.alf, found)
     memory |= lists.promote_goals(rest, structured)
     lists.promote_capabilities(rest, structured)
     memory |= {"at": at} if at else {}
@@ -130,44 +130,44 @@ def from_aieos(document: JsonObject, name: str = "") -> JsonObject:
     return structured | ({EXTENSIONS: rest} if rest else {})
 
 
-def _promote(rest: JsonObject, structured: JsonObject, field: Field, at: dict[str, Any]) -> None:
-    place = next((place for place in field.places if field.fits(get(rest, place))), None)
+def _promote(rest: JsonObject, structured: JsonObject, field: PromotedField, at: dict[str, Any]) -> None:
+    place = next((place for place in field.places if field.fits(get_at_pointer(rest, place))), None)
     if place is None:
         return
-    put(structured, field.alf, take(rest, place))
+    put_at_pointer(structured, field.alf, take_at_pointer(rest, place))
     if place != field.home:
         at[field.name] = list(place)
 
 
-def _promote_scores(rest: JsonObject, structured: JsonObject, scores: Scores, at: dict[str, Any]) -> None:
-    place = next((place for place in scores.places if any(scores.found(get(rest, place)))), None)
+def _promote_scores(rest: JsonObject, structured: JsonObject, scores: PromotedScores, at: dict[str, Any]) -> None:
+    place = next((place for place in scores.places if any(scores.found(get_at_pointer(rest, place)))), None)
     if place is None:
         return
     if scores.alf[:-1] == TRAITS:
-        put(structured, (*TRAITS, "framework"), "OCEAN")
-    for key in list(scores.found(get(rest, place))):
-        put(structured, (*scores.alf, key), take(rest, (*place, key)))
+        put_at_pointer(structured, (*TRAITS, "framework"), "OCEAN")
+    for key in list(scores.found(get_at_pointer(rest, place))):
+        put_at_pointer(structured, (*scores.alf, key), take_at_pointer(rest, (*place, key)))
     if place != scores.home:
         at[scores.name] = list(place)
 
 
 def _promote_name(rest: JsonObject, structured: JsonObject, name: str, at: dict[str, Any]) -> JsonObject:
     """The first name is the primary one; without it another name is, which then is no other one."""
-    first, other = get(rest, _FIRST), _other_name(structured)
+    first, other = get_at_pointer(rest, _FIRST), _other_name(structured)
     if is_text(first):
-        put(structured, PRIMARY, take(rest, _FIRST))
+        put_at_pointer(structured, PRIMARY, take_at_pointer(rest, _FIRST))
         if first == other:
             at["names.primary"] = list(_FIRST)
     elif other:
-        put(structured, PRIMARY, other)
+        put_at_pointer(structured, PRIMARY, other)
     elif name:
-        put(structured, PRIMARY, name)
+        put_at_pointer(structured, PRIMARY, name)
         return {"name": name}
     return {}
 
 
 def _other_name(structured: JsonObject) -> str:
-    nickname, full = get(structured, ("names", "nickname")), get(structured, ("names", "full"))
+    nickname, full = get_at_pointer(structured, ("names", "nickname")), get_at_pointer(structured, ("names", "full"))
     return next((found for found in (nickname, full) if is_text(found)), "")
 
 
@@ -182,21 +182,21 @@ def to_aieos(structured: JsonObject) -> JsonObject:
     at = memory.get("at") if isinstance(memory.get("at"), dict) else {}
     _put_name(document, structured, memory, at)
     for field in FIELDS:
-        value = get(structured, field.alf)
+        value = get_at_pointer(structured, field.alf)
         if field.fits(value):
             _put_back(document, _place(at, field), field.home, copy.deepcopy(value))
     for scores in SCORES:
         _put_scores(document, structured, scores, _place(at, scores))
     for mirrored in MIRRORED:
-        value = get(structured, mirrored.alf)
-        if is_text(value) and not any(is_text(get(document, place)) for place in mirrored.places):
-            put(document, mirrored.home, value)
+        value = get_at_pointer(structured, mirrored.alf)
+        if is_text(value) and not any(is_text(get_at_pointer(document, place)) for place in mirrored.places):
+            put_at_pointer(document, mirrored.home, value)
     lists.put_goals(document, structured, memory.get("goals"))
     lists.put_capabilities(document, structured)
     return document
 
 
-def _place(at: Any, field: Field | Scores) -> Pointer:
+def _place(at: Any, field: PromotedField | PromotedScores) -> Pointer:
     """Where a field stood, as far as that is one of its places."""
     said = at.get(field.name)
     return next((place for place in field.places if list(place) == said), field.home)
@@ -204,20 +204,20 @@ def _place(at: Any, field: Field | Scores) -> Pointer:
 
 def _put_back(document: JsonObject, place: Pointer, home: Pointer, value: Any) -> None:
     """A value that something else is in the way of is left out: what stands there is the document's own."""
-    if not put(document, place, value) and place != home:
-        put(document, home, value)
+    if not put_at_pointer(document, place, value) and place != home:
+        put_at_pointer(document, home, value)
 
 
-def _put_scores(document: JsonObject, structured: JsonObject, scores: Scores, place: Pointer) -> None:
-    if scores.alf[:-1] == TRAITS and get(structured, (*TRAITS, "framework")) != "OCEAN":
+def _put_scores(document: JsonObject, structured: JsonObject, scores: PromotedScores, place: Pointer) -> None:
+    if scores.alf[:-1] == TRAITS and get_at_pointer(structured, (*TRAITS, "framework")) != "OCEAN":
         return
-    found = get(structured, scores.alf)
+    found = get_at_pointer(structured, scores.alf)
     for key in scores.found(found):
-        put(document, (*place, key), found[key])
+        put_at_pointer(document, (*place, key), found[key])
 
 
 def _put_name(document: JsonObject, structured: JsonObject, memory: JsonObject, at: Any) -> None:
-    primary = get(structured, PRIMARY)
+    primary = get_at_pointer(structured, PRIMARY)
     other = _other_name(structured) or memory.get("name")
     if is_text(primary) and (primary != other or at.get("names.primary") == list(_FIRST)):
-        put(document, _FIRST, primary)
+        put_at_pointer(document, _FIRST, primary)

@@ -7,9 +7,15 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from typing import Any
 
-from lifeboat_adapters.zeroclaw.layers.aieos_values import anywhere, is_text, is_texts
-from lifeboat_adapters.zeroclaw.layers.pointers import GONE, Pointer, get, put, take
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_adapters.zeroclaw.layers.aieos_values import is_text, is_texts, places_of_field
+from lifeboat_adapters.zeroclaw.layers.json_pointers import (
+    GONE,
+    Pointer,
+    get_at_pointer,
+    put_at_pointer,
+    take_at_pointer,
+)
+from lifeboat_alf.common.json_types import JsonObject
 
 Segment = tuple[Pointer, int]
 """Where goals stood, and how many."""
@@ -18,14 +24,14 @@ _DRIVE: Pointer = ("motivations", "core_drive")
 _SHORT: Pointer = ("motivations", "goals", "short_term")
 _LONG: Pointer = ("motivations", "goals", "long_term")
 _GOALS = (
-    anywhere(_DRIVE),
-    anywhere(("motivations", "short_term_goals"), _SHORT),
-    anywhere(("motivations", "long_term_goals"), _LONG),
+    places_of_field(_DRIVE),
+    places_of_field(("motivations", "short_term_goals"), _SHORT),
+    places_of_field(("motivations", "long_term_goals"), _LONG),
 )
 _HOMES = (_DRIVE, _SHORT, _LONG)
 _SKILLS: Pointer = ("capabilities", "skills")
 _TOOLS: Pointer = ("capabilities", "tools")
-_CAPABILITIES = (anywhere(_SKILLS), anywhere(_TOOLS))
+_CAPABILITIES = (places_of_field(_SKILLS), places_of_field(_TOOLS))
 _PORTABILITY = ("intrinsic", "host_dependent")
 REMEMBERED = "aieos"
 """The key of a capability that holds where it stood in an AIEOS document, and as what: {at, item}."""
@@ -36,9 +42,9 @@ def promote_goals(rest: JsonObject, structured: JsonObject) -> JsonObject:
     goals: list[str] = []
     segments = []
     for places in _GOALS:
-        place = next((place for place in places if _are_goals(place, get(rest, place))), None)
+        place = next((place for place in places if _are_goals(place, get_at_pointer(rest, place))), None)
         if place is not None:
-            taken = take(rest, place)
+            taken = take_at_pointer(rest, place)
             found = [taken] if _is_drive(place) else taken
             goals += found
             segments.append([list(place), len(found)])
@@ -58,17 +64,17 @@ def put_goals(document: JsonObject, structured: JsonObject, memory: Any) -> None
     """Goals where they stood; those that stood nowhere are for the long term."""
     goals = structured.get("goals")
     left = [goal for goal in goals if is_text(goal)] if isinstance(goals, list) else []
-    for place, count in segments(memory):
+    for place, count in goal_segments(memory):
         here, left = left[:count], left[count:]
         if here:
-            put(document, place, here[0] if _is_drive(place) else here)
+            put_at_pointer(document, place, here[0] if _is_drive(place) else here)
     if left:
-        place = next((place for place, _ in segments(memory) if place in _GOALS[2]), _LONG)
-        there = get(document, place)
-        put(document, place, [*there, *left] if isinstance(there, list) else left)
+        place = next((place for place, _ in goal_segments(memory) if place in _GOALS[2]), _LONG)
+        there = get_at_pointer(document, place)
+        put_at_pointer(document, place, [*there, *left] if isinstance(there, list) else left)
 
 
-def segments(memory: Any) -> list[Segment]:
+def goal_segments(memory: Any) -> list[Segment]:
     """The memory of goals, as far as it is one."""
     known = {place for places in _GOALS for place in places}
     found = []
@@ -80,10 +86,10 @@ def segments(memory: Any) -> list[Segment]:
     return found
 
 
-def aligned(before: list[Any], memory: Any, now: list[Any]) -> list[Any]:
+def align_goal_places(before: list[Any], memory: Any, now: list[Any]) -> list[Any]:
     """The memory of goals that were changed: one that took the place of another stands where that stood, a new one
     with the one before it. Read again they are in the same order."""
-    known = [place for place, count in segments(memory) for _ in range(count)][: len(before)]
+    known = [place for place, count in goal_segments(memory) for _ in range(count)][: len(before)]
     ranks = [_rank(place) for place in known] + [len(_GOALS) - 1] * (len(before) - len(known))
     new: list[int] = []
     for tag, start, end, to_start, to_end in SequenceMatcher(None, before, now, autojunk=False).get_opcodes():
@@ -104,9 +110,9 @@ def promote_capabilities(rest: JsonObject, structured: JsonObject) -> None:
     """Move skills and tools into `structured`: a skill is the agent's own, a tool is what its host gives it."""
     found: list[JsonObject] = []
     for places in _CAPABILITIES:
-        place = next((place for place in places if _are_capabilities(get(rest, place))), None)
+        place = next((place for place in places if _are_capabilities(get_at_pointer(rest, place))), None)
         if place is not None:
-            found += [_capability(place, item) for item in take(rest, place)]
+            found += [_capability(place, item) for item in take_at_pointer(rest, place)]
     structured |= {"capabilities": found} if found else {}
 
 
@@ -144,8 +150,8 @@ def put_capabilities(document: JsonObject, structured: JsonObject) -> None:
     for place, item in _items(structured.get("capabilities")):
         by_place.setdefault(place, []).append(item)
     for place, items in by_place.items():
-        there = get(document, place)
-        put(document, place, [*there, *items] if isinstance(there, list) else items)
+        there = get_at_pointer(document, place)
+        put_at_pointer(document, place, [*there, *items] if isinstance(there, list) else items)
 
 
 def _items(capabilities: Any) -> Iterator[tuple[Pointer, Any]]:

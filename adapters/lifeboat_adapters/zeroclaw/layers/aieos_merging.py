@@ -8,14 +8,14 @@ from typing import Any
 from lifeboat_adapters.zeroclaw.layers import aieos
 from lifeboat_adapters.zeroclaw.layers import aieos_lists as lists
 from lifeboat_adapters.zeroclaw.layers.aieos_values import MEMORY, is_text, is_texts
-from lifeboat_adapters.zeroclaw.layers.pointers import GONE, get, put, take
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_adapters.zeroclaw.layers.json_pointers import GONE, get_at_pointer, put_at_pointer, take_at_pointer
+from lifeboat_alf.common.json_types import JsonObject
 
 
-def merged(document: JsonObject, before: JsonObject, now: JsonObject) -> JsonObject:
+def merge_aieos(document: JsonObject, before: JsonObject, now: JsonObject) -> JsonObject:
     """A document with the differences between structured fields as its files give them (`before`) and as they are
     `now`; `document` itself when it says it all. Keys keep their order."""
-    memory = get(now, (aieos.EXTENSIONS, MEMORY, "name"))
+    memory = get_at_pointer(now, (aieos.EXTENSIONS, MEMORY, "name"))
     said = aieos.from_aieos(document, memory if is_text(memory) else "")
     wanted = _changed(said, before, now)
     return document if wanted == said else _in_order(document, aieos.to_aieos(wanted))
@@ -27,37 +27,39 @@ def _changed(said: JsonObject, before: JsonObject, now: JsonObject) -> JsonObjec
         _carry(wanted, before, now, field)
     for scores in aieos.SCORES:
         _carry_scores(wanted, before, now, scores)
-    primary = get(now, aieos.PRIMARY)
-    if is_text(primary) and primary != get(before, aieos.PRIMARY):
-        put(wanted, aieos.PRIMARY, primary)
+    primary = get_at_pointer(now, aieos.PRIMARY)
+    if is_text(primary) and primary != get_at_pointer(before, aieos.PRIMARY):
+        put_at_pointer(wanted, aieos.PRIMARY, primary)
     _carry_rest(wanted, before, now)
     capabilities = _capabilities(wanted.get("capabilities"), before.get("capabilities"), now.get("capabilities"))
     wanted |= {"capabilities": capabilities} if capabilities or "capabilities" in wanted else {}
     return wanted
 
 
-def _carry(wanted: JsonObject, before: JsonObject, now: JsonObject, field: aieos.Field) -> None:
-    value = get(now, field.alf)
-    if value == get(before, field.alf):
+def _carry(wanted: JsonObject, before: JsonObject, now: JsonObject, field: aieos.PromotedField) -> None:
+    value = get_at_pointer(now, field.alf)
+    if value == get_at_pointer(before, field.alf):
         return
     if value is GONE:
-        take(wanted, field.alf)
+        take_at_pointer(wanted, field.alf)
     elif field.fits(value):
-        put(wanted, field.alf, copy.deepcopy(value))
+        put_at_pointer(wanted, field.alf, copy.deepcopy(value))
 
 
-def _carry_scores(wanted: JsonObject, before: JsonObject, now: JsonObject, scores: aieos.Scores) -> None:
-    old, new = get(before, scores.alf), get(now, scores.alf)
+def _carry_scores(wanted: JsonObject, before: JsonObject, now: JsonObject, scores: aieos.PromotedScores) -> None:
+    old, new = get_at_pointer(before, scores.alf), get_at_pointer(now, scores.alf)
     old, new = (value if isinstance(value, dict) else {} for value in (old, new))
-    if old == new or (scores.alf[:-1] == aieos.TRAITS and get(now, (*aieos.TRAITS, "framework")) != "OCEAN" and new):
+    if old == new or (
+        scores.alf[:-1] == aieos.TRAITS and get_at_pointer(now, (*aieos.TRAITS, "framework")) != "OCEAN" and new
+    ):
         return
     for key in old.keys() - new.keys():
-        take(wanted, (*scores.alf, key))
+        take_at_pointer(wanted, (*scores.alf, key))
     for key in scores.found(new):
         if new[key] != old.get(key, GONE):
-            put(wanted, (*scores.alf, key), new[key])
-    if scores.alf[:-1] == aieos.TRAITS and get(wanted, scores.alf) is not GONE:
-        put(wanted, (*aieos.TRAITS, "framework"), "OCEAN")
+            put_at_pointer(wanted, (*scores.alf, key), new[key])
+    if scores.alf[:-1] == aieos.TRAITS and get_at_pointer(wanted, scores.alf) is not GONE:
+        put_at_pointer(wanted, (*aieos.TRAITS, "framework"), "OCEAN")
 
 
 def _carry_rest(wanted: JsonObject, before: JsonObject, now: JsonObject) -> None:
@@ -69,7 +71,9 @@ def _carry_rest(wanted: JsonObject, before: JsonObject, now: JsonObject) -> None
         wanted |= {"goals": list(goals)} if is_changed else {}
     elif is_changed:
         place = (aieos.EXTENSIONS, MEMORY, "goals")
-        put(wanted, place, lists.aligned(wanted.get("goals") or [], get(wanted, place), goals))
+        put_at_pointer(
+            wanted, place, lists.align_goal_places(wanted.get("goals") or [], get_at_pointer(wanted, place), goals)
+        )
         wanted |= {"goals": list(goals)}
 
 

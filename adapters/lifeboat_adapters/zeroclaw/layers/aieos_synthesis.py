@@ -10,9 +10,9 @@ import hashlib
 
 from lifeboat_adapters.zeroclaw.layers.aieos import to_aieos
 from lifeboat_adapters.zeroclaw.layers.aieos_values import is_text
-from lifeboat_adapters.zeroclaw.layers.pointers import GONE, Pointer, get, put
-from lifeboat_alf import codec
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_adapters.zeroclaw.layers.json_pointers import GONE, Pointer, get_at_pointer, put_at_pointer
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
 
 MARK = "@lifeboat"
 """ZeroClaw passes over keys that begin with `@`."""
@@ -20,28 +20,28 @@ _STANDARD = {"protocol": "AIEOS", "version": "1.1.0"}
 _OCCUPATION: Pointer = ("history", "occupation")
 
 
-def made(identity: JsonObject) -> JsonObject:
+def make_aieos(identity: JsonObject) -> JsonObject:
     """The document of an identity: all that AIEOS has a place for, and the role as an occupation."""
     structured = identity.get("structured")
     known = structured if isinstance(structured, dict) else {}
     found = {key: value for key, value in to_aieos(known).items() if key != MARK}
     role = known.get("role")
-    if is_text(role) and get(found, _OCCUPATION) is GONE:
-        put(found, _OCCUPATION, role)
+    if is_text(role) and get_at_pointer(found, _OCCUPATION) is GONE:
+        put_at_pointer(found, _OCCUPATION, role)
     document = {"standard": _STANDARD, **found}
     return {MARK: {"made_from": "the agent's structured profile", "digest": _digest(document)}, **document}
 
 
-def text(document: JsonObject) -> bytes:
+def aieos_as_text(document: JsonObject) -> bytes:
     """A document as the text of a file."""
-    return codec.encode_pretty(document) + b"\n"
+    return json_codec.encode_pretty(document) + b"\n"
 
 
-def is_own(document: JsonObject) -> bool:
+def is_unedited_aieos(document: JsonObject) -> bool:
     """Whether a document is one that was made, and nobody has changed it."""
     rest = {key: value for key, value in document.items() if key != MARK}
-    return bool(get(document, (MARK, "digest")) == _digest(rest))
+    return bool(get_at_pointer(document, (MARK, "digest")) == _digest(rest))
 
 
 def _digest(document: JsonObject) -> str:
-    return hashlib.sha256(codec.canonical(document)).hexdigest()[:16]
+    return hashlib.sha256(json_codec.encode_canonical(document)).hexdigest()[:16]

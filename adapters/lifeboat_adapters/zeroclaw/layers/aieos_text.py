@@ -7,18 +7,18 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from lifeboat_adapters import json5_text
-from lifeboat_adapters.merging import Change
-from lifeboat_adapters.secrets.leaves import Path
+from lifeboat_adapters import json5_editing
+from lifeboat_adapters.additive_merging import ValueChange
+from lifeboat_adapters.secrets.parsed_leaves import Path
 
 _BOM = b"\xef\xbb\xbf"
 _INDENT = re.compile(r"\{\r?\n([ \t]+)")
 
 
-def rewritten(text: bytes, before: Any, wanted: Any) -> bytes:
+def rewrite_aieos_text(text: bytes, before: Any, wanted: Any) -> bytes:
     """The text of a document (`before` is what it says) that says what is wanted."""
     try:
-        changed = json5_text.change(text, list(_changes(before, wanted, ())))
+        changed = json5_editing.edit_json5(text, list(_changes(before, wanted, ())))
         if not changed.rewritten and _is_same(json.loads(changed.data.removeprefix(_BOM)), wanted):
             return changed.data
     except (ValueError, KeyError, RecursionError):
@@ -26,16 +26,16 @@ def rewritten(text: bytes, before: Any, wanted: Any) -> bytes:
     return _laid_out(text.decode("utf-8-sig", "replace"), wanted)
 
 
-def _changes(before: Any, wanted: Any, path: Path) -> Iterator[Change]:
+def _changes(before: Any, wanted: Any, path: Path) -> Iterator[ValueChange]:
     """What has to change for an object to say what is wanted; a list changes as a whole."""
     for key in before:
         if key not in wanted:
-            yield Change((*path, key), remove=True)
+            yield ValueChange((*path, key), remove=True)
         elif isinstance(before[key], dict) and isinstance(wanted[key], dict):
             yield from _changes(before[key], wanted[key], (*path, key))
         elif not _is_same(before[key], wanted[key]):
-            yield Change((*path, key), wanted[key])
-    yield from (Change((*path, key), value) for key, value in wanted.items() if key not in before)
+            yield ValueChange((*path, key), wanted[key])
+    yield from (ValueChange((*path, key), value) for key, value in wanted.items() if key not in before)
 
 
 def _is_same(one: Any, other: Any) -> bool:

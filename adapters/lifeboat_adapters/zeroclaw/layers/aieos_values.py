@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from lifeboat_adapters.zeroclaw.layers.pointers import Pointer
+from lifeboat_adapters.zeroclaw.layers.json_pointers import Pointer
 
 MEMORY = "@alf"
 """The key in `aieos_extensions` under which is remembered where promoted values stood. ZeroClaw itself passes over keys
 that begin with `@`."""
 
 
-def anywhere(*places: Pointer) -> tuple[Pointer, ...]:
+def places_of_field(*places: Pointer) -> tuple[Pointer, ...]:
     """Places, and those in `identity` where some writers nest everything."""
     return (*places, *(("identity", *place) for place in places if place[0] != "identity"))
 

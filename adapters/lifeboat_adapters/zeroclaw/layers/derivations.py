@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from lifeboat_adapters.persona import principals
-from lifeboat_adapters.zeroclaw import paths
-from lifeboat_adapters.zeroclaw.layers import hints, identity
+from lifeboat_adapters.persona import persona_principals
+from lifeboat_adapters.zeroclaw import zeroclaw_paths
+from lifeboat_adapters.zeroclaw.layers import zeroclaw_hints, zeroclaw_identity
 
 DERIVATIONS = (
-    identity.DERIVATION,
-    principals.derivation(paths.RUNTIME, paths.RAW + paths.USER),
-    *hints.DERIVATIONS,
+    zeroclaw_identity.DERIVATION,
+    persona_principals.make_principals_derivation(zeroclaw_paths.RUNTIME, zeroclaw_paths.RAW + zeroclaw_paths.USER),
+    *zeroclaw_hints.DERIVATIONS,
 )

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import RuntimeDatabaseError
+from lifeboat_adapters.item_fates import ItemFate
 from lifeboat_adapters.memory_stores import MemoryRows, StoredRow
-from lifeboat_adapters.receipts import Fate
-from lifeboat_adapters.zeroclaw import config
-from lifeboat_adapters.zeroclaw.remote import postgres, qdrant, servers
+from lifeboat_adapters.zeroclaw import zeroclaw_config
+from lifeboat_adapters.zeroclaw.remote import memory_servers, postgres_memories, qdrant_memories
 
-TITLES = {config.POSTGRES: "PostgreSQL", config.QDRANT: "Qdrant"}
+TITLES = {zeroclaw_config.POSTGRES: "PostgreSQL", zeroclaw_config.QDRANT: "Qdrant"}
 ALLOW = "lifeboat config set remote_memory true"
 """What lets a server be asked; with `--agent` for one agent."""
 
 
-def store(installation: Installation) -> MemoryRows | None:
+def open_server_memories(installation: Installation) -> MemoryRows | None:
     """The memories of an agent behind its server; None when it keeps them elsewhere.
 
     Raises RuntimeDatabaseError for a server that may not be asked, cannot be reached, or holds no such memories.
@@ -25,26 +25,26 @@ def store(installation: Installation) -> MemoryRows | None:
     server = _server(installation, "they are not captured")
     if server is None:
         return None
-    if server.kind == config.POSTGRES:
-        return postgres.store(server, installation.native_id)
-    return qdrant.store(server, installation.native_id)
+    if server.kind == zeroclaw_config.POSTGRES:
+        return postgres_memories.open_postgres_memories(server, installation.native_id)
+    return qdrant_memories.open_qdrant_memories(server, installation.native_id)
 
 
-def write(installation: Installation, rows: Sequence[StoredRow]) -> list[Fate]:
+def write_server_memories(installation: Installation, rows: Sequence[StoredRow]) -> list[ItemFate]:
     """Put memories into an agent's server: those that are there under the same key are updated, none is removed.
     Vectors are of the model that the installation is configured for. Raises RuntimeDatabaseError; then nothing was
     written to PostgreSQL, and Qdrant can be written to again."""
     server = _server(installation, "nothing is written into it")
     if server is None:
         raise RuntimeDatabaseError("its memories are not kept behind a server")
-    if server.kind == config.POSTGRES:
-        return postgres.write(server, installation.native_id, rows)
-    return qdrant.write(server, installation.native_id, rows)
+    if server.kind == zeroclaw_config.POSTGRES:
+        return postgres_memories.write_postgres_memories(server, installation.native_id, rows)
+    return qdrant_memories.write_qdrant_memories(server, installation.native_id, rows)
 
 
-def _server(installation: Installation, unasked: str) -> servers.Server | None:
-    values = {} if installation.config is None else config.read(installation.config)
-    kind = config.backend(values, installation.native_id)
+def _server(installation: Installation, unasked: str) -> memory_servers.MemoryServer | None:
+    values = {} if installation.config is None else zeroclaw_config.read_zeroclaw_config(installation.config)
+    kind = zeroclaw_config.configured_backend(values, installation.native_id)
     if kind not in TITLES:
         return None
     if not installation.remote:
@@ -52,4 +52,4 @@ def _server(installation: Installation, unasked: str) -> servers.Server | None:
             f"its memories are kept in {TITLES[kind]}, which is asked only when you say so: {unasked} ({ALLOW})",
             fix=ALLOW,
         )
-    return servers.server_of(installation, values, kind)
+    return memory_servers.memory_server_of(installation, values, kind)

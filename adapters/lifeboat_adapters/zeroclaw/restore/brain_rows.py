@@ -11,15 +11,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_adapters.memory_stores import WriteOrder
-from lifeboat_adapters.persona import rendering
-from lifeboat_adapters.receipts import Fate, Outcome
-from lifeboat_adapters.zeroclaw import paths
-from lifeboat_adapters.zeroclaw.memories import rows
-from lifeboat_adapters.zeroclaw.restore.columns import Column, Unfit, digest, fitted
-from lifeboat_alf import effective, metas, records, times
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.state import State
+from lifeboat_adapters.persona import persona_files
+from lifeboat_adapters.zeroclaw import zeroclaw_paths
+from lifeboat_adapters.zeroclaw.memories import brain_records
+from lifeboat_adapters.zeroclaw.restore.table_columns import RowDoesNotFit, SqliteColumn, fit_row, row_digest
+from lifeboat_alf.common import times
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.memory import effective_view, memory_records
+from lifeboat_alf.states import entry_metas
+from lifeboat_alf.states.agent_state import State
 
 MEMORY = "memory"
 WAITS = "a credential was cut out of it; --with-credentials puts it back"
@@ -27,7 +29,7 @@ ARCHIVED = "it is archived: no runtime has it in use"
 NEWER = "what stands here under its key is not older, and stays"
 RENAMED = "its key or id was taken, so it has another"
 
-_DEFAULTS = {"namespace": rows.DEFAULT_NAMESPACE, "importance": rows.DEFAULT_IMPORTANCE, "pinned": 0}
+_DEFAULTS = {"namespace": brain_records.DEFAULT_NAMESPACE, "importance": brain_records.DEFAULT_IMPORTANCE, "pinned": 0}
 COMPARED = (
     *("id", "content", "category", "created_at", "updated_at", "session_id"),
     *("namespace", "importance", "superseded_by", "kind", "pinned", "tenant_id", "principal_id"),
@@ -38,7 +40,7 @@ COMPARED = (
 _LONGEST_NAME = 60
 
 
-class Wanted(NamedTuple):
+class WantedBrainRow(NamedTuple):
     """A memory that is to be a row: the record that counts, the ids of its chain, its row, and whether the text is the
     one that its vector was computed of."""
 
@@ -52,7 +54,7 @@ class Wanted(NamedTuple):
         return str(self.record["id"])
 
 
-class There(NamedTuple):
+class ExistingBrainRow(NamedTuple):
     """A row of the agent in the database: its number, its key, marks of the compared columns and of the text, and when
     it changed."""
 
@@ -63,7 +65,7 @@ class There(NamedTuple):
     updated_at: Any
 
 
-class Put(NamedTuple):
+class BrainRowWrite(NamedTuple):
     """A row that is written: in the place of row `number`, as a new one where that is None. `keeps_vector` says that
     its text stays the same."""
 
@@ -74,15 +76,15 @@ class Put(NamedTuple):
 
 
 @dataclass(slots=True)
-class Decisions:
+class BrainRowDecisions:
     """`puts` by the id of the record; `same` are records whose rows stand there as they are; `gone` are numbers of rows
     that go, `altered` counts those that would go but for what was changed in them here."""
 
-    puts: dict[str, Put] = field(default_factory=dict)
+    puts: dict[str, BrainRowWrite] = field(default_factory=dict)
     same: list[str] = field(default_factory=list)
     gone: list[int] = field(default_factory=list)
     altered: int = 0
-    fates: list[Fate] = field(default_factory=list)
+    fates: list[ItemFate] = field(default_factory=list)
     withheld: list[str] = field(default_factory=list)
 
     @property
@@ -93,92 +95,94 @@ class Decisions:
 # What is wanted -----------------------------------------------------------------------------------------------------
 
 
-def wanted(order: WriteOrder) -> Iterator[Wanted]:
+def list_wanted_rows(order: WriteOrder) -> Iterator[WantedBrainRow]:
     """The memories that are rows, in the order of the archive: what stands in a note of ZeroClaw is none."""
     state = order.state
     in_notes = _in_notes(state)
-    in_profile = bool(rendering.primary_human(state).get("profile"))
-    for item in effective.effective_records(state):
-        status = records.status(item.record)
+    in_profile = bool(persona_files.find_primary_human(state).get("profile"))
+    for item in effective_view.effective_records(state):
+        status = memory_records.status_of(item.record)
         if status == "deleted" or not in_notes.isdisjoint(item.chain_ids):
             continue
-        if status == "superseded" and rows.part_of(item.record) is None:
+        if status == "superseded" and brain_records.brain_part_of(item.record) is None:
             continue
-        if not (in_profile and records.origin_file(item.record) == rendering.USER):
+        if not (in_profile and memory_records.origin_file(item.record) == persona_files.USER):
             yield _wanted(item, order)
 
 
 def _in_notes(state: State) -> set[str]:
-    return {one for entry in state.entries(paths.RAW) for one in entry.meta.get(metas.RECORDS) or ()}
+    return {one for entry in state.entries(zeroclaw_paths.RAW) for one in entry.meta.get(entry_metas.RECORDS) or ()}
 
 
-def _wanted(item: effective.Effective, order: WriteOrder) -> Wanted:
-    record, part = item.record, rows.part_of(item.record)
-    row = rows.row_of(record, item.chain_ids[0])
-    is_original = part is None or part.get(rows.TEXT) == rows.mark(str(record.get("content", "")))
+def _wanted(item: effective_view.EffectiveMemory, order: WriteOrder) -> WantedBrainRow:
+    record, part = item.record, brain_records.brain_part_of(item.record)
+    row = brain_records.row_of_memory(record, item.chain_ids[0])
+    is_original = part is None or part.get(brain_records.TEXT) == brain_records.content_digest(
+        str(record.get("content", ""))
+    )
     whole = next((order.texts[one] for one in item.chain_ids if one in order.texts), None)
-    return Wanted(record, item.chain_ids, {**row, **(whole or {})}, is_original)
+    return WantedBrainRow(record, item.chain_ids, {**row, **(whole or {})}, is_original)
 
 
-def as_kept(row: JsonObject, columns: Mapping[str, Column]) -> JsonObject:
+def fill_row_defaults(row: JsonObject, columns: Mapping[str, SqliteColumn]) -> JsonObject:
     """A row as the table keeps it, with ZeroClaw's own defaults where it comes from a release that had fewer columns.
     A time that is not known is the other one. Raises Unfit."""
     created, updated = row.get("created_at"), row.get("updated_at")
-    return fitted({**_DEFAULTS, **row, "created_at": created or updated, "updated_at": updated or created}, columns)
+    return fit_row({**_DEFAULTS, **row, "created_at": created or updated, "updated_at": updated or created}, columns)
 
 
 # What is decided ----------------------------------------------------------------------------------------------------
 
 
-def decide(
+def decide_brain_rows(
     order: WriteOrder,
-    there: Mapping[str, There],
+    there: Mapping[str, ExistingBrainRow],
     others: frozenset[str],
-    columns: Mapping[str, Column],
+    columns: Mapping[str, SqliteColumn],
     owner: str,
-) -> Decisions:
+) -> BrainRowDecisions:
     """`there` are the agent's rows by id, `others` the ids of all other rows. `owner` names the agent in the id of
     a row that would have to take that of another agent's."""
-    deciding = _Deciding(order, there, others, columns, owner)
-    for item in wanted(order):
+    deciding = _BrainRowDecider(order, there, others, columns, owner)
+    for item in list_wanted_rows(order):
         deciding.take(item)
     deciding.let_go()
     deciding.settle_keys()
     return deciding.made
 
 
-class _Deciding:
+class _BrainRowDecider:
     def __init__(
         self,
         order: WriteOrder,
-        there: Mapping[str, There],
+        there: Mapping[str, ExistingBrainRow],
         others: frozenset[str],
-        columns: Mapping[str, Column],
+        columns: Mapping[str, SqliteColumn],
         owner: str,
     ) -> None:
         self._order, self._there, self._others = order, there, others
         self._columns, self._owner = columns, owner
         self._by_key = {one.key: id for id, one in there.items()}
         self._claimed: set[str] = set()
-        self._told: dict[str, Fate] = {}
-        self.made = Decisions()
+        self._told: dict[str, ItemFate] = {}
+        self.made = BrainRowDecisions()
 
-    def take(self, item: Wanted) -> None:
+    def take(self, item: WantedBrainRow) -> None:
         found = self._found(item)
         if found is not None:
             self._claimed.add(found)
-        if records.status(item.record) == "archived":
-            self._tell(item.id, Outcome.OMITTED, ARCHIVED)
+        if memory_records.status_of(item.record) == "archived":
+            self._tell(item.id, ItemOutcome.OMITTED, ARCHIVED)
         elif not self._order.cut.isdisjoint(item.chain):
             self.made.withheld.append(item.id)
-            self._tell(item.id, Outcome.UNRESOLVED, WAITS)
+            self._tell(item.id, ItemOutcome.UNRESOLVED, WAITS)
         else:
             try:
-                self._merge(item, as_kept(item.row, self._columns), found)
-            except Unfit as reason:
-                self._tell(item.id, Outcome.REJECTED, str(reason))
+                self._merge(item, fill_row_defaults(item.row, self._columns), found)
+            except RowDoesNotFit as reason:
+                self._tell(item.id, ItemOutcome.REJECTED, str(reason))
 
-    def _found(self, item: Wanted) -> str | None:
+    def _found(self, item: WantedBrainRow) -> str | None:
         """The row that a memory is: by its id, by that of any record of its chain, by its key."""
         if not self._there:
             return None
@@ -191,7 +195,7 @@ class _Deciding:
     def _of_owner(self, id: str) -> str:
         return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self._owner}/{id}"))
 
-    def _merge(self, item: Wanted, row: JsonObject, found: str | None) -> None:
+    def _merge(self, item: WantedBrainRow, row: JsonObject, found: str | None) -> None:
         id = _id_of(item)
         if found is None or (self._order.exact and id not in self._there):
             id = self._free_id(id)
@@ -200,32 +204,34 @@ class _Deciding:
         self._claimed.add(id)
         old = None if found is None else self._there[found]
         if old is None:
-            self._put(item, row, Put(None, id, row["key"], False))
+            self._put(item, row, BrainRowWrite(None, id, row["key"], False))
             return
         text = text_mark(row)
         says_the_same = not self._order.exact and found != row["id"] and old.text == text
         if says_the_same or _is_same(old, {**row, "id": id}):
             self.made.same.append(item.id)
-            self._tell(item.id, Outcome.DEDUPLICATED)
+            self._tell(item.id, ItemOutcome.DEDUPLICATED)
         elif not self._order.exact and not _is_later(row["updated_at"], old.updated_at):
-            self._tell(item.id, Outcome.REJECTED, NEWER, "newer_here")
+            self._tell(item.id, ItemOutcome.REJECTED, NEWER, "newer_here")
         else:
-            self._put(item, row, Put(old.number, id, row["key"], old.text == text))
+            self._put(item, row, BrainRowWrite(old.number, id, row["key"], old.text == text))
 
     def _free_id(self, id: str) -> str:
         while id in self._others or id in self._there or id in self._claimed:
             id = self._of_owner(id)
         return id
 
-    def _put(self, item: Wanted, row: JsonObject, put: Put) -> None:
+    def _put(self, item: WantedBrainRow, row: JsonObject, put: BrainRowWrite) -> None:
         self.made.puts[item.id] = put
         lost = sorted(name for name in item.row.keys() - self._columns.keys() if item.row[name] != _DEFAULTS.get(name))
         if lost:
-            self._tell(item.id, Outcome.TRANSFORMED, f"the database has no column for {', '.join(map(_shown, lost))}")
+            self._tell(
+                item.id, ItemOutcome.TRANSFORMED, f"the database has no column for {', '.join(map(_shown, lost))}"
+            )
         elif put.id != row["id"]:
-            self._tell(item.id, Outcome.TRANSFORMED, RENAMED)
-        elif rows.part_of(item.record) is None:
-            self._tell(item.id, Outcome.TRANSFORMED, "now a row")
+            self._tell(item.id, ItemOutcome.TRANSFORMED, RENAMED)
+        elif brain_records.brain_part_of(item.record) is None:
+            self._tell(item.id, ItemOutcome.TRANSFORMED, "now a row")
 
     def let_go(self) -> None:
         """Rows whose memories are gone: those that the newest captured state had and the wanted one has not, and those
@@ -250,15 +256,15 @@ class _Deciding:
                 key = _key_of(key, put.id)
             if key != put.key:
                 self.made.puts[record_id] = put._replace(key=key)
-                self._tell(record_id, Outcome.TRANSFORMED, RENAMED)
+                self._tell(record_id, ItemOutcome.TRANSFORMED, RENAMED)
             taken.add(key)
         self.made.fates.extend(self._told.values())
 
-    def _tell(self, record_id: str, outcome: Outcome, reason: str = "", code: str = "") -> None:
-        self._told[record_id] = Fate(MEMORY, record_id, outcome, reason, code)
+    def _tell(self, record_id: str, outcome: ItemOutcome, reason: str = "", code: str = "") -> None:
+        self._told[record_id] = ItemFate(MEMORY, record_id, outcome, reason, code)
 
 
-def _id_of(item: Wanted) -> str:
+def _id_of(item: WantedBrainRow) -> str:
     id = item.row.get("id")
     return item.chain[0] if id is None else str(id)
 
@@ -266,23 +272,23 @@ def _id_of(item: Wanted) -> str:
 def _ids_in(state: State) -> set[str]:
     """Every id that a row of a state's memories may have."""
     found: set[str] = set()
-    for item in effective.effective_records(state):
+    for item in effective_view.effective_records(state):
         found.update(item.chain_ids)
-        found.add(str(rows.row_of(item.record, item.chain_ids[0]).get("id")))
+        found.add(str(brain_records.row_of_memory(item.record, item.chain_ids[0]).get("id")))
     return found
 
 
 def _dead(state: State) -> dict[str, set[bytes]]:
     """Deleted memories by the ids that their rows may have: marks of everything they ever said."""
-    chains = effective.chains_of(state)
-    ends = (item for item in effective.effective_records(state, chains) if records.is_deleted(item.record))
+    chains = effective_view.chains_of(state)
+    ends = (item for item in effective_view.effective_records(state, chains) if memory_records.is_deleted(item.record))
     gone = {one: item.chain_ids[0] for item in ends for one in item.chain_ids}
     found: dict[str, set[bytes]] = {}
     said: dict[str, set[bytes]] = {}
     for record in state.records() if gone else ():
         root = gone.get(record.id)
         if root is not None:
-            row = rows.row_of(records.parse(record.line), root)
+            row = brain_records.row_of_memory(memory_records.parse_record(record.line), root)
             texts = said.setdefault(root, set())
             texts.add(text_mark(row))
             found |= dict.fromkeys((record.id, str(row.get("id"))), texts)
@@ -294,14 +300,14 @@ def _shown(name: str) -> str:
     return name[:_LONGEST_NAME] if name.isprintable() else ascii(name[:_LONGEST_NAME])
 
 
-def _is_same(there: There, row: JsonObject) -> bool:
+def _is_same(there: ExistingBrainRow, row: JsonObject) -> bool:
     """Whether a row stands there as it is, also under the key that it gets where its own is taken."""
     return there.mark == mark_of(row) and there.key in (row["key"], _key_of(row["key"], row["id"]))
 
 
 def _is_later(time: Any, than: Any) -> bool:
     try:
-        return times.parse(str(time)) > times.parse(str(than))
+        return times.parse_time(str(time)) > times.parse_time(str(than))
     except (ValueError, OverflowError):
         return False
 
@@ -316,8 +322,8 @@ def _key_of(key: Any, id: str) -> Any:
 
 def mark_of(row: Mapping[str, Any]) -> bytes:
     """Equal for rows with equal compared columns; one that is not there is NULL."""
-    return digest(row.get(name) for name in COMPARED)
+    return row_digest(row.get(name) for name in COMPARED)
 
 
 def text_mark(row: Mapping[str, Any]) -> bytes:
-    return digest((row.get("content"),))
+    return row_digest((row.get("content"),))

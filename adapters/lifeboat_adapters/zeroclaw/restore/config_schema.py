@@ -1,4 +1,4 @@
-"""`config.toml` of one schema in the terms of another: what moved since, and what has no place any more.
+"""`zeroclaw_config.toml` of one schema in the terms of another: what moved since, and what has no place any more.
 
 Schema 1 has the model provider on top and channels in `channels_config`; 2 puts them into `providers` and `channels`;
 3 names every provider and channel (`providers.models.<type>.<alias>`), and has agents that refer to them by name.
@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from lifeboat_adapters.secrets.leaves import Path
-from lifeboat_adapters.zeroclaw import config
+from lifeboat_adapters.secrets.parsed_leaves import Path
+from lifeboat_adapters.zeroclaw import zeroclaw_config
+from lifeboat_adapters.zeroclaw.restore.converted_config import RETIRED, ConvertedConfig
 from lifeboat_adapters.zeroclaw.restore.provider_names import DEFAULT, provider_name
-from lifeboat_adapters.zeroclaw.restore.translated import RETIRED, Translated
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.common.json_types import JsonObject
 
 _NOT_A_NAME = re.compile(r"[^a-z0-9_-]+")
 
@@ -56,17 +56,17 @@ def is_spelled_as_first(values: JsonObject) -> bool:
     return any(name in values for name in ("model_providers", "channels_config", *_OF_PROVIDERS))
 
 
-def in_schema(values: JsonObject, schema: int, alias: str) -> Translated:
+def convert_to_schema(values: JsonObject, schema: int, alias: str) -> ConvertedConfig:
     """A configuration as the release that knows this schema reads it; `alias` is what the only agent of an early one is
     called later. What has no place is named, never dropped silently."""
-    before = config.schema(values)
-    if before == schema or (before >= config.CURRENT_SCHEMA and schema >= config.CURRENT_SCHEMA):
-        return Translated(copy.deepcopy(values))
-    if schema >= config.CURRENT_SCHEMA:
-        return _Later(values, alias).translated()
-    if before >= config.CURRENT_SCHEMA:
+    before = zeroclaw_config.schema_version_of(values)
+    if before == schema or (before >= zeroclaw_config.CURRENT_SCHEMA and schema >= zeroclaw_config.CURRENT_SCHEMA):
+        return ConvertedConfig(copy.deepcopy(values))
+    if schema >= zeroclaw_config.CURRENT_SCHEMA:
+        return _Schema3Config(values, alias).translated()
+    if before >= zeroclaw_config.CURRENT_SCHEMA:
         return _earlier(values, schema, alias)
-    done = Translated({})
+    done = ConvertedConfig({})
     for path, value, origin in _neutral(values):
         done.put(_place_of(path, schema), value, origin)
     if schema > 1:
@@ -99,15 +99,15 @@ def _place_of(path: Path, schema: int) -> Path:
     return ("model_providers", *path[2:]) if path[1] == "models" else path[1:]
 
 
-class _Later:
+class _Schema3Config:
     """An early configuration in schema 3."""
 
     def __init__(self, values: JsonObject, alias: str) -> None:
         self._alias = alias
-        self._done = Translated({"schema_version": config.CURRENT_SCHEMA})
+        self._done = ConvertedConfig({"schema_version": zeroclaw_config.CURRENT_SCHEMA})
         self._parts = {path: (value, origin) for path, value, origin in _neutral(values)}
 
-    def translated(self) -> Translated:
+    def translated(self) -> ConvertedConfig:
         provider = self._providers()
         channels = self._channels()
         self._helpers()
@@ -306,7 +306,7 @@ class _Later:
 
     def _storage(self) -> None:
         table, origin = self._take_table("storage")
-        settings = config.get(table, "provider", "config")
+        settings = zeroclaw_config.get_nested(table, "provider", "config")
         if isinstance(settings, dict):
             kind = str(settings.get("provider") or "sqlite")
             for key, value in settings.items():
@@ -346,13 +346,13 @@ class _Later:
             self._done.put((f"{kind}s", DEFAULT), {})
         for key, value in own.items():
             self._done.put((*place, key), value)
-        if config.get(self._done.values, "heartbeat", "enabled") is True:
+        if zeroclaw_config.get_nested(self._done.values, "heartbeat", "enabled") is True:
             self._done.put(("heartbeat", "agent"), self._alias)
 
 
 def config_table(values: JsonObject, *keys: str) -> JsonObject:
     """A table deep in others, {} where there is none."""
-    found = config.get(values, *keys)
+    found = zeroclaw_config.get_nested(values, *keys)
     return found if isinstance(found, dict) else {}
 
 
@@ -364,10 +364,10 @@ def _route(route: Any) -> Any:
     return {"model_provider": f"{type_}.{alias}", **rest}
 
 
-def _earlier(values: JsonObject, schema: int, alias: str) -> Translated:
+def _earlier(values: JsonObject, schema: int, alias: str) -> ConvertedConfig:
     """One agent of a configuration of schema 3 for a release that knows only one: its provider, channels and identity,
     and whatever both call alike."""
-    done = Translated({"schema_version": schema} if schema > 1 else {})
+    done = ConvertedConfig({"schema_version": schema} if schema > 1 else {})
     for name, value in values.items():
         if name in _SINCE_THIRD:
             done.refused[(name,)] = RETIRED

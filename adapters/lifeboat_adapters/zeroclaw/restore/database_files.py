@@ -13,10 +13,10 @@ from pathlib import Path
 from lifeboat_adapters.database_checks import ending_statements, find_damage
 from lifeboat_adapters.database_reading import read_database
 from lifeboat_adapters.errors import RuntimeDatabaseError
-from lifeboat_adapters.held_files import Guarded
-from lifeboat_adapters.zeroclaw.databases import brain
-from lifeboat_adapters.zeroclaw.restore import ddl
-from lifeboat_alf.seams.files import flush
+from lifeboat_adapters.guarded_files import Guarded
+from lifeboat_adapters.zeroclaw.databases import brain_database
+from lifeboat_adapters.zeroclaw.restore import table_definitions
+from lifeboat_alf.seams.file_operations import flush_to_disk
 
 Change = Callable[[sqlite3.Connection], None]
 Stamp = tuple[tuple[int, int, int] | None, ...]
@@ -26,13 +26,13 @@ _BESIDE = ("-wal", "-shm", "-journal")
 _FULL_TEXT = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE%fts5%'"
 
 
-def beside(path: Path) -> tuple[Path, ...]:
+def side_files_of(path: Path) -> tuple[Path, ...]:
     """What belongs to a database and stands beside it."""
     every = (path.with_name(path.name + suffix) for suffix in _BESIDE)
     return tuple(each for each in every if each.is_file())
 
 
-def stamp(path: Path) -> Stamp:
+def database_stamp(path: Path) -> Stamp:
     """What tells whether a database was written to since: of the file and of its log."""
     return tuple(_stat(each) for each in (path, path.with_name(f"{path.name}-wal")))
 
@@ -45,13 +45,13 @@ def _stat(path: Path) -> tuple[int, int, int] | None:
     return (found.st_size, found.st_mtime_ns, found.st_ino)
 
 
-def check(connection: sqlite3.Connection, path: Path) -> None:
+def refuse_damaged(connection: sqlite3.Connection, path: Path) -> None:
     """Raises RuntimeDatabaseError for a damaged database."""
     if damage := find_damage(connection, path.stat().st_size):
-        raise RuntimeDatabaseError(f"{path} is damaged: {damage}", fix=brain.FIX)
+        raise RuntimeDatabaseError(f"{path} is damaged: {damage}", fix=brain_database.FIX)
 
 
-def make(
+def build_database(
     target: Path, source: Path | None, planned: Stamp, tables: str, change: Change, workspace: Guarded = None
 ) -> None:
     """Make a database at `target`, which is free: from the one at `source`, else of `tables`. Below `workspace` no link
@@ -70,7 +70,7 @@ def make(
         os.chmod(target, mode)
         _sync(target)
     except BaseException as error:
-        for path in (target, *beside(target)):
+        for path in (target, *side_files_of(target)):
             path.unlink(missing_ok=True)
         if isinstance(error, sqlite3.Error | OSError):
             raise RuntimeDatabaseError(f"{source or target}: {error}") from error
@@ -79,8 +79,8 @@ def make(
 
 def _fill(target: Path, source: Path | None, planned: Stamp, tables: str, change: Change, workspace: Guarded) -> None:
     if source is not None:
-        list(read_database(source, lambda opened: _copied(opened, target), fix=brain.FIX, workspace=workspace))
-        if stamp(source) != planned:
+        list(read_database(source, lambda opened: _copied(opened, target), fix=brain_database.FIX, workspace=workspace))
+        if database_stamp(source) != planned:
             raise RuntimeDatabaseError(f"{source} changed since the restore was planned")
     with closing(sqlite3.connect(target, isolation_level=None)) as connection:
         # What fails is thrown away whole: a journal would hold every page that changes once more.
@@ -97,7 +97,7 @@ def _fill(target: Path, source: Path | None, planned: Stamp, tables: str, change
             change(connection)
             connection.execute("COMMIT")
         _verify(connection, path, target.stat().st_size, before)
-        connection.execute(ddl.JOURNAL)
+        connection.execute(table_definitions.JOURNAL)
 
 
 def _copied(opened: sqlite3.Connection, target: Path) -> Iterator[None]:
@@ -117,12 +117,14 @@ def _verify(connection: sqlite3.Connection, path: Path, size: int, astray: int) 
     damage = find_damage(connection, size, "integrity_check")
     if damage or _astray(connection) > astray:
         said = damage or "rows refer to rows that are not there"
-        raise RuntimeDatabaseError(f"{path}: what was made of it is damaged ({said})", fix=brain.FIX)
+        raise RuntimeDatabaseError(f"{path}: what was made of it is damaged ({said})", fix=brain_database.FIX)
     for (name,) in connection.execute(_FULL_TEXT).fetchall():
         if not _fits(connection, name):
             connection.execute(f'INSERT INTO "{name}"("{name}") VALUES (\'rebuild\')')
             if not _fits(connection, name):
-                raise RuntimeDatabaseError(f"{path}: its full text {name} does not fit its rows", fix=brain.FIX)
+                raise RuntimeDatabaseError(
+                    f"{path}: its full text {name} does not fit its rows", fix=brain_database.FIX
+                )
 
 
 def _fits(connection: sqlite3.Connection, name: str) -> bool:
@@ -136,6 +138,6 @@ def _fits(connection: sqlite3.Connection, name: str) -> bool:
 def _sync(path: Path) -> None:
     handle = os.open(path, os.O_RDWR)
     try:
-        flush(handle)
+        flush_to_disk(handle)
     finally:
         os.close(handle)

@@ -16,15 +16,21 @@ from typing import Any
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.database_reading import from_json
-from lifeboat_adapters.held_files import followed
+from lifeboat_adapters.guarded_files import resolve_guarded
+from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_adapters.memory_stores import DatabaseWrite, WriteOrder
-from lifeboat_adapters.receipts import Fate, Outcome
-from lifeboat_adapters.zeroclaw import host, paths
-from lifeboat_adapters.zeroclaw.databases import brain, tables
-from lifeboat_adapters.zeroclaw.restore import database_files, ddl
-from lifeboat_adapters.zeroclaw.restore.columns import Column, Unfit, columns, digest, fitted
-from lifeboat_alf import times
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_adapters.zeroclaw import zeroclaw_folders, zeroclaw_paths
+from lifeboat_adapters.zeroclaw.databases import brain_database, durable_rows
+from lifeboat_adapters.zeroclaw.restore import database_files, table_definitions
+from lifeboat_adapters.zeroclaw.restore.table_columns import (
+    RowDoesNotFit,
+    SqliteColumn,
+    fit_row,
+    read_table_columns,
+    row_digest,
+)
+from lifeboat_alf.common import times
+from lifeboat_alf.common.json_types import JsonObject
 
 Values = tuple[Any, ...]
 
@@ -37,7 +43,7 @@ OWNER = "agent_alias"
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ZeroClawTable:
     """A table and where its rows stand in an archive. `key` are the columns that tell rows apart; `number` is a column
     that is only the order of rows, and given anew where it is taken; `changed` says which of two rows is newer."""
 
@@ -48,73 +54,80 @@ class Table:
     changed: str = ""
 
 
-CRON = (Table("cron_jobs", paths.CRON_JOBS, ("id",)),)
+CRON = (ZeroClawTable("cron_jobs", zeroclaw_paths.CRON_JOBS, ("id",)),)
 SESSIONS = (
-    Table("session_metadata", f"{paths.SESSIONS}session_metadata.jsonl", ("session_key",), changed="last_activity"),
-    Table(
+    ZeroClawTable(
+        "session_metadata",
+        f"{zeroclaw_paths.SESSIONS}session_metadata.jsonl",
+        ("session_key",),
+        changed="last_activity",
+    ),
+    ZeroClawTable(
         "sessions",
-        f"{paths.SESSIONS}sessions.jsonl",
+        f"{zeroclaw_paths.SESSIONS}sessions.jsonl",
         ("session_key", "role", "content", "created_at"),
         number="id",
     ),
 )
 KNOWLEDGE = (
-    Table("nodes", f"{paths.KNOWLEDGE}nodes.jsonl", ("id",), changed="updated_at"),
-    Table("edges", f"{paths.KNOWLEDGE}edges.jsonl", ("from_id", "to_id", "relation")),
+    ZeroClawTable("nodes", f"{zeroclaw_paths.KNOWLEDGE}nodes.jsonl", ("id",), changed="updated_at"),
+    ZeroClawTable("edges", f"{zeroclaw_paths.KNOWLEDGE}edges.jsonl", ("from_id", "to_id", "relation")),
 )
 
 
-def plan(installation: Installation, order: WriteOrder) -> Iterator[DatabaseWrite]:
+def plan_other_tables(installation: Installation, order: WriteOrder) -> Iterator[DatabaseWrite]:
     """Raises RuntimeDatabaseError."""
-    data, home = host.data_folder(installation), installation.state_dir or installation.workspace
-    knowledge = tables.sources(installation).knowledge or home / tables.KNOWLEDGE
+    data, home = zeroclaw_folders.data_folder(installation), installation.state_dir or installation.workspace
+    knowledge = durable_rows.zeroclaw_sources_of(installation).knowledge or home / durable_rows.KNOWLEDGE
     if order.choice.cron:
-        yield from _plan(installation, order, data / tables.CRON, ddl.CRON, CRON)
+        yield from _plan(installation, order, data / durable_rows.CRON, table_definitions.CRON, CRON)
     if order.choice.sessions:
-        yield from _plan(installation, order, data / tables.SESSIONS, ddl.SESSIONS, SESSIONS)
-    yield from _plan(installation, order, knowledge, ddl.KNOWLEDGE, KNOWLEDGE)
+        yield from _plan(installation, order, data / durable_rows.SESSIONS, table_definitions.SESSIONS, SESSIONS)
+    yield from _plan(installation, order, knowledge, table_definitions.KNOWLEDGE, KNOWLEDGE)
 
 
 def _plan(
-    installation: Installation, order: WriteOrder, path: Path, new: str, every: tuple[Table, ...]
+    installation: Installation, order: WriteOrder, path: Path, new: str, every: tuple[ZeroClawTable, ...]
 ) -> Iterator[DatabaseWrite]:
     wanted = tuple(table for table in every if table.path in order.tables)
     if not wanted:
         return
-    path = followed(path, installation.grounds)
+    path = resolve_guarded(path, installation.grounds)
     source = path if path.is_file() else None
-    planned = database_files.stamp(path)
-    merge = _Merge(installation, order, wanted)
+    planned = database_files.database_stamp(path)
+    merge = _MergeOrder(installation, order, wanted)
     if source is None:
         with closing(sqlite3.connect(":memory:")) as connection:
             connection.executescript(new)
             found = merge.plan(connection)
     else:
-        (found,) = brain.read_brain(path, lambda opened: iter([_checked(opened, path, merge)]), installation.grounds)
+        (found,) = brain_database.read_brain(
+            path, lambda opened: iter([_checked(opened, path, merge)]), installation.grounds
+        )
 
     def write(target: Path) -> None:
-        database_files.make(target, source, planned, new, found.make, installation.grounds)
+        database_files.build_database(target, source, planned, new, found.make, installation.grounds)
 
     yield DatabaseWrite(
         path=path,
         changes=bool(found.puts),
         write=write,
         fates=tuple(found.fates),
-        replaces=database_files.beside(path) if source is not None else (),
+        replaces=database_files.side_files_of(path) if source is not None else (),
     )
 
 
-def _checked(connection: sqlite3.Connection, path: Path, merge: _Merge) -> _Found:
-    database_files.check(connection, path)
+def _checked(connection: sqlite3.Connection, path: Path, merge: _MergeOrder) -> _TableWrites:
+    database_files.refuse_damaged(connection, path)
     return merge.plan(connection)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _TableWrites:
     """What is written: a statement with its values for each row."""
 
     puts: list[tuple[str, Values]]
-    fates: list[Fate]
+    fates: list[ItemFate]
 
     def make(self, connection: sqlite3.Connection) -> None:
         for statement, values in self.puts:
@@ -122,31 +135,31 @@ class _Found:
 
 
 @dataclass(frozen=True, slots=True)
-class _Merge:
+class _MergeOrder:
     installation: Installation
     order: WriteOrder
-    every: tuple[Table, ...]
+    every: tuple[ZeroClawTable, ...]
 
-    def plan(self, connection: sqlite3.Connection) -> _Found:
-        found = _Found([], [])
+    def plan(self, connection: sqlite3.Connection) -> _TableWrites:
+        found = _TableWrites([], [])
         nodes: set[Any] = set()
         foreign = _sessions_of_others(connection, self.installation.native_id)
         for table in self.every:
-            known = columns(connection, table.name)
+            known = read_table_columns(connection, table.name)
             if not known.keys() >= set(table.key):
-                found.fates.append(Fate(ROW, table.path, Outcome.OMITTED, NO_TABLE))
+                found.fates.append(ItemFate(ROW, table.path, ItemOutcome.OMITTED, NO_TABLE))
                 continue
             if table.name == "edges":
                 nodes |= {id for (id,) in connection.execute("SELECT id FROM nodes")}
-            merging = _Merging(table, known, self.order.exact, _rows(connection, table, known), nodes, foreign)
+            merging = _TableMerge(table, known, self.order.exact, _rows(connection, table, known), nodes, foreign)
             for line, values in _lines(self.order.tables[table.path]):
                 fate = merging.take(None if values is None else self._own(values, table, known), found.puts)
                 found.fates.append(replace(fate, name=f"{table.path}#{line}"))
         return found
 
-    def _own(self, row: JsonObject, table: Table, known: Mapping[str, Column]) -> JsonObject:
+    def _own(self, row: JsonObject, table: ZeroClawTable, known: Mapping[str, SqliteColumn]) -> JsonObject:
         """A row as this agent's: it may have another name here. A job that never ran is due now."""
-        own = {name: value for name, value in row.items() if name != tables.STRANDED}
+        own = {name: value for name, value in row.items() if name != durable_rows.STRANDED}
         if OWNER in known:
             own[OWNER] = self.installation.native_id
         if table in CRON:
@@ -155,65 +168,65 @@ class _Merge:
 
 
 @dataclass(frozen=True, slots=True)
-class _Merging:
+class _TableMerge:
     """One table. `there` are its rows by their key; `nodes` those that edges may join, and grows with what is put;
     `foreign` are the sessions of other agents here, to which nothing is added."""
 
-    table: Table
-    columns: Mapping[str, Column]
+    table: ZeroClawTable
+    columns: Mapping[str, SqliteColumn]
     exact: bool
     there: dict[bytes, JsonObject]
     nodes: set[Any]
     foreign: frozenset[Any]
 
-    def take(self, line: JsonObject | None, puts: list[tuple[str, Values]]) -> Fate:
+    def take(self, line: JsonObject | None, puts: list[tuple[str, Values]]) -> ItemFate:
         try:
             row = self._fitted(line)
         except ValueError as reason:
-            return Fate(ROW, "", Outcome.REJECTED, str(reason))
+            return ItemFate(ROW, "", ItemOutcome.REJECTED, str(reason))
         if self.table.name == "edges" and not {row["from_id"], row["to_id"]} <= self.nodes:
-            return Fate(ROW, "", Outcome.UNRESOLVED, NO_NODE)
+            return ItemFate(ROW, "", ItemOutcome.UNRESOLVED, NO_NODE)
         if self.table in SESSIONS and row["session_key"] in self.foreign:
-            return Fate(ROW, "", Outcome.REJECTED, OF_ANOTHER)
+            return ItemFate(ROW, "", ItemOutcome.REJECTED, OF_ANOTHER)
         if self.table.name == "nodes":
             self.nodes.add(row["id"])
         return self._merge(row, puts)
 
     def _fitted(self, line: JsonObject | None) -> JsonObject:
         if line is None:
-            raise Unfit("its line cannot be read")
-        row = fitted({name: from_json(value) for name, value in line.items()}, self.columns)
+            raise RowDoesNotFit("its line cannot be read")
+        row = fit_row({name: from_json(value) for name, value in line.items()}, self.columns)
         required = [each.name for each in self.columns.values() if each.required and each.default is None]
         lacking = sorted(name for name in {*required, *self.table.key} - {self.table.number} if row.get(name) is None)
         if lacking:
-            raise Unfit(f"it has no {', '.join(lacking)}")
+            raise RowDoesNotFit(f"it has no {', '.join(lacking)}")
         return row
 
-    def _merge(self, row: JsonObject, puts: list[tuple[str, Values]]) -> Fate:
+    def _merge(self, row: JsonObject, puts: list[tuple[str, Values]]) -> ItemFate:
         key = _key(row, self.table)
         old = self.there.get(key)
         if old is None:
             self.there[key] = {} if self.table.number else row
             puts.append(_insert(self.table, row))
-            return Fate(ROW, "", Outcome.ACCEPTED)
+            return ItemFate(ROW, "", ItemOutcome.ACCEPTED)
         if self.table.number or all(old.get(name) == value for name, value in row.items()):
-            return Fate(ROW, "", Outcome.DEDUPLICATED)
+            return ItemFate(ROW, "", ItemOutcome.DEDUPLICATED)
         if old.get(OWNER) and old[OWNER] != row.get(OWNER):
-            return Fate(ROW, "", Outcome.REJECTED, OF_ANOTHER)
+            return ItemFate(ROW, "", ItemOutcome.REJECTED, OF_ANOTHER)
         if not self.exact and not _is_later(row.get(self.table.changed), old.get(self.table.changed)):
-            return Fate(ROW, "", Outcome.REJECTED, DIFFERENT, "newer_here")
+            return ItemFate(ROW, "", ItemOutcome.REJECTED, DIFFERENT, "newer_here")
         puts.append(_update(self.table, row))
-        return Fate(ROW, "", Outcome.ACCEPTED)
+        return ItemFate(ROW, "", ItemOutcome.ACCEPTED)
 
 
 def _sessions_of_others(connection: sqlite3.Connection, alias: str) -> frozenset[Any]:
-    if not columns(connection, "session_metadata").keys() >= {"session_key", OWNER}:
+    if not read_table_columns(connection, "session_metadata").keys() >= {"session_key", OWNER}:
         return frozenset()
     query = f"SELECT session_key FROM session_metadata WHERE coalesce({OWNER}, '') NOT IN ('', ?)"
     return frozenset(key for (key,) in connection.execute(query, (alias,)))
 
 
-def _insert(table: Table, row: JsonObject) -> tuple[str, Values]:
+def _insert(table: ZeroClawTable, row: JsonObject) -> tuple[str, Values]:
     """A number that is taken is left to the table."""
     place = f'CASE WHEN EXISTS (SELECT 1 FROM "{table.name}" WHERE "{table.number}" = ?1) THEN NULL ELSE ?1 END'
     ordered = dict(sorted(row.items(), key=lambda item: item[0] != table.number))
@@ -222,13 +235,15 @@ def _insert(table: Table, row: JsonObject) -> tuple[str, Values]:
     return f'INSERT INTO "{table.name}" ({names}) SELECT {", ".join(marks)}', tuple(ordered.values())
 
 
-def _update(table: Table, row: JsonObject) -> tuple[str, Values]:
+def _update(table: ZeroClawTable, row: JsonObject) -> tuple[str, Values]:
     sets = ", ".join(f'"{name}" = ?' for name in row)
     where = " AND ".join(f'"{name}" = ?' for name in table.key)
     return f'UPDATE "{table.name}" SET {sets} WHERE {where}', (*row.values(), *(row[name] for name in table.key))
 
 
-def _rows(connection: sqlite3.Connection, table: Table, known: Mapping[str, Column]) -> dict[bytes, JsonObject]:
+def _rows(
+    connection: sqlite3.Connection, table: ZeroClawTable, known: Mapping[str, SqliteColumn]
+) -> dict[bytes, JsonObject]:
     """Of messages only the keys: there may be very many, and each stands there or not."""
     named = ", ".join(f'"{name}"' for name in known)
     query = f'SELECT {named} FROM "{table.name}"'
@@ -236,13 +251,13 @@ def _rows(connection: sqlite3.Connection, table: Table, known: Mapping[str, Colu
     return {_key(row, table): {} if table.number else row for row in every}
 
 
-def _key(row: JsonObject, table: Table) -> bytes:
-    return digest(row.get(name) for name in table.key)
+def _key(row: JsonObject, table: ZeroClawTable) -> bytes:
+    return row_digest(row.get(name) for name in table.key)
 
 
 def _is_later(time: Any, than: Any) -> bool:
     try:
-        return times.parse(str(time)) > times.parse(str(than))
+        return times.parse_time(str(time)) > times.parse_time(str(than))
     except (ValueError, OverflowError):
         return False
 

@@ -27,11 +27,11 @@ from typing import BinaryIO
 
 import msgspec
 
-from lifeboat_alf import codec, ids, times
-from lifeboat_alf.seams.clock import Clock
-from lifeboat_alf.seams.files import FileOperations, read_all
-from lifeboat_core.remotes.sealed.files import HeadMoved, StoredFile
+from lifeboat_alf.common import ids, json_codec, times
+from lifeboat_alf.seams.file_operations import FileOperations, read_all
+from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_core.remotes.sealed.folder_lock import FolderLock
+from lifeboat_core.remotes.sealed.log_files import HeadMoved, StoredFile
 from lifeboat_vault import errors
 
 KIND = "lifeboat folder"
@@ -55,7 +55,7 @@ lifeboat restore AGENT --from NAME. What ends with .age opens with the owner's k
 """
 
 
-class _Root(msgspec.Struct, frozen=True):
+class _RootDocument(msgspec.Struct, frozen=True):
     """`lifeboat.json`."""
 
     kind: str
@@ -141,7 +141,7 @@ class FolderFiles:
             try:
                 return os.fdopen(self._files.open_regular(path), "rb")
             except FileNotFoundError:
-                raise errors.UnknownThere(f"{name} is not there") from None
+                raise errors.UnknownAtRemote(f"{name} is not there") from None
 
     def remove(self, agent_id: str, name: str) -> None:
         with self._there(), contextlib.suppress(FileNotFoundError):
@@ -192,13 +192,13 @@ class FolderFiles:
 
     # The root -------------------------------------------------------------------------------------------------------
 
-    def _read_root(self) -> _Root | None:
+    def _read_root(self) -> _RootDocument | None:
         try:
             data = self._read_small(self._root / ROOT_FILE)
         except FileNotFoundError:
             return None
         try:
-            found = msgspec.json.decode(data, type=_Root)
+            found = msgspec.json.decode(data, type=_RootDocument)
         except (msgspec.DecodeError, RecursionError):
             found = None
         if found is None or found.kind != KIND or not ids.is_uuid(found.id):
@@ -217,17 +217,17 @@ class FolderFiles:
             raise errors.RemoteDamaged(f"{path} has {size} bytes: it is nothing that was written here")
         return read_all(self._files, path)
 
-    def _make(self) -> _Root:
+    def _make(self) -> _RootDocument:
         if not self._root.parent.is_dir():
             raise self._away(f"there is no folder {self._root.parent}")
         self._files.make_folders(self._root)
         now = times.to_text(self._clock.now())
-        made = _Root(KIND, VERSION, ids.new(now), now, self._sealed)
+        made = _RootDocument(KIND, VERSION, ids.make_id(now), now, self._sealed)
         self._files.make_folders(self._root / AGENTS)
         with contextlib.suppress(FileExistsError):
             self._files.write_new(self._root / README, _README_TEXT.encode())
         half = self._root / _half(ROOT_FILE)
-        self._files.write_new(half, codec.encode_pretty(msgspec.to_builtins(made)))
+        self._files.write_new(half, json_codec.encode_pretty(msgspec.to_builtins(made)))
         self._files.replace(half, self._root / ROOT_FILE)
         self._files.sync_folder(self._root)
         return made
@@ -288,7 +288,7 @@ class FolderFiles:
             return self._read_small(folder / HEAD)
         with contextlib.suppress(FileNotFoundError, msgspec.DecodeError, RecursionError):
             data = self._read_small(folder / NEXT)
-            codec.decode(data)
+            json_codec.decode_json(data)
             return data
         return None
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lifeboat_alf.seams.clock import Clock
-from lifeboat_alf.seams.files import FileOperations, read_all
+from lifeboat_alf.seams.file_operations import FileOperations, read_all
+from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_vault.errors import RemoteBusy
 
 STALE = 120.0

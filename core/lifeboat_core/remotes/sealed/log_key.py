@@ -22,16 +22,16 @@ import msgspec
 import nacl.exceptions
 import nacl.secret
 
-from lifeboat_alf import codec
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
-from lifeboat_core.remotes.sealed.file_names import LARGE
-from lifeboat_core.remotes.sealed.head import Head, WrappedLogKey
-from lifeboat_keys import age
-from lifeboat_keys.encodings import from_base64, to_base64
-from lifeboat_keys.former import FormerKey
-from lifeboat_keys.user_key import UserPublic
+from lifeboat_alf.seams.file_operations import FileOperations, read_all, write_atomic
+from lifeboat_core.remotes.sealed.log_file_names import LARGE
+from lifeboat_core.remotes.sealed.log_head import LogHead, WrappedLogKey
+from lifeboat_keys.age_format import age_encryption
+from lifeboat_keys.pairs.former_keys import FormerKey
+from lifeboat_keys.pairs.strict_base64 import from_base64, to_base64
+from lifeboat_keys.pairs.user_key import UserPublic
 from lifeboat_vault.errors import RemoteDamaged
 
 KEY_BYTES = nacl.secret.Aead.KEY_SIZE
@@ -73,9 +73,9 @@ class LogKey:
     def wrapped_for(self, user: UserPublic, former: Sequence[FormerKey] = ()) -> WrappedLogKey:
         """With the keys that the user's key replaced. Raises AgeMissing."""
         target = io.BytesIO()
-        with age.encrypting(target, [age.recipient(user)]) as stream:
+        with age_encryption.encrypt_stream(target, [age_encryption.age_recipient_of(user)]) as stream:
             stream.write(self._secret)
-        sealed = self.seal(_FORMER, codec.encode([one.to_json() for one in former])) if former else b""
+        sealed = self.seal(_FORMER, json_codec.encode_json([one.to_json() for one in former])) if former else b""
         return WrappedLogKey(self.check, user.key_id, to_base64(target.getvalue()), to_base64(sealed))
 
     def former(self, wrapped: WrappedLogKey) -> list[JsonObject]:
@@ -110,7 +110,7 @@ class PlainLogKey:
         return sealed
 
 
-class Sealing(Protocol):
+class LogCipher(Protocol):
     """What a log does with small things: `LogKey` or `PlainLogKey`."""
 
     def name_of(self, sha256: str) -> str: ...
@@ -134,7 +134,7 @@ class LogKeys:
         self._keep(made, remote, agent)
         return made
 
-    def known(self, head: Head) -> LogKey | None:
+    def known(self, head: LogHead) -> LogKey | None:
         """The key where this machine has it."""
         with suppress(FileNotFoundError, ValueError):
             secret = from_base64(read_all(self._files, self._path(head.remote, head.agent)).decode(), KEY_BYTES)
@@ -143,7 +143,7 @@ class LogKeys:
                 return found
         return None
 
-    def get(self, head: Head) -> LogKey:
+    def get(self, head: LogHead) -> LogKey:
         """The key; where this machine has not seen it, the user's key opens it. Raises RemoteDamaged, and what the keys
         raise."""
         found = self.known(head)
@@ -157,13 +157,13 @@ class LogKeys:
         with suppress(FileNotFoundError):
             self._files.remove(self._path(remote, agent))
 
-    def _opened(self, head: Head) -> LogKey:
+    def _opened(self, head: LogHead) -> LogKey:
         if head.log_key is None:
             raise RemoteDamaged("the head of a sealed log has no key")
         target = io.BytesIO()
         try:
             sealed = from_base64(head.log_key.age)
-            age.decrypt(io.BytesIO(sealed), target, self._identities())
+            age_encryption.decrypt_file(io.BytesIO(sealed), target, self._identities())
             found = LogKey(target.getvalue(), head.remote, head.agent)
             if len(found.secret) == KEY_BYTES and found.check == head.log_key.check:
                 return found
@@ -179,7 +179,7 @@ class LogKeys:
         return self._folder / f"{remote}.{agent}.key"
 
 
-def quietly(get: Callable[[], LogKey]) -> LogKey | None:
+def find_log_key(get: Callable[[], LogKey]) -> LogKey | None:
     """None where the user's key is away: names are not worth stopping for."""
     with suppress(LifeboatError):
         return get()

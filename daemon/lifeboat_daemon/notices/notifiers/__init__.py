@@ -10,7 +10,7 @@ from typing import Protocol
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.home.context import Context
-from lifeboat_daemon.notices.notices import Notice
+from lifeboat_daemon.notices.notice_rules import UserNotice
 
 GROUP = "lifeboat.notifiers"
 
@@ -26,17 +26,17 @@ class Notifier(Protocol):
         """Why nobody can be told this way now, for people; None when somebody can. Sends nothing."""
         ...
 
-    def tell(self, context: Context, notice: Notice) -> None:
+    def tell(self, context: Context, notice: UserNotice) -> None:
         """Tell, within seconds. Raises what is derived from LifeboatError, without addresses in its message."""
         ...
 
 
-def installed() -> dict[str, Notifier]:
+def load_notifiers() -> dict[str, Notifier]:
     """Every notifier by its name, sorted."""
     return {point.name: point.load() for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
 
 
-def tell(context: Context, notice: Notice, notifiers: Mapping[str, Notifier]) -> dict[str, str | None]:
+def send_notice(context: Context, notice: UserNotice, notifiers: Mapping[str, Notifier]) -> dict[str, str | None]:
     """Tell in every way that is wanted. By name: None where it was told, else why not. One way that fails stands in the
     way of no other."""
     return {name: _told(context, notice, way) for name, way in notifiers.items() if _is_wanted(context, way)}
@@ -49,7 +49,7 @@ def _is_wanted(context: Context, way: Notifier) -> bool:
         return False  # `status` says what is wrong with the settings
 
 
-def _told(context: Context, notice: Notice, way: Notifier) -> str | None:
+def _told(context: Context, notice: UserNotice, way: Notifier) -> str | None:
     try:
         why = way.problem(context)
         if why is None:

@@ -10,9 +10,9 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from lifeboat_core.errors import Unreachable
+from lifeboat_core.errors import NetworkUnreachable
 from lifeboat_core.home.context import Context
-from lifeboat_daemon.notices.notices import Notice
+from lifeboat_daemon.notices.notice_rules import UserNotice
 
 SETTING = "notify.desktop"
 SECONDS = 5.0
@@ -22,7 +22,7 @@ NO_PACKAGE = "the package desktop-notifier is not installed (the extra `notify` 
 NO_SESSION = "no desktop session of yours is running on this machine"
 
 
-class Desktop:
+class DesktopNotifier:
     """See the module."""
 
     def is_wanted(self, context: Context) -> bool:
@@ -33,7 +33,7 @@ class Desktop:
             return NO_PACKAGE
         return None if sys.platform != "linux" or _session_bus(context) else NO_SESSION
 
-    def tell(self, context: Context, notice: Notice) -> None:
+    def tell(self, context: Context, notice: UserNotice) -> None:
         """Raises Unreachable when the desktop did not take it."""
         bus = _session_bus(context)
         if bus is not None:
@@ -41,11 +41,11 @@ class Desktop:
         try:
             is_shown = asyncio.run(asyncio.wait_for(_show(notice), SECONDS))
         except TimeoutError:
-            raise Unreachable(f"the desktop did not take it within {SECONDS:g} seconds") from None
+            raise NetworkUnreachable(f"the desktop did not take it within {SECONDS:g} seconds") from None
         except Exception as error:  # its backends raise whatever their platform raises
-            raise Unreachable(f"the desktop did not take it ({type(error).__name__})") from None
+            raise NetworkUnreachable(f"the desktop did not take it ({type(error).__name__})") from None
         if not is_shown:
-            raise Unreachable("the desktop did not take it")
+            raise NetworkUnreachable("the desktop did not take it")
 
 
 def _session_bus(context: Context) -> str | None:
@@ -58,7 +58,7 @@ def _session_bus(context: Context) -> str | None:
     return f"unix:path={path}" if os.path.exists(path) else None
 
 
-async def _show(notice: Notice) -> bool:
+async def _show(notice: UserNotice) -> bool:
     """Whether the desktop took it. The package raises nothing when it did not, but calls back when it did."""
     from desktop_notifier import DesktopNotifier, Urgency
 
@@ -71,4 +71,4 @@ async def _show(notice: Notice) -> bool:
     return bool(taken)
 
 
-NOTIFIER = Desktop()
+NOTIFIER = DesktopNotifier()

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import base64
 
-from lifeboat_core.health.standing import ERROR, HELD, OK
+from lifeboat_core.health.agent_status import ERROR, HELD, OK
 from lifeboat_core.home.context import Context
-from lifeboat_core.network import http
-from lifeboat_daemon.notices.notices import OFFER, Notice
+from lifeboat_core.network import http_requests
+from lifeboat_daemon.notices.notice_rules import OFFER, UserNotice
 
 SETTING = "ntfy.url"
 _HIGH, _NORMAL, _LOW = "4", "3", "2"
 _TAGS = {ERROR: "rotating_light", HELD: "raised_hand", OK: "white_check_mark", OFFER: "sailboat"}
 
 
-class Ntfy:
+class NtfyNotifier:
     """See the module."""
 
     def is_wanted(self, context: Context) -> bool:
@@ -24,7 +24,7 @@ class Ntfy:
         """An address can only be tried out by writing to it."""
         return None
 
-    def tell(self, context: Context, notice: Notice) -> None:
+    def tell(self, context: Context, notice: UserNotice) -> None:
         """Raises Unreachable, AnsweredWithError, after a few tries."""
         address = str(context.setting(SETTING))
         text = notice.text if notice.fix is None else f"{notice.text}\nWhat helps: {notice.fix}"
@@ -33,10 +33,12 @@ class Ntfy:
             "Priority": _priority(notice),
             "Tags": _TAGS.get(notice.kind, "warning"),
         }
-        http.patiently(lambda: http.request("POST", address, headers=headers, content=text.encode()))
+        http_requests.retry_request(
+            lambda: http_requests.send_request("POST", address, headers=headers, content=text.encode())
+        )
 
 
-def _priority(notice: Notice) -> str:
+def _priority(notice: UserNotice) -> str:
     if notice.kind in (ERROR, HELD):
         return _HIGH
     return _NORMAL if notice.is_urgent else _LOW
@@ -48,4 +50,4 @@ def _header(text: str) -> str:
     return line if line.isascii() else f"=?UTF-8?B?{base64.b64encode(line.encode()).decode()}?="
 
 
-NOTIFIER = Ntfy()
+NOTIFIER = NtfyNotifier()

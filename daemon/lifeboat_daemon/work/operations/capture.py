@@ -14,19 +14,19 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lifeboat_alf import times
+from lifeboat_alf.common import times
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.seams.files import read_all, write_atomic
-from lifeboat_core.agents import agents, syncing
+from lifeboat_alf.seams.file_operations import read_all, write_atomic
+from lifeboat_core.agents import agent_sync, manage_agents
 from lifeboat_core.home.context import Context
 from lifeboat_core.machine import clock_trust
-from lifeboat_core.migrations import copies
-from lifeboat_core.system_refusals import system_errors
-from lifeboat_daemon.work.operations.standing import facts
+from lifeboat_core.migrations import home_backups
+from lifeboat_core.system_refusals import convert_system_errors
+from lifeboat_daemon.work.operations.standing import gather_facts
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.work.worker import Work
+    from lifeboat_daemon.work.worker_loop import RunningJob
 
 _SWEPT = "swept"
 _SWEEP_EVERY = timedelta(days=1)
@@ -35,14 +35,14 @@ _CARE_EVERY = 300.0
 _cared: dict[str, float] = {}
 
 
-def run(work: Work) -> JsonObject:
+def run(work: RunningJob) -> JsonObject:
     """See the module. Raises Busy, and whatever else keeps an agent from being captured."""
     context, agent = work.context, work.needed_agent()
     work.tell("capturing")
     full, asked = (bool(work.parameters.get(name)) for name in ("full", "asked"))
-    document = syncing.sync(context, agent, full=full, paced=not asked, care=_is_care_due(agent.id))
+    document = agent_sync.sync_agent(context, agent, full=full, paced=not asked, care=_is_care_due(agent.id))
     _sweep_if_due(context)
-    return {"capture": document, **facts(context, agent)}
+    return {"capture": document, **gather_facts(context, agent)}
 
 
 def _is_care_due(agent_id: str) -> bool:
@@ -58,18 +58,18 @@ def _is_care_due(agent_id: str) -> bool:
 def _sweep_if_due(context: Context) -> None:
     """Once a day, let go the history of agents that were removed long ago, and copies from before a migration. It can
     wait: what fails is tried again."""
-    with contextlib.suppress(LifeboatError), system_errors():
+    with contextlib.suppress(LifeboatError), convert_system_errors():
         note = context.home.state_folder / _SWEPT
         if _is_due(context, note):
-            agents.sweep_removed(context, trusted=clock_trust.is_trusted(context))
-            copies.remove_old(context)
+            manage_agents.sweep_removed(context, trusted=clock_trust.is_clock_trusted(context))
+            home_backups.remove_old_backups(context)
             write_atomic(context.files, note, f"{context.now()}\n".encode())
 
 
 def _is_due(context: Context, note: Path) -> bool:
     """Also when the note is of another time: a clock that was wrong must not stop it for years."""
     try:
-        last = times.parse(read_all(context.files, note).decode().strip())
+        last = times.parse_time(read_all(context.files, note).decode().strip())
     except (FileNotFoundError, ValueError):
         return True
     return abs(context.clock.now() - last) >= _SWEEP_EVERY

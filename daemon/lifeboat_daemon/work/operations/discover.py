@@ -14,27 +14,27 @@ import os
 from typing import TYPE_CHECKING
 
 from lifeboat_adapters.contract import Adapter
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.common.refusal_texts import describe_refusal
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.system_texts import describe_refusal
 from lifeboat_core.agents import offers
-from lifeboat_core.agents.agent import everyone
-from lifeboat_core.agents.offers import Offer
+from lifeboat_core.agents.agent import list_agents
+from lifeboat_core.agents.offers import AgentOffer
 from lifeboat_core.home.context import Context
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.work.worker import Work
+    from lifeboat_daemon.work.worker_loop import RunningJob
 
 
-def run(work: Work) -> JsonObject:
+def run(work: RunningJob) -> JsonObject:
     """See the module. A runtime whose configuration cannot be read hides no other. Raises ConfigError."""
-    return look_around(work.context)
+    return look_for_agents(work.context)
 
 
-def look_around(context: Context) -> JsonObject:
+def look_for_agents(context: Context) -> JsonObject:
     """What `run` answers; also for a command. Raises ConfigError."""
     adapters, problems = context.adapters(), []
-    found: list[Offer] = []
+    found: list[AgentOffer] = []
     for adapter in adapters:
         try:
             found += _of_runtime(context, adapter)
@@ -43,8 +43,10 @@ def look_around(context: Context) -> JsonObject:
         except OSError as error:
             problems.append(describe_refusal(error))
     names = sorted({name for adapter in adapters for name in adapter.home_names})
-    new = offers.remember(context, found, names)
-    standing = offers.open_offers(found, offers.protected_folders(everyone(context)), offers.dismissed(context))
+    new = offers.remember_discovery(context, found, names)
+    standing = offers.select_open_offers(
+        found, offers.list_protected_folders(list_agents(context)), offers.load_dismissed_folders(context)
+    )
     return {
         "found": [each.to_json() for each in found],
         "offers": [each.to_json() for each in standing],
@@ -54,6 +56,6 @@ def look_around(context: Context) -> JsonObject:
     }
 
 
-def _of_runtime(context: Context, adapter: Adapter) -> list[Offer]:
+def _of_runtime(context: Context, adapter: Adapter) -> list[AgentOffer]:
     found = adapter.discover(context.environment, context.user_home)
-    return [Offer(one.runtime, one.native_id, one.name, os.path.realpath(one.workspace)) for one in found]
+    return [AgentOffer(one.runtime, one.native_id, one.name, os.path.realpath(one.workspace)) for one in found]

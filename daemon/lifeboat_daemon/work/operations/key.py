@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_core.health import status
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_core.health import status_gathering
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.work.worker import Work
+    from lifeboat_daemon.work.worker_loop import RunningJob
 
 
-def run(work: Work) -> JsonObject:
+def run(work: RunningJob) -> JsonObject:
     """See the module. Never raises for what is wrong with a key: it says so."""
-    return {"key": msgspec.to_builtins(status.key_facts(work.context.keys().status()))}
+    return {"key": msgspec.to_builtins(status_gathering.make_key_facts(work.context.keys().status()))}

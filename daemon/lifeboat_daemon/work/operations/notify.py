@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.errors import BadRequest
 from lifeboat_daemon.notices import notifiers
-from lifeboat_daemon.notices.notices import Notice
+from lifeboat_daemon.notices.notice_rules import UserNotice
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.work.worker import Work
+    from lifeboat_daemon.work.worker_loop import RunningJob
 
 
-def run(work: Work) -> JsonObject:
+def run(work: RunningJob) -> JsonObject:
     """See the module. Raises BadRequest."""
     try:
-        wanted = [Notice.from_json(each) for each in work.parameters["notices"]]
+        wanted = [UserNotice.from_json(each) for each in work.parameters["notices"]]
     except (KeyError, TypeError, msgspec.ValidationError) as error:
         raise BadRequest(f"notify: {error}") from None
-    ways = notifiers.installed()
-    return {"told": [notifiers.tell(work.context, notice, ways) for notice in wanted]}
+    ways = notifiers.load_notifiers()
+    return {"told": [notifiers.send_notice(work.context, notice, ways) for notice in wanted]}

@@ -12,37 +12,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.errors import BadRequest
-from lifeboat_core.health import status
-from lifeboat_core.remotes import registry
+from lifeboat_core.health import status_gathering
+from lifeboat_core.remotes import remote_registry
 
 if TYPE_CHECKING:
     from lifeboat_core.remotes.contract import RemoteConfig
-    from lifeboat_daemon.work.worker import Work
+    from lifeboat_daemon.work.worker_loop import RunningJob
 
 
-def run(work: Work) -> JsonObject:
+def run(work: RunningJob) -> JsonObject:
     """See the module. Raises BadRequest, UnknownRemote, ConfigError, Cancelled, and what is wrong on this machine."""
-    from lifeboat_core.remotes import sending
+    from lifeboat_core.remotes import conditional_replication
 
-    context, agent, config = work.context, work.needed_agent(), named(work)
+    context, agent, config = work.context, work.needed_agent(), find_named_remote(work)
 
     def tell(text: str, done: int, total: int | None) -> None:
         work.tell(f"{config.name}: {text}", done, total)
         work.check()
 
-    outcome = sending.send(context, agent, config, asked=bool(work.parameters.get("asked")), tell=tell)
+    outcome = conditional_replication.send_when_suitable(
+        context, agent, config, asked=bool(work.parameters.get("asked")), tell=tell
+    )
     return {
-        "remote": sending.told(config, outcome),
+        "remote": conditional_replication.make_sync_document(config, outcome),
         "retry_after": outcome.retry_after,
-        "facts": status.gather(context, agent).to_json(),
+        "facts": status_gathering.gather_facts(context, agent).to_json(),
     }
 
 
-def named(work: Work) -> RemoteConfig:
+def find_named_remote(work: RunningJob) -> RemoteConfig:
     """The remote that the work is about. Raises BadRequest, UnknownRemote, ConfigError."""
     name = work.parameters.get("remote")
     if not isinstance(name, str):
         raise BadRequest("remote: the name of a second copy is expected")
-    return registry.find(work.context, name)
+    return remote_registry.find_remote(work.context, name)

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.common.json_types import JsonObject
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.work.worker import Work
+    from lifeboat_daemon.work.worker_loop import RunningJob
 
 
-def run(work: Work) -> JsonObject:
+def run(work: RunningJob) -> JsonObject:
     """See the module. What goes wrong at one is no failure of this work."""
-    from lifeboat_core.purge import erasing
+    from lifeboat_core.purge import agent_purge
 
-    erasing.tell_everywhere(work.context)
+    agent_purge.tell_remotes_of_purged_agents(work.context)
     return {}

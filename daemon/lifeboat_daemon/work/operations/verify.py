@@ -13,55 +13,55 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.health import due, status
+from lifeboat_core.health import due_checks, status_gathering
 from lifeboat_core.home.context import Context
-from lifeboat_core.machine import conditions
-from lifeboat_core.verify import verification
+from lifeboat_core.machine import power_and_network
+from lifeboat_core.verify import samples_and_drills
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.work.worker import Work
+    from lifeboat_daemon.work.worker_loop import RunningJob
 
 SAVING = "the battery is to be saved: every kept sequence is read back when the machine is on the mains"
 
 
-def run(work: Work) -> JsonObject:
+def run(work: RunningJob) -> JsonObject:
     """See the module. Raises BadRequest, NothingToRestore, Busy."""
     agent = work.needed_agent()
     why = _deferred(work, agent) if work.parameters.get("unasked") and work.parameters.get("whole") else None
     work.check()
     answer: JsonObject = {"how": None, "ok": True} if why else _verified(work, agent)
-    facts = status.gather(work.context, agent)
+    facts = status_gathering.gather_facts(work.context, agent)
     return {"agent": agent.id, **answer, "deferred": why, "facts": facts.to_json()}
 
 
-def _verified(work: Work, agent: Agent) -> JsonObject:
+def _verified(work: RunningJob, agent: Agent) -> JsonObject:
     if work.parameters.get("sample"):
         work.tell(f"Reading back a sample of {agent.name}")
-        sampled = verification.sample(work.context, agent)
-        known = status.gather(work.context, agent).damaged
+        sampled = samples_and_drills.sample_vault(work.context, agent)
+        known = status_gathering.gather_facts(work.context, agent).damaged
         if not (sampled.ok and sampled.healed and known):
-            return {**sampled.to_json(), "how": due.SAMPLE, "ok": sampled.ok}
+            return {**sampled.to_json(), "how": due_checks.SAMPLE, "ok": sampled.ok}
         # What was found damaged before is mended: a drill of as much can take it back.
         return _drilled(work, agent, whole=bool(known.get("whole")))
     return _drilled(work, agent, whole=bool(work.parameters.get("whole")))
 
 
-def _drilled(work: Work, agent: Agent, *, whole: bool) -> JsonObject:
+def _drilled(work: RunningJob, agent: Agent, *, whole: bool) -> JsonObject:
     work.tell(f"Trying out the copy of {agent.name}")
-    drilled = verification.drill(work.context, agent, whole=whole, tell=work.tell)
-    return {**drilled.to_json(), "how": due.WHOLE if whole else "drill", "ok": drilled.ok}
+    drilled = samples_and_drills.drill_vault(work.context, agent, whole=whole, tell=work.tell)
+    return {**drilled.to_json(), "how": due_checks.WHOLE if whole else "drill", "ok": drilled.ok}
 
 
-def _deferred(work: Work, agent: Agent) -> str | None:
+def _deferred(work: RunningJob, agent: Agent) -> str | None:
     context = work.context
-    last_whole_at = status.gather(context, agent).last_whole_at
+    last_whole_at = status_gathering.gather_facts(context, agent).last_whole_at
     every = float(context.setting("verify.whole_every", agent))
-    may = due.may_defer(last_whole_at, agent.added_at or None, every, context.clock.now())
+    may = due_checks.can_defer_whole(last_whole_at, agent.added_at or None, every, context.clock.now())
     return SAVING if may and _saves_battery(context) else None
 
 
 def _saves_battery(context: Context) -> bool:
-    found = conditions.read(context)
+    found = power_and_network.read_conditions(context)
     return bool(found.saver or found.on_battery)

@@ -12,21 +12,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_core.health import status
-from lifeboat_core.machine import conditions
-from lifeboat_daemon.work.operations.push import named
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_core.health import status_gathering
+from lifeboat_core.machine import power_and_network
+from lifeboat_daemon.work.operations.push import find_named_remote
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.work.worker import Work
+    from lifeboat_daemon.work.worker_loop import RunningJob
 
 
-def run(work: Work) -> JsonObject:
+def run(work: RunningJob) -> JsonObject:
     """See the module. Raises BadRequest, UnknownRemote, ConfigError, and what keeps it from being found out."""
-    from lifeboat_core.remotes import drilling, sending
+    from lifeboat_core.remotes import conditional_replication, remote_drill
 
-    context, agent, config = work.context, work.needed_agent(), named(work)
-    if sending.needs_network(config) and conditions.is_online() is False:
+    context, agent, config = work.context, work.needed_agent(), find_named_remote(work)
+    if conditional_replication.needs_network(config) and power_and_network.is_online() is False:
         nothing: JsonObject = {
             "name": config.name,
             "id": config.id,
@@ -36,8 +36,8 @@ def run(work: Work) -> JsonObject:
             "findings": [],
             "drill": None,
         }
-        found, deferred = {**nothing, "ok": True}, conditions.NO_NETWORK
+        found, deferred = {**nothing, "ok": True}, power_and_network.NO_NETWORK
     else:
         work.tell(f"Reading back from {config.name}")
-        found, deferred = drilling.read_back(context, agent, config, work.tell), None
-    return {**found, "deferred": deferred, "facts": status.gather(context, agent).to_json()}
+        found, deferred = remote_drill.verify_or_drill(context, agent, config, work.tell), None
+    return {**found, "deferred": deferred, "facts": status_gathering.gather_facts(context, agent).to_json()}

@@ -13,14 +13,14 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
-from lifeboat_alf import times
-from lifeboat_alf.seams.clock import Clock, SystemClock
-from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_alf.common import times
+from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_alf.seams.system_clock import Clock, SystemClock
 from lifeboat_endpoint.engines.objects.bucket import Bucket
 from lifeboat_vault import errors
-from lifeboat_vault.store.disk import DiskBlobs
-from lifeboat_vault.store.protocols import MetadataStore
+from lifeboat_vault.store.disk_blobs import DiskBlobs
+from lifeboat_vault.store.store_protocols import MetadataStore
 
 LARGEST_INLINE = 64 << 10
 """Bytes: below it a row costs less than a request, unless settings say otherwise."""
@@ -67,9 +67,9 @@ class ObjectBlobs:
 
     def put(self, name: str, data: bytes) -> None:
         key = new_key(self._prefix)
-        reached(Step.BLOB_NAMED)
+        reach_crash_point(CrashPoint.BLOB_NAMED)
         self._rows.execute(_ADD, (*self._mine, name, key, len(data), times.to_text(self._clock.now())))
-        reached(Step.BLOB_WRITTEN)
+        reach_crash_point(CrashPoint.BLOB_WRITTEN)
         try:
             self._bucket.put(key, data)
         except errors.VaultError:
@@ -101,9 +101,9 @@ class ObjectBlobs:
             self._drop(name, row[0])
 
     def _drop(self, name: str, key: str) -> None:
-        reached(Step.BLOB_REMOVED)
+        reach_crash_point(CrashPoint.BLOB_REMOVED)
         self._bucket.delete(key)
-        reached(Step.BLOB_FORGOTTEN)
+        reach_crash_point(CrashPoint.BLOB_FORGOTTEN)
         self._rows.execute(_DROP, (*self._mine, name))
 
     def size(self) -> int:

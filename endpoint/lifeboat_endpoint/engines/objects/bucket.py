@@ -16,7 +16,7 @@ LARGEST = 256 << 20
 """Bytes of an object of which it is not known how large it is."""
 
 
-class Listed(NamedTuple):
+class ListedObject(NamedTuple):
     """An object as a listing tells of it. `size` in bytes."""
 
     key: str
@@ -45,7 +45,7 @@ class Bucket(Protocol):
         """One that is gone already is no error."""
         ...
 
-    def list(self, prefix: str) -> Iterator[Listed]:
+    def list(self, prefix: str) -> Iterator[ListedObject]:
         """Every object below a folder, in no order. A listing may be late: it may miss what was just written and name
         what was just deleted."""
         ...

@@ -103,7 +103,7 @@ FoundPolicy = tuple[str, str, str, str, str | None, str | None]
 """A row of `FOUND`: table, name, command, names of the roles ("" for public), and both expressions."""
 
 
-def differing(rows: Iterator[FoundPolicy], roles: Mapping[str, str]) -> Iterator[tuple[str, str, Policy | None]]:
+def find_differing(rows: Iterator[FoundPolicy], roles: Mapping[str, str]) -> Iterator[tuple[str, str, Policy | None]]:
     """Yield table and name of each policy that differs from the one that was made, or is missing, with the policy that
     belongs there; None where none does. `roles` gives the name of each kind of role."""
     kinds = {"": PUBLIC, **{role: kind for kind, role in roles.items()}}

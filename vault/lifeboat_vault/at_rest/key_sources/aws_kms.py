@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_vault.at_rest.key_sources import service
-from lifeboat_vault.at_rest.key_sources.service import ServiceKey
+from lifeboat_vault.at_rest.key_sources import key_service
+from lifeboat_vault.at_rest.key_sources.key_service import ServiceKey
 from lifeboat_vault.errors import KeyRevoked, KeySourceAway, KeySourceRefused
 
 SCHEME = "aws-kms"
 PURPOSE = {"purpose": "lifeboat-data-keys"}
 """The encryption context of whatever is wrapped; it stands in CloudTrail."""
-_OPTIONS = ("region", "endpoint", "context", service.CACHE)
+_OPTIONS = ("region", "endpoint", "context", key_service.CACHE)
 _ARN = re.compile(r"arn:[a-z-]+:kms:([a-z0-9-]+):\d{12}:(key|alias)/[\w/:-]{1,256}")
 _NAME = re.compile(r"(alias/[\w/:-]{1,250}|(mrk-)?[0-9a-f-]{1,64})")
 _TRIES = 2
@@ -52,10 +52,10 @@ class AwsKmsKind:
     """`KeySourceKind` of keys in AWS KMS. It makes none: who owns the key makes it."""
 
     def open(self, where: str, *, outside: Path) -> ServiceKey:
-        return service.one_of(_spec(where), lambda: _opened(where))
+        return key_service.share_service_key(_spec(where), lambda: _opened(where))
 
     def make(self, where: str, *, outside: Path) -> None:
-        service.check(self.open(where, outside=outside))
+        key_service.check_key_source(self.open(where, outside=outside))
 
 
 class _AwsKms:
@@ -97,9 +97,9 @@ class _AwsKms:
         with self._loading:
             if self._client is None:
                 client = self._made(None)
-                service.check_address(self._spec, client.meta.endpoint_url)
+                key_service.check_address(self._spec, client.meta.endpoint_url)
                 # What is said without TLS stays on this machine, whatever proxy the environment names.
-                self._client = self._made({}) if service.is_plain(client.meta.endpoint_url) else client
+                self._client = self._made({}) if key_service.is_plain(client.meta.endpoint_url) else client
             return self._client
 
     def _made(self, proxies: dict[str, str] | None) -> Any:
@@ -118,7 +118,7 @@ class _AwsKms:
         if len(body) > _MOST:
             raise KeySourceAway(f"{self._spec} gives no answer (nonsense)")
         made = _library("botocore.awsrequest").AWSResponse
-        return made(answer.url, answer.status_code, answer.headers, _Body(body))
+        return made(answer.url, answer.status_code, answer.headers, _KmsResponseBody(body))
 
     def _refusal(self, what: str, code: str) -> LifeboatError:
         allow = f"let this endpoint use kms:{what.capitalize()} on the key, and enable it"
@@ -141,7 +141,7 @@ class _AwsKms:
         return KeySourceRefused(f"{self._spec}: {told}", fix=fix)
 
 
-class _Body(NamedTuple):
+class _KmsResponseBody(NamedTuple):
     """What the library asks for a body."""
 
     data: bytes
@@ -156,7 +156,7 @@ def _spec(where: str) -> str:
 
 def _opened(where: str) -> ServiceKey:
     spec = _spec(where)
-    key, options = service.parts(spec, where, _OPTIONS)
+    key, options = key_service.parse_options(spec, where, _OPTIONS)
     arn = _ARN.fullmatch(key)
     if arn is None and not _NAME.fullmatch(key):
         raise KeySourceRefused(f"{spec} names no key: give its ARN, its id or alias/NAME")
@@ -165,16 +165,16 @@ def _opened(where: str) -> ServiceKey:
         raise KeySourceRefused(f"{spec}: the key lies in {arn[1]}, not in {region}")
     endpoint = options.get("endpoint")
     if endpoint is not None:
-        service.check_address(spec, endpoint)
-    cache = service.cache_seconds(spec, options)
+        key_service.check_address(spec, endpoint)
+    cache = key_service.parse_cache_seconds(spec, options)
     found = arn[1] if arn is not None else region
     return ServiceKey(spec, _AwsKms(spec, key, region=found, endpoint=endpoint, context=options.get("context")), cache)
 
 
 def _limits(proxies: dict[str, str] | None) -> Any:
     return _library("botocore.config").Config(
-        connect_timeout=service.CONNECT_SECONDS,
-        read_timeout=service.READ_SECONDS,
+        connect_timeout=key_service.CONNECT_SECONDS,
+        read_timeout=key_service.READ_SECONDS,
         retries={"total_max_attempts": _TRIES, "mode": "standard"},
         proxies=proxies,
     )
@@ -189,7 +189,7 @@ def _library(name: str) -> Any:
             f"key sources of the kind {SCHEME} need boto3, which is not installed",
             fix="pipx inject agent-lifeboat boto3",
         ) from None
-    service.hush("botocore")
+    key_service.silence_loggers("botocore")
     return found
 
 

@@ -1,0 +1,64 @@
+"""The adapters that are installed, found by the entry point group `lifeboat.adapters`. Each is imported when it is
+asked for: one runtime does not pay for the others."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+from lifeboat_adapters.contract import Adapter
+from lifeboat_adapters.errors import NotAWorkspace, UnknownRuntime
+from lifeboat_adapters.foreign_runtimes import refuse_foreign_runtime
+
+GROUP = "lifeboat.adapters"
+
+
+@cache
+def _points() -> dict[str, EntryPoint]:
+    return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
+
+
+@cache
+def _loaded(runtime: str) -> Adapter:
+    adapter: Adapter = _points()[runtime].load()
+    return adapter
+
+
+def list_runtimes() -> list[str]:
+    """The names of the runtimes that there is an adapter for, sorted."""
+    return list(_points())
+
+
+def load_adapters() -> dict[str, Adapter]:
+    """Every installed adapter by the name of its runtime, sorted."""
+    return {runtime: _loaded(runtime) for runtime in list_runtimes()}
+
+
+def load_adapter(runtime: str) -> Adapter:
+    """The adapter of a runtime. Raises UnknownRuntime, which names those that are there."""
+    if runtime not in _points():
+        raise UnknownRuntime(f"{runtime!r} is none of: {', '.join(list_runtimes()) or 'nothing is installed'}")
+    return _loaded(runtime)
+
+
+def recognise_workspace(workspace: Path) -> Adapter:
+    """Return the adapter whose runtime a folder most surely belongs to.
+
+    Raises NotAWorkspace when there is none or more than one, and ForeignWorkspace, which names the runtime, when the
+    folder belongs to one without an adapter.
+    """
+    sure = {runtime: candidate.recognises(workspace) for runtime, candidate in load_adapters().items()}
+    best = max(sure.values(), default=0)
+    found = [runtime for runtime in sure if best and sure[runtime] == best]
+    if len(found) == 1:
+        return load_adapter(found[0])
+    if not found:
+        refuse_foreign_runtime(workspace)
+        known = ", ".join(list_runtimes())
+        raise NotAWorkspace(
+            f"{workspace} looks like the workspace of no known runtime ({known}); if it is one, name it with --runtime"
+        )
+    raise NotAWorkspace(
+        f"{workspace} could be a workspace of {' and '.join(found)}", fix="lifeboat agents add --runtime R DIR"
+    )

@@ -1,0 +1,20 @@
+"""Values deep in a parsed configuration, whatever language it is written in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def get_nested(values: Any, *keys: str) -> Any:
+    """A value deep in nested objects, None when a step is missing or is not an object."""
+    for key in keys:
+        if not isinstance(values, dict):
+            return None
+        values = values.get(key)
+    return values
+
+
+def get_nested_text(values: Any, *keys: str) -> str | None:
+    """`get_nested`, where only a string with something in it counts."""
+    value = get_nested(values, *keys)
+    return value.strip() if isinstance(value, str) and value.strip() else None

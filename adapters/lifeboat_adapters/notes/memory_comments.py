@@ -1,0 +1,86 @@
+"""Memories that would run together in one note, each behind a comment of its own.
+
+    <!-- memory 4f1c09ab -->
+    Likes green tea.
+    <!-- memory 77d2e03c -->
+    The boat lies in the harbour.
+    <!-- /memory -->
+
+The comments are no part of what is remembered. They show in no rendered Markdown, and whoever writes on after the last
+one writes a memory of its own. Whatever stands between two of them is one memory, headings and code included; lines of
+a memory that look like such a comment get a backslash.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+CLOSE = "<!-- /memory -->\n"
+
+LARGEST = 1 << 23
+"""Characters of a memory between comments; more is read as plain text, for no line of an archive may grow endlessly."""
+
+_HINT = "memory"
+_LABEL_LENGTH = 8
+_COMMENT = re.compile(r"^<!-- (/?)memory(?: ([0-9A-Za-z]{1,8}))? -->[ \t\r]*(?:\n|\Z)", re.MULTILINE)
+_BLANK = re.compile(r"(?:[ \t\r]*\n)*(?:[ \t\r]*\Z)?")
+_LIKE_ONE = re.compile(r"^<!-- (?=\\*/?memory\b)", re.MULTILINE)
+_ESCAPED = re.compile(r"^<!-- \\(?=\\*/?memory\b)", re.MULTILINE)
+
+
+class NoteStretch(NamedTuple):
+    """Consecutive lines of a note: plain text, or one memory in its dress. `memory` is its text then, `memory_label`
+    what its comment calls it."""
+
+    text: str
+    memory: str | None = None
+    label: str = ""
+
+
+def prefix_comment(record_id: str, content: str) -> str:
+    """A memory behind its comment. A `CLOSE` has to follow before plain text does."""
+    named = memory_label(record_id)
+    return f"<!-- memory{f' {named}' if named else ''} -->\n{_LIKE_ONE.sub(_add_backslash, content)}\n"
+
+
+def _add_backslash(match: re.Match[str]) -> str:
+    return f"{match[0]}\\"
+
+
+def memory_label(record_id: str) -> str:
+    """The end of an id: the part that chance made."""
+    return re.sub(r"[^0-9A-Za-z]", "", record_id)[-_LABEL_LENGTH:]
+
+
+def split_into_stretches(text: str) -> list[NoteStretch]:
+    """A note in stretches; joining their texts gives it back. Blank lines between memories belong to the one before."""
+    found: list[NoteStretch] = []
+    opened: re.Match[str] | None = None
+    at = 0
+    for mark in _COMMENT.finditer(text) if _HINT in text else ():
+        if opened is None and mark[1]:
+            continue  # closes nothing
+        end = mark.end() if mark[1] else mark.start()
+        _add(found, text[at:end], opened, text[opened.end() : mark.start()] if opened else "")
+        opened, at = None if mark[1] else mark, end
+    _add(found, text[at:], opened, text[opened.end() :] if opened else "")
+    return found
+
+
+def _add(found: list[NoteStretch], text: str, opened: re.Match[str] | None, body: str) -> None:
+    if opened is None and found and found[-1].memory is not None:
+        blank = _BLANK.match(text)
+        end = blank.end() if blank is not None else 0
+        found[-1] = found[-1]._replace(text=found[-1].text + text[:end])
+        text = text[end:]
+    if opened is not None and len(body) <= LARGEST:
+        before = found.pop().text if found and not found[-1].text.strip() else ""
+        found.append(NoteStretch(before + text, _take_off(body), opened[2] or ""))
+    elif text:
+        found.append(NoteStretch(text))
+
+
+def _take_off(body: str) -> str:
+    """What is remembered. Blank lines that somebody left are nothing."""
+    return _ESCAPED.sub("<!-- ", body.removesuffix("\n")) if body.strip() else ""

@@ -1,0 +1,104 @@
+"""Notes from the memories of a state: each memory in the note that it belongs to (ALF §2.1, §3.1.7)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+
+from lifeboat_adapters.contract import RenderedFile
+from lifeboat_adapters.notes import note_joining, note_names, note_splitting
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.memory import effective_view, memory_records
+from lifeboat_alf.states import entry_metas
+from lifeboat_alf.states.agent_state import State
+
+STRUCTURED, MERGED = "structured", "merged"
+
+PRINCIPAL = "principal_id"
+"""The column of a row that names the only principal who is told of a memory."""
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_LONGEST_NAME = 80
+
+
+def render_notes(
+    state: State, raw: str, primary: str, *, has_profile: bool, split: note_splitting.Split = note_splitting.split_note
+) -> Iterator[RenderedFile]:
+    """Notes from the effective memories: those a raw file lists in its order, then the others that belong to it. `raw`
+    is the prefix of the workspace in the archive; with a profile USER.md is written from that."""
+    listed = _listed(state, raw)
+    found: dict[str, list[tuple[int, note_joining.Memory]]] = {}
+    for item in effective_view.visible_records(state):
+        known = next((listed[id] for id in item.chain_ids if id in listed), None)
+        name, place = known or (note_name_for_record(item.record, primary), len(listed))
+        memory = (str(item.record["id"]), str(item.record.get("content", "")))
+        if (known or memory[1].strip()) and (name != note_names.USER or not has_profile):
+            found.setdefault(name, []).append((place, memory))
+    for name, placed in sorted(found.items()):
+        memories = [memory for _, memory in sorted(placed, key=lambda pair: pair[0])]
+        entry = state.entry(raw + name)
+        is_merged = entry is not None and bool(entry.meta.get(entry_metas.RECORDS))
+        if not (is_merged and _says(state, raw, name, memories, split)):
+            data = note_joining.join_note(name, memories, native=is_merged, split=split).encode(
+                "utf-8", "surrogatepass"
+            )
+            yield RenderedFile(raw + name, data, MERGED if is_merged else STRUCTURED)
+
+
+def _says(state: State, raw: str, name: str, memories: list[note_joining.Memory], split: note_splitting.Split) -> bool:
+    text = state.body(raw + name).decode("utf-8", "replace")
+    return note_joining.note_contains_exactly(name, text, (content for _, content in memories), split)
+
+
+def _listed(state: State, raw: str) -> dict[str, tuple[str, int]]:
+    """Where records stand in raw files: id to workspace path and place."""
+    found: dict[str, tuple[str, int]] = {}
+    for entry in state.entries(raw):
+        for record_id in entry.meta.get(entry_metas.RECORDS) or []:
+            found[record_id] = (entry.path[len(raw) :], len(found))
+    return found
+
+
+def note_name_for_record(record: JsonObject, primary: str = "") -> str:
+    """The note that a memory belongs to: the one it came from, else by its kind."""
+    origin = str((record.get("source") or {}).get("origin_file") or "")
+    if _is_note(origin):
+        return origin
+    namespace = str(record.get("namespace") or "default")
+    own = _file_of_one(record, namespace, primary)
+    if own is not None:
+        return own
+    if memory_records.reads_as("memory_type", str(record.get("memory_type"))) == "summary":
+        return note_names.MEMORY
+    if record.get("category") == "daily_log":
+        temporal = record.get("temporal") or {}
+        return f"{note_names.MEMORY_FOLDER}{str(temporal.get('observed_at') or temporal.get('created_at'))[:10]}.md"
+    return f"{note_names.MEMORY_FOLDER}{_file_name(namespace)}.md"
+
+
+def _file_of_one(record: JsonObject, namespace: str, primary: str) -> str | None:
+    """The note of a memory that is for one principal only, None for one that is for all: MEMORY.md is told to everyone
+    who talks with the agent."""
+    if primary and namespace == f"principal_context:{primary}":
+        return note_names.PREFERENCES
+    formats = record.get("raw_source_format")
+    parts = formats.values() if isinstance(formats, dict) else ()
+    rows = (part.get("row") for part in parts if isinstance(part, dict))
+    named = next((row[PRINCIPAL] for row in rows if isinstance(row, dict) and row.get(PRINCIPAL)), None)
+    if namespace.startswith(note_names.CONTEXT):
+        return note_names.note_name_of_principal(namespace) or f"{note_names.MEMORY_FOLDER}{_file_name(namespace)}.md"
+    return None if named is None else f"{note_names.MEMORY_FOLDER}{_file_name(f'private-{named}')}.md"
+
+
+def _is_note(path: str) -> bool:
+    """A path that memories are read from, and that cannot lead out of the workspace."""
+    return note_splitting.holds_memories(path) and not any(part in ("", ".", "..") for part in path.split("/"))
+
+
+def _file_name(namespace: str) -> str:
+    """A namespace as a file name; one that had to change carries a few digits of what it was."""
+    name = _UNSAFE.sub("-", namespace).strip(".-")[:_LONGEST_NAME]
+    if name == namespace:
+        return name
+    return f"{name or 'notes'}-{hashlib.sha256(namespace.encode('utf-8', 'replace')).hexdigest()[:6]}"

@@ -1,0 +1,190 @@
+"""Memories from notes (ALF §2.1, §3.1.2, §3.1.7): which files hold them, where they end, what they are.
+
+Entities are not extracted: finding names without a model is guesswork, and a guess that is fixed when a record is made
+would stay in it for ever (ALF §6.1 asks for them only "where feasible").
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+
+from lifeboat_adapters.contract import MemorySection
+from lifeboat_adapters.notes import markdown_sections, memory_annotations, memory_comments, note_names
+from lifeboat_alf.common import times
+from lifeboat_alf.common.json_types import JsonObject
+
+Split = Callable[[str, str], list[MemorySection] | None]
+"""The memories in a file, by its name in the workspace and its text; None for a file that holds none."""
+
+VERSION = 2
+"""Raised when the same text would be cut in other places: a file is then cut anew when it changes, never before."""
+
+PRIMARY_PRINCIPAL_NAMESPACE = "principal_context:{primary}"
+"""Stands for the namespace of the primary human. Only capture knows the principal's id; it puts it in place of
+`{primary}` when it makes a record (ALF §3.3.2)."""
+
+LARGEST_SECTION = 4096
+"""Bytes of UTF-8. Larger sections are divided between their blocks."""
+
+LARGEST_BLOCK = 1 << 18
+"""Characters of a block."""
+
+_SMALLEST_PIECE = 1024
+_ONE_IN = 4
+_DEPTH = 3
+_MEMORY_DEPTH = 2
+_RULES = re.compile(r"(gating-)?polic(y|ies)|procedures?|procedural|rules|playbooks?|runbooks?|workflows?")
+
+
+def split_note(name: str, text: str, entries: re.Pattern[str] | None = None) -> list[MemorySection] | None:
+    """The memories in a file, by its name in the workspace; None for a file that holds none. `entries` are lines that
+    open a memory of their own, besides headings."""
+    if not holds_memories(name):
+        return None
+    base = _fields_of_file(name)
+    user = name == note_names.USER
+    found: list[MemorySection] = []
+    for stretch in memory_comments.split_into_stretches(text):
+        if stretch.memory is not None:
+            fields = _fields(base, stretch.memory, user=user)
+            found.append(MemorySection(stretch.text, (stretch.label,) if stretch.label else (), fields, stretch.memory))
+        else:
+            pieces = _pieces(name, stretch.text, entries)
+            found.extend(
+                MemorySection(content, heading, _fields(base, content, user=user)) for content, heading in pieces
+            )
+    return found
+
+
+def holds_memories(name: str) -> bool:
+    """MEMORY.md, USER.md and every note under `memory/`; hidden folders there are the runtime's own bookkeeping."""
+    if name in (note_names.MEMORY, note_names.LEGACY_MEMORY, note_names.USER):
+        return True
+    if not name.startswith(note_names.MEMORY_FOLDER) or not name.endswith(".md"):
+        return False
+    return not any(part.startswith(".") for part in name.split("/"))
+
+
+def _pieces(name: str, text: str, entries: re.Pattern[str] | None) -> list[tuple[str, tuple[str, ...]]]:
+    depth = _MEMORY_DEPTH if name in (note_names.MEMORY, note_names.LEGACY_MEMORY) else _DEPTH
+    starts = memory_annotations.ENTRY if name == note_names.USER else entries
+    found: list[tuple[str, tuple[str, ...]]] = []
+    for piece in markdown_sections.split_sections(text, depth, starts):
+        first, *others = divide_section(piece.text)
+        found.append((first, piece.heading))
+        found.extend((other, ()) for other in others)
+    return found
+
+
+def divide_section(text: str) -> list[str]:
+    """A section in pieces of at most LARGEST_SECTION bytes, unless one block alone is larger (of LARGEST_BLOCK
+    characters at most).
+
+    Cuts follow the content: a block whose checksum says so opens a new piece once the one before is large enough.
+    An insertion therefore moves the cuts near it and leaves the others, where filling pieces up would move them all.
+    """
+    if _size(text) <= LARGEST_SECTION:
+        return [text]
+    pieces: list[list[str]] = [[]]
+    filled = 0
+    for block in _bearable(markdown_sections.split_blocks(text)):
+        size = _size(block)
+        full = filled + size > LARGEST_SECTION
+        if filled and (full or (filled >= _SMALLEST_PIECE and _marks_a_cut(block))):
+            pieces.append([])
+            filled = 0
+        pieces[-1].append(block)
+        filled += size
+    return ["".join(piece) for piece in pieces]
+
+
+def _bearable(blocks: Iterable[str]) -> Iterator[str]:
+    """A paragraph without end is cut where it has to be: no line of an archive may hold megabytes."""
+    for block in blocks:
+        for start in range(0, len(block), LARGEST_BLOCK):
+            yield block[start : start + LARGEST_BLOCK]
+
+
+def _marks_a_cut(block: str) -> bool:
+    return zlib.crc32(_bytes(block)) % _ONE_IN == 0
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _size(text: str) -> int:
+    return len(_bytes(text))
+
+
+def _fields_of_file(name: str) -> JsonObject:
+    """What all memories of a file have in common."""
+    if name in (note_names.MEMORY, note_names.LEGACY_MEMORY):
+        return _base("summary", "memory_md")
+    if name == note_names.USER:
+        return _base("preference", "user_md", namespace=PRIMARY_PRINCIPAL_NAMESPACE)
+    if name == note_names.PREFERENCES:
+        return _base("preference", "memory_file", namespace=PRIMARY_PRINCIPAL_NAMESPACE)
+    context = note_names.principal_of_note_name(name)
+    if context is not None:
+        return _base("preference", "memory_file", namespace=context)
+    folder = name.split("/")[1] if name.count("/") > 1 else None
+    day = note_names.day_in_note_name(name)
+    if folder == "dreaming":
+        fields = _base("semantic", "dreaming", "llm_extracted", category="dreaming")
+    elif folder == "imports":
+        fields = _base("semantic", "memory_file", "migrated", category="imports")
+    elif day is not None:
+        fields = _base("episodic", "daily_log", category="daily_log")
+    elif _holds_rules(name):
+        fields = _base("procedural", "memory_file", category=folder or "rules")
+    else:
+        fields = _base("semantic", "memory_file", category=folder)
+    if day is not None:
+        fields["temporal"] = {"observed_at": times.day_text(day)}
+    return fields
+
+
+def _base(
+    memory_type: str,
+    origin: str,
+    method: str = "agent_written",
+    *,
+    namespace: str = "default",
+    category: str | None = None,
+) -> JsonObject:
+    fields: JsonObject = {"memory_type": memory_type, "namespace": namespace}
+    if category is not None:
+        fields["category"] = category
+    return fields | {"source": {"origin": origin, "extraction_method": method}}
+
+
+def _holds_rules(name: str) -> bool:
+    parts = name.removeprefix(note_names.MEMORY_FOLDER).removesuffix(".md").lower().replace("_", "-").split("/")
+    return any(_RULES.fullmatch(part) for part in parts)
+
+
+def _fields(base: JsonObject, content: str, *, user: bool) -> JsonObject:
+    """The fields of one memory. Annotations stay in the text; a copy of what they say stands in raw_source_format."""
+    fields = dict(base)
+    confidence, tags = memory_annotations.find_confidence_and_tags(content)
+    if confidence is not None:
+        fields["confidence"] = confidence
+    if tags:
+        fields["tags"] = tags
+    comments = memory_annotations.parse_comments(content)
+    if comments:
+        fields["raw_source_format"] = {"annotations": comments}
+    if user:
+        _apply_comments(fields, comments)
+    return fields
+
+
+def _apply_comments(fields: JsonObject, comments: dict[str, str]) -> None:
+    observed = memory_annotations.parse_day(comments.get("observed"))
+    if observed is not None:
+        fields["temporal"] = {"observed_at": times.day_text(observed)}
+    if comments.get("status", "").lower() == "superseded":
+        fields["status"] = "superseded"

@@ -1,0 +1,55 @@
+"""Which capability needs which credential: what a skill declares, and what is configured under its name.
+
+A skill's own key and environment stand in `openclaw.json` under `skills.entries`, and may refer to a variable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lifeboat_adapters.contract import AgentFiles
+from lifeboat_adapters.credential_types import CredentialNeed
+from lifeboat_adapters.openclaw import openclaw_config, openclaw_paths
+from lifeboat_adapters.openclaw.captured_config import captured_config_of
+from lifeboat_adapters.openclaw.layers.openclaw_identity import PERSONA
+from lifeboat_adapters.persona import skill_needs
+from lifeboat_adapters.persona.skill_needs import SkillNeeds
+from lifeboat_alf.common.json_types import JsonObject
+
+_PLACES = (("skills", "entries"), ("plugins", "entries"), ("mcp", "servers"))
+_SET_IN = ("", "env.", "env.vars.")
+"""Where an environment variable may be set, as the beginning of its place in a file: of a .env file, of the
+configuration."""
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def openclaw_credential_needs_of(files: AgentFiles, document: JsonObject) -> list[CredentialNeed]:
+    """What each capability of an identity document needs, those that need nothing left out."""
+    skills = skill_needs.declared_skill_needs(PERSONA.every_skill(files))
+    values = captured_config_of(files)
+    listed = openclaw_config.get_nested(document, "structured", "capabilities")
+    names = [openclaw_config.get_nested_text(each, "name") for each in listed] if isinstance(listed, list) else []
+    return [_need(name, skills.get(name.casefold(), SkillNeeds()), values) for name in names if name]
+
+
+def _need(name: str, skill: SkillNeeds, values: JsonObject) -> CredentialNeed:
+    keys = tuple(dict.fromkeys((name, *skill.keys)))
+    variables = {*skill.variables, *(each for key in keys for each in _referred(values, key))}
+    return CredentialNeed(
+        name,
+        variables=frozenset(before + each for each in variables for before in _SET_IN),
+        places=tuple(f"{openclaw_paths.CONFIG}: {'.'.join(place)}.{key}." for place in _PLACES for key in keys),
+    )
+
+
+def _referred(values: JsonObject, key: str) -> Iterator[str]:
+    """The variables that a configured key refers to: `"${NAME}"`, or `{source: "env", id: "NAME"}`."""
+    for place in _PLACES:
+        given = openclaw_config.get_nested(values, *place, key, "apiKey")
+        if isinstance(given, str):
+            yield from _VARIABLE.findall(given)
+        elif openclaw_config.get_nested_text(given, "source") == "env" and (
+            name := openclaw_config.get_nested_text(given, "id")
+        ):
+            yield name

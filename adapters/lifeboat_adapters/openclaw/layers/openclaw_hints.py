@@ -1,0 +1,81 @@
+"""What the agent ran on, and what the manifest says of its runtime (ALF §3.2.5, §4.2)."""
+
+from __future__ import annotations
+
+from lifeboat_adapters.contract import AgentFiles, Derivation, DerivationContext
+from lifeboat_adapters.openclaw import openclaw_config, openclaw_paths
+from lifeboat_adapters.openclaw.captured_config import captured_config_of
+from lifeboat_adapters.openclaw.layers import openclaw_identity, subagents
+from lifeboat_adapters.persona import identity_overlay, markdown_fields, model_hints
+from lifeboat_adapters.persona.derivation_files import text_of
+from lifeboat_alf.common.json_types import JsonObject
+
+_CONFIG = openclaw_paths.HOME + openclaw_paths.CONFIG
+
+
+def reads_config(path: str) -> bool:
+    return path == _CONFIG
+
+
+def derive_openclaw_hints(
+    files: AgentFiles, previous: JsonObject | None, context: DerivationContext
+) -> JsonObject | None:
+    """The configured model; nothing where none is configured."""
+    values = captured_config_of(files)
+    model = subagents.configured_model_of(
+        values, openclaw_config.find_openclaw_agent(values, context.installation.native_id)
+    )
+    if model is None:
+        return previous
+    provider = model.partition("/")[0] if "/" in model else None
+    return model_hints.update_model_hints(
+        previous, model, {"provider": provider, "context_window": _window(values, model)}
+    )
+
+
+def _window(values: JsonObject, model: str) -> int | None:
+    """The context window of a model, where its provider's entry says it."""
+    provider, _, name = model.partition("/")
+    offered = openclaw_config.get_nested(values, "models", "providers", provider, "models")
+    for entry in offered if isinstance(offered, list) else []:
+        window = openclaw_config.get_nested(entry, "contextWindow")
+        if openclaw_config.get_nested(entry, "id") == name and isinstance(window, int) and not isinstance(window, bool):
+            return window
+    return None
+
+
+def reads_manifest(path: str) -> bool:
+    return path in (_CONFIG, openclaw_paths.RAW + openclaw_paths.IDENTITY)
+
+
+def derive_openclaw_manifest(
+    files: AgentFiles, previous: JsonObject | None, context: DerivationContext
+) -> JsonObject | None:
+    """The agent's name and version of the runtime, and how it was laid out."""
+    values = captured_config_of(files)
+    said = markdown_fields.key_value_pairs(text_of(files, openclaw_paths.RAW + openclaw_paths.IDENTITY))
+    found = context.installation
+    agent = {
+        "name": openclaw_identity.configured_name(values, found.native_id) or said.get("name") or found.name,
+        "source_runtime_version": openclaw_config.get_nested_text(values, "meta", "lastTouchedVersion")
+        or found.version,
+    }
+    search = openclaw_config.get_nested(values, "memory", "search") or openclaw_config.get_nested(
+        values, "memorySearch"
+    )
+    own = {
+        "agent_id": found.native_id,
+        "layout": found.layout,
+        "memory_slot": openclaw_config.get_nested_text(values, "plugins", "slots", "memory"),
+        "memory_search": {
+            "provider": openclaw_config.get_nested_text(search, "provider"),
+            "model": openclaw_config.get_nested_text(search, "model"),
+        },
+    }
+    return identity_overlay.without_empty({"agent": agent, "adapter_hints": {openclaw_paths.RUNTIME: own}})
+
+
+DERIVATIONS = (
+    Derivation("runtime_hints", reads_config, derive_openclaw_hints),
+    Derivation("manifest", reads_manifest, derive_openclaw_manifest),
+)

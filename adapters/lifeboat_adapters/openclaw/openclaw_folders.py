@@ -1,0 +1,133 @@
+"""Where OpenClaw keeps its state on a machine: folders, environment variables, profiles. Looks, never touches."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lifeboat_adapters.openclaw import openclaw_paths
+from lifeboat_adapters.openclaw.openclaw_config import OpenClawAgent, get_nested, get_nested_text
+from lifeboat_alf.common.json_types import JsonObject
+
+FOLDERS = (".openclaw", ".openclaw-*")
+STATE_DATABASE = "state/openclaw.sqlite"
+LEGACY_JOBS = "cron/jobs.json"
+_SIGNS = (openclaw_paths.CONFIG, "state", "agents", "workspace")
+_PROFILE = re.compile(r"[\w.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenClawStateFolder:
+    """A state folder and where its configuration and default workspace are. `home` is what `~` means in it."""
+
+    folder: Path
+    config: Path
+    home: Path
+    default_workspace: Path | None = None
+
+    def workspace_of(self, agent: OpenClawAgent, values: JsonObject) -> Path:
+        """An agent's workspace, absolute. The runtime's own order: the agent's, then the default, then the folder's."""
+        if agent.workspace is not None:
+            return self.expand(agent.workspace)
+        if not agent.default:
+            return self.folder / f"workspace-{agent.id}"
+        if self.default_workspace is not None:
+            return self.default_workspace
+        configured = get_nested_text(values, "agents", "defaults", "workspace")
+        return self.expand(configured) if configured else self.folder / "workspace"
+
+    def expand(self, written: str) -> Path:
+        """A path as configured: `~` is the home, a relative one starts in the state folder."""
+        if written == "~" or written.startswith(("~/", "~\\")):
+            return self.home / written[2:]
+        return self.folder / written
+
+    def database_of(self, agent: OpenClawAgent) -> Path:
+        """The agent's own database."""
+        folder = get_nested_text(agent.values, "agentDir")
+        default = self.folder / "agents" / agent.id / "agent"
+        return (self.expand(folder) if folder else default) / "openclaw-agent.sqlite"
+
+
+def state_folders(environment: Mapping[str, str], user_home: Path) -> list[OpenClawStateFolder]:
+    """Every state folder that is there: the one the environment names first, then all `.openclaw*` of the home."""
+    home = home_of(environment, user_home)
+    active = _active(environment, home, user_home)
+    others = [folder for base in dict.fromkeys((home, user_home)) for folder in _named(base)]
+    every = [active, *(OpenClawStateFolder(folder, folder / openclaw_paths.CONFIG, home) for folder in others)]
+    return [found for found in _once(every) if _is_state_folder(found)]
+
+
+def home_of(environment: Mapping[str, str], user_home: Path) -> Path:
+    """What `~` means to OpenClaw."""
+    return _path(environment, "OPENCLAW_HOME", user_home) or user_home
+
+
+def state_folder_around(workspace: Path, user_home: Path) -> OpenClawStateFolder | None:
+    """The state folder that a workspace lies in, None when what is around it is none."""
+    folder = workspace.parent
+    if not (folder / openclaw_paths.CONFIG).is_file() and not (folder / STATE_DATABASE).is_file():
+        return None
+    return OpenClawStateFolder(folder, folder / openclaw_paths.CONFIG, user_home)
+
+
+def state_folders_near(workspace: Path) -> list[OpenClawStateFolder]:
+    """State folders that may name a workspace, by where it stands: around it, and those of the home it stands in."""
+    surrounding = state_folder_around(workspace, workspace.parent.parent)
+    named = (
+        OpenClawStateFolder(folder, folder / openclaw_paths.CONFIG, workspace.parent)
+        for folder in _named(workspace.parent)
+    )
+    return [*([] if surrounding is None else [surrounding]), *(state for state in named if _is_state_folder(state))]
+
+
+def _active(environment: Mapping[str, str], home: Path, user_home: Path) -> OpenClawStateFolder:
+    """What a plain `openclaw` started with this environment would use."""
+    profile = environment.get("OPENCLAW_PROFILE", "").strip()
+    named = f".openclaw-{profile}" if _PROFILE.fullmatch(profile) and profile != "default" else ".openclaw"
+    folder = _path(environment, "OPENCLAW_STATE_DIR", user_home) or home / named
+    return OpenClawStateFolder(
+        folder,
+        _path(environment, "OPENCLAW_CONFIG_PATH", user_home) or folder / openclaw_paths.CONFIG,
+        home,
+        _path(environment, "OPENCLAW_WORKSPACE_DIR", user_home),
+    )
+
+
+def _path(environment: Mapping[str, str], name: str, user_home: Path) -> Path | None:
+    value = environment.get(name, "").strip()
+    if not value:
+        return None
+    return user_home / value[2:] if value == "~" or value.startswith("~/") else Path(value).absolute()
+
+
+def _named(base: Path) -> list[Path]:
+    return sorted(path for path in base.glob(".openclaw*") if path.is_dir())
+
+
+def _once(found: list[OpenClawStateFolder]) -> Iterator[OpenClawStateFolder]:
+    seen: set[Path] = set()
+    for state in found:
+        real = state.folder.resolve()
+        if real not in seen:
+            seen.add(real)
+            yield state
+
+
+def _is_state_folder(state: OpenClawStateFolder) -> bool:
+    return state.folder.is_dir() and (state.config.is_file() or any((state.folder / sign).exists() for sign in _SIGNS))
+
+
+def layout_of(folder: Path, values: JsonObject) -> str:
+    """Which generation laid out a state folder: `2026.9` (databases, agents as a map) or `2026.2`."""
+    modern = (folder / STATE_DATABASE).exists() or isinstance(get_nested(values, "agents", "entries"), dict)
+    return "2026.9" if modern else "2026.2"
+
+
+def find_openclaw_program(environment: Mapping[str, str]) -> Path | None:
+    """The `openclaw` command on this machine."""
+    found = shutil.which("openclaw", path=environment.get("PATH"))
+    return Path(found) if found else None

@@ -1,0 +1,201 @@
+"""Which files of an OpenClaw agent are its state, which are artifacts, and which are never captured (ALF §3.1.9).
+
+Left out is what can be made again (caches, packages, indexes), what belongs to a running process (locks, half-written
+files) and what names this machine. A database that the agent made for itself is an artifact like any other file; only
+its side files are left out, because a write-ahead log that does not fit its database damages it.
+"""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+
+from lifeboat_adapters.contract import FolderCap, Installation, Placement
+from lifeboat_adapters.exclusion_rules import STATE_SUFFIXES, ExclusionRules, file_suffix
+from lifeboat_adapters.openclaw import openclaw_paths
+
+HOME_FILES = (
+    "openclaw.json",
+    ".env",
+    "secrets.json",
+    "skills/**",
+    "hooks/**",
+    "extensions/**",
+    "settings/**",
+    "wiki/**",
+    "media/inbound/**",
+    "media/outbound/**",
+    "memory/lancedb/**",
+    "credentials/**",
+    "agents/*/agent/auth-profiles.json",
+)
+"""What is captured of the state folder, as globs. Files that the configuration includes come on top."""
+
+# fmt: off
+_OF_THE_RUNTIME = frozenset((
+    "agents", "backups", "browser", "cache", "completions", "credentials", "cron", "db", "dev", "devices", "extensions",
+    "git", "hooks", "identity", "logs", "matrix", "media", "memory", "migration", "models", "npm", "npm-runtime",
+    "plugin-skills", "sandboxes", "session-sqlite-migration-runs", "settings", "skills", "state", "tmp", "tools",
+    "wiki", "workspace",
+))
+# fmt: on
+"""Folders of the state folder in which no part of the configuration is looked for."""
+
+_AUTH_PROFILES = re.compile(r"agents/[^/]+/agent/auth-profiles\.json")
+_RATCHET = "state of a running channel, stale as soon as it was used"
+_LEFT_OUT_OF_LOGINS = (
+    ("session-*", _RATCHET),
+    ("pre-key-*", _RATCHET),
+    ("sender-key-*", _RATCHET),
+    ("app-state-sync-*", _RATCHET),
+    ("device-list-*", _RATCHET),
+    ("lid-mapping-*", _RATCHET),
+    ("tctoken-*", _RATCHET),
+    *((f"*.{kind}", _RATCHET) for kind in ("sqlite", "sqlite3", "db", "db3")),
+    ("*.bak*", "copy of a login"),
+    ("*.tmp*", "half-written file of the runtime"),
+    ("*.lock", "lock"),
+)
+
+CAPS = (
+    FolderCap(
+        openclaw_paths.CHANNEL_LOGINS,
+        size=1 << 20,
+        count=200,
+        seconds=3600,
+        noise=tuple(name for name, _ in _LEFT_OUT_OF_LOGINS),
+    ),
+    FolderCap("media/", size=None, count=200),
+    FolderCap("memory/lancedb/", size=None, count=2000),
+)
+"""A channel writes into its login all the time, and a busy one receives more media than anything else that an agent
+has."""
+
+_LITTER = ExclusionRules(
+    (
+        ("*.memory-reindex-*", "left over from an interrupted re-index"),
+        ("openclaw*.sqlite", "database of the runtime, read row by row"),
+        ("*-lock.sqlite", "lock"),
+        (".generation-*.sqlite", "lock"),
+        ("auth-profiles.json*", "credential store of the runtime"),
+    )
+)
+
+_LEFT_OUT_PATHS = (
+    (".openclaw/workspace-state.json", "set-up state of this machine"),
+    (".openclaw/.attested", "set-up state of this machine"),
+    (".openclaw/agents", "state of the runtime on this machine"),
+    (".openclaw/state", "state of the runtime on this machine"),
+    (".openclaw/credentials", "state of the runtime on this machine"),
+    (".openclaw/identity", "state of the runtime on this machine"),
+    (".openclaw/devices", "state of the runtime on this machine"),
+    (".openclaw/secrets.json", "credential store of the runtime"),
+    ("memory/*.sqlite", "search index, rebuilt by the runtime"),
+)
+
+_REASONS = (
+    ("state", "databases of the runtime, read row by row"),
+    ("agents", "databases and files of the runtime; sessions are captured with the setting `transcripts`"),
+    ("workspace*", "an agent's workspace, captured with its agent"),
+    ("identity", "it names this machine to others"),
+    ("devices", "it names this machine to others"),
+    ("matrix", _RATCHET),
+    ("*.bak*", "copy of the configuration that the runtime makes"),
+    ("backups", "copies that the runtime made"),
+    ("hooks", "Lifeboat's hook, put in on each machine: lifeboat agents hook"),
+    ("media", "made again by the runtime"),
+    ("memory", "search index, rebuilt by the runtime"),
+    ("logs", "log"),
+    *((name, "made again by the runtime") for name in ("cache", "completions", "models", "plugin-skills", "tmp")),
+    *((name, "installed again by the runtime") for name in ("browser", "dev", "git", "npm", "npm-runtime", "tools")),
+)
+"""Why a path of the state folder is left out, by its first part."""
+
+_OWN_HOOK = "hooks/lifeboat"
+_STATE_FOLDERS = ("memory", "skills", ".agents", "hooks", ".openclaw")
+_ENTERED = ("", "skills", "hooks", "extensions", "settings", "wiki", "credentials", "db")
+_STATE_FILES = frozenset((".env", openclaw_paths.CONFIG))
+
+
+def openclaw_home_files(installation: Installation) -> tuple[str, ...]:
+    """What is captured of a state folder for one agent: of the files that each agent has, only its own."""
+    agent = re.sub(r"([*?\[])", r"[\1]", installation.native_id)
+    own = (pattern.replace("agents/*/", f"agents/{agent}/") for pattern in HOME_FILES)
+    return (*own, *(re.sub(r"([*?\[])", r"[\1]", name) for name in installation.included))
+
+
+def place_openclaw_path(path: str, *, is_folder: bool) -> Placement:
+    """Where a path belongs. EXCLUDED for a folder means it is not entered."""
+    if openclaw_exclusion_reason(path, is_folder=is_folder) is not None:
+        return Placement.EXCLUDED
+    relative = openclaw_paths.in_workspace(path)
+    if relative is None or is_openclaw_state(relative):
+        return Placement.MANAGED
+    return Placement.ARTIFACT
+
+
+def openclaw_exclusion_reason(path: str, *, is_folder: bool) -> str | None:
+    """Why a path is not captured, in people's words; None when it is."""
+    relative = openclaw_paths.in_workspace(path)
+    if relative is not None:
+        return _exclusion_in_workspace(relative, is_folder)
+    home = openclaw_paths.in_home(path)
+    if home is None:
+        return "not a file of OpenClaw"
+    return None if path.startswith(openclaw_paths.DATABASES) else _exclusion_in_home(home, is_folder)
+
+
+def is_openclaw_state(relative: str) -> bool:
+    """Whether a workspace file is what the runtime itself reads and writes: its notes at the top, memories, skills."""
+    top, _, below = relative.partition("/")
+    if not below:
+        return (
+            relative.endswith(".md") or relative in _STATE_FILES or relative.startswith(f"{openclaw_paths.CONFIG}.bak")
+        )
+    return top in _STATE_FOLDERS and file_suffix(below) in STATE_SUFFIXES
+
+
+def _exclusion_in_workspace(relative: str, is_folder: bool) -> str | None:
+    if relative.startswith((".openclaw/", "memory/")):
+        for pattern, reason in _LEFT_OUT_PATHS:
+            if fnmatchcase(relative, pattern) and relative.count("/") == pattern.count("/"):
+                return reason
+    return _LITTER.reason(relative, is_folder=is_folder)
+
+
+def _exclusion_in_home(home: str, is_folder: bool) -> str | None:
+    is_own_hook = f"{home}/".startswith(f"{_OWN_HOOK}/")
+    if is_own_hook or not (_may_hold_wanted(home) if is_folder else _is_wanted(home)):
+        top = home.partition("/")[0]
+        named = (reason for pattern, reason in _REASONS if fnmatchcase(top, pattern))
+        return next(named, "state of the runtime on this machine")
+    if not is_folder and _AUTH_PROFILES.fullmatch(home):
+        return None
+    if not is_folder and home.startswith(openclaw_paths.CHANNEL_LOGINS):
+        name = home.rpartition("/")[2]
+        reason = next((reason for pattern, reason in _LEFT_OUT_OF_LOGINS if fnmatchcase(name, pattern)), None)
+        if reason is not None:
+            return reason
+    return _LITTER.reason(home, is_folder=is_folder)
+
+
+def _is_wanted(home: str) -> bool:
+    if home.startswith("agents/"):
+        return _AUTH_PROFILES.fullmatch(home) is not None
+    return may_be_included(home) or any(fnmatchcase(home, pattern) for pattern in HOME_FILES)
+
+
+def _may_hold_wanted(home: str) -> bool:
+    parts = home.split("/")
+    if parts[0] == "agents":
+        return len(parts) < 3 or (len(parts) == 3 and parts[2] == "agent")
+    if parts[0] in ("media", "memory"):
+        return len(parts) == 1 or "/".join(parts[:2]) in ("media/inbound", "media/outbound", "memory/lancedb")
+    return parts[0] in _ENTERED or may_be_included(f"{home}/any.json")
+
+
+def may_be_included(home: str) -> bool:
+    """Whether a file of the state folder may be a part of the configuration (`$include`): none of the runtime's."""
+    top = home.partition("/")[0]
+    of_runtime = top in _OF_THE_RUNTIME or top.startswith((".", "workspace-"))
+    return not of_runtime and "/." not in home and home.endswith((".json", ".json5"))

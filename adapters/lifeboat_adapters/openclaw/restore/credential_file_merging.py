@@ -1,0 +1,74 @@
+"""Files of an archive merged into those that an installation has: what is missing is added, what is there stays.
+
+Pure: bytes go in, bytes and what was decided about each path come out. Paths are those of the archive's file, so that
+whoever knows where a credential stood in it knows what became of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lifeboat_adapters import json5_editing
+from lifeboat_adapters.additive_merging import KEPT, MissingValues, ValueChange, join_changes
+from lifeboat_adapters.contract import MergedHomeFile
+from lifeboat_adapters.openclaw import openclaw_config
+from lifeboat_adapters.openclaw.credentials.openclaw_auth_profiles import OpenClawProfile
+from lifeboat_adapters.secrets.parsed_leaves import Path
+from lifeboat_alf.common import times
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.common.reason_codes import Reason
+
+_FENCE = "openclaw-oauth-refresh-fence:"
+
+
+def merge_json(found: bytes | None, wanted: bytes, left_out: Mapping[Path, Reason]) -> MergedHomeFile:
+    """`secrets.json`: objects in objects. Raises ValueError when either is none."""
+    decided: dict[Path, Reason | None] = dict(left_out)
+    there = {} if found is None else openclaw_config.parse_openclaw_config(found)
+    missing = MissingValues(decided, left_out)
+    missing.walk(there, openclaw_config.parse_openclaw_config(wanted), ())
+    changed = json5_editing.edit_json5(b"{}\n" if found is None else found, missing.changes)
+    return MergedHomeFile(changed.data, decided, rewritten=changed.rewritten and bool(there))
+
+
+def merge_openclaw_profiles(found: bytes | None, wanted: Sequence[OpenClawProfile], now: str) -> MergedHomeFile:
+    """`auth-profiles.json` of 2026.2. A profile that is there stays while it is usable. Raises ValueError."""
+    there = {"version": 1} if found is None else openclaw_config.parse_openclaw_config(found)
+    known: Any = there.get("profiles", {})
+    if not isinstance(known, dict):
+        raise ValueError("its profiles are not an object")
+    decided: dict[Path, Reason | None] = {}
+    changes: list[ValueChange] = []
+    for profile in wanted:
+        path: Path = ("profiles", profile.id)
+        decided[path] = reason_to_keep(known.get(profile.id), profile.credential, now)
+        if not decided[path] and known.get(profile.id) != profile.credential:
+            changes.append(ValueChange(path, profile.credential))
+    base = b'{\n  "version": 1\n}\n' if found is None else found
+    changed = json5_editing.edit_json5(base, join_changes(there, changes))
+    return MergedHomeFile(changed.data, decided, rewritten=changed.rewritten)
+
+
+def reason_to_keep(found: Any, wanted: JsonObject, now: str) -> Reason | None:
+    """Return why a stored credential is not replaced, None when it may be: there is none, it is the same, or it is of
+    no use any more."""
+    if not isinstance(found, dict) or found == wanted or not is_usable(found, now):
+        return None
+    return KEPT
+
+
+def is_usable(credential: JsonObject, now: str) -> bool:
+    """Whether a credential still serves: there is something in it, and it has not expired or can be refreshed."""
+    expired = (OpenClawProfile("", "", credential).expires_at or "9") <= times.to_text(times.parse_time(now))
+    if credential.get("type") == "oauth":
+        refresh = str(credential.get("refresh") or "")
+        return is_live_token(refresh) or (is_live_token(str(credential.get("access") or "")) and not expired)
+    if credential.get("type") == "token":
+        return bool(credential.get("token") or credential.get("tokenRef")) and not expired
+    return bool(credential.get("key") or credential.get("keyRef") or credential.get("oauthRef"))
+
+
+def is_live_token(token: str) -> bool:
+    """OpenClaw puts a fence in the place of a token that it could not refresh."""
+    return bool(token) and not token.startswith(_FENCE)

@@ -1,0 +1,180 @@
+"""Commands of OpenClaw that make a restore take effect, or bring back what lives in its databases.
+
+Nothing is ever written into those databases: their schema is checked by the program that owns them, and changes with
+almost every release. Only the re-index is run unasked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from lifeboat_adapters.contract import Installation, NextStep
+from lifeboat_adapters.errors import AdapterError
+from lifeboat_adapters.openclaw import captured_rows, gateway, openclaw_config, openclaw_databases, openclaw_paths
+from lifeboat_adapters.openclaw.captured_rows import DECLARED
+from lifeboat_adapters.openclaw.layers import heartbeat
+from lifeboat_adapters.persona.derivation_files import StateFiles, rows_of
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.states.agent_state import State
+
+_WAITING = ("pending", "armed")
+_MINUTE = 60_000
+
+
+def list_openclaw_next_steps(installation: Installation, state: State) -> list[NextStep]:
+    """In the order they should be run. What the installation already has is left out."""
+    files = StateFiles(state)
+    present = _present(installation)
+    steps = [] if installation.state_dir else [_register(installation)]
+    steps.append(_reindex(installation))
+    steps.extend(_cron_jobs(installation, files, present))
+    steps.extend(_heartbeat(installation, files, present))
+    steps.extend(_intents(installation, files, present))
+    return steps
+
+
+def _present(installation: Installation) -> set[tuple[str, str]]:
+    """Rows that are there now, by file and every name. A database that cannot be read counts as empty: a command listed
+    too often is seen by a person, one left out is not."""
+    try:
+        rows = list(openclaw_databases.read_openclaw_rows(installation))
+    except AdapterError:
+        return set()
+    return {(row.path, name) for row in rows for name in captured_rows.openclaw_row_names(row.path, row.values)}
+
+
+def _is_there(path: str, row: JsonObject, present: set[tuple[str, str]]) -> bool:
+    return any((path, name) in present for name in captured_rows.openclaw_row_names(path, row))
+
+
+def _step(installation: Installation, title: str, *words: str, automatic: bool = False) -> NextStep:
+    program = str(installation.program or openclaw_paths.RUNTIME)
+    environment = {"OPENCLAW_STATE_DIR": str(installation.state_dir)} if installation.state_dir else {}
+    if installation.config and installation.config.parent != installation.state_dir:
+        environment["OPENCLAW_CONFIG_PATH"] = str(installation.config)
+    return NextStep(title, (program, *words), automatic=automatic, environment=environment)
+
+
+def _register(installation: Installation) -> NextStep:
+    """Unlike `agents add`, setting the configuration leaves IDENTITY.md alone."""
+    key = f"agents.entries.{installation.native_id}"
+    value = json.dumps({"workspace": str(installation.workspace)})
+    words = ("config", "set", key, value, "--strict-json", "--expect-current-absent")
+    return _step(installation, "Tell OpenClaw about the workspace", *words)
+
+
+def _reindex(installation: Installation) -> NextStep:
+    ready = installation.program is not None and installation.state_dir is not None
+    words = ("memory", "index", "--force", "--agent", installation.native_id)
+    return _step(installation, "Rebuild the search index", *words, automatic=ready)
+
+
+def _cron_jobs(installation: Installation, files: StateFiles, present: set[tuple[str, str]]) -> Iterator[NextStep]:
+    """The user's own jobs. The gateway makes those of OpenClaw itself, and it alone adds one."""
+    waits: str | None = None
+    for row in rows_of(files.read(openclaw_paths.CRON_JOBS)):
+        if captured_rows.is_of_runtime(row) or _is_there(openclaw_paths.CRON_JOBS, row, present):
+            continue
+        words = cron_words(row, installation.native_id)
+        if words:
+            waits = gateway.find_gateway_problem(installation) if waits is None else waits
+            step = _step(installation, f"Schedule {row.get('name') or row.get('job_id')}", "cron", "add", *words)
+            yield replace(step, waits=waits)
+
+
+def cron_words(row: JsonObject, native_id: str) -> list[str]:
+    """The options of `cron add` that make a job again; [] for one whose schedule or work they cannot express. The
+    declaration key makes it the same job however often it is run."""
+    job = _object(row.get("job_json"))
+    schedule, work = _schedule(job), _work(job)
+    if not schedule or not work:
+        return []
+    words = ["--agent", native_id, "--name", str(row.get("name") or row.get("job_id"))]
+    words += ["--description", str(row["description"])] if row.get("description") else []
+    words += [
+        *schedule,
+        "--session",
+        openclaw_config.get_nested_text(job, "sessionTarget") or "isolated",
+        *work,
+        *_delivery(job),
+    ]
+    words += [] if row.get("enabled", 1) else ["--disabled"]
+    return [*words, "--declaration-key", str(row.get("declaration_key") or f"{DECLARED}{row.get('job_id')}")]
+
+
+def _object(text: Any) -> JsonObject:
+    try:
+        value = json.loads(text) if isinstance(text, str) else {}
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _schedule(job: JsonObject) -> list[str]:
+    schedule = openclaw_config.get_nested(job, "schedule") or {}
+    expression, at = openclaw_config.get_nested_text(schedule, "expr"), openclaw_config.get_nested_text(schedule, "at")
+    every, at_ms = openclaw_config.get_nested(schedule, "everyMs"), openclaw_config.get_nested(schedule, "atMs")
+    zone = openclaw_config.get_nested_text(schedule, "tz")
+    if expression:
+        return ["--cron", expression, *(["--tz", zone] if zone else [])]
+    if isinstance(every, int) and every > 0:
+        return ["--every", f"{every // _MINUTE}m" if every % _MINUTE == 0 else f"{max(1, every // 1000)}s"]
+    if isinstance(at_ms, int):
+        at = datetime.fromtimestamp(at_ms / 1000, UTC).isoformat().replace("+00:00", "Z")
+    return ["--at", at] if at else []
+
+
+def _work(job: JsonObject) -> list[str]:
+    message = openclaw_config.get_nested_text(job, "payload", "message")
+    event = openclaw_config.get_nested_text(job, "payload", "text")
+    model = openclaw_config.get_nested_text(job, "payload", "model")
+    if message:
+        return ["--message", message, *(["--model", model] if model else [])]
+    return ["--system-event", event] if event else []
+
+
+def _delivery(job: JsonObject) -> list[str]:
+    delivery = openclaw_config.get_nested(job, "delivery") or {}
+    if openclaw_config.get_nested_text(delivery, "mode") == "none":
+        return ["--no-deliver"]
+    if openclaw_config.get_nested_text(delivery, "mode") != "announce":
+        return []
+    channel, to = openclaw_config.get_nested_text(delivery, "channel"), openclaw_config.get_nested_text(delivery, "to")
+    return ["--announce", *(["--channel", channel] if channel else []), *(["--to", to] if to else [])]
+
+
+def _heartbeat(installation: Installation, files: StateFiles, present: set[tuple[str, str]]) -> Iterator[NextStep]:
+    """No command sets the notes of a heartbeat job; the agent itself can."""
+    jobs = [row for row in rows_of(files.read(openclaw_paths.CRON_JOBS)) if heartbeat.is_heartbeat(row)]
+    checklist = heartbeat.heartbeat_checklist(files)
+    scratch = {(path, name) for path, name in present if path == openclaw_paths.CRON_SCRATCH}
+    if checklist and not any(_is_there(openclaw_paths.CRON_SCRATCH, row, scratch) for row in jobs):
+        message = f"Replace the checklist of your heartbeat by exactly this text:\n\n{checklist}"
+        yield _ask(installation, "Bring back the heartbeat checklist", message)
+
+
+def _intents(installation: Installation, files: StateFiles, present: set[tuple[str, str]]) -> Iterator[NextStep]:
+    """Standing intents have no command of their own: the agent makes them when it is asked."""
+    for row in rows_of(files.read(openclaw_paths.STANDING_INTENTS)):
+        if row.get("status") not in _WAITING or _is_there(openclaw_paths.STANDING_INTENTS, row, present):
+            continue
+        description = str(row.get("description") or "")
+        message = f"Create a standing intent: {description}\nTrigger keywords: {_keywords(row)}"
+        yield _ask(installation, f"Bring back the intention: {description[:60]}", message)
+
+
+def _keywords(row: JsonObject) -> str:
+    text = str(row.get("trigger_keywords") or "")
+    try:
+        words = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return ", ".join(map(str, words)) if isinstance(words, list) else text
+
+
+def _ask(installation: Installation, title: str, message: str) -> NextStep:
+    return _step(installation, title, "agent", "--agent", installation.native_id, "--message", message)

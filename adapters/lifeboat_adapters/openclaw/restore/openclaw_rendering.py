@@ -1,0 +1,31 @@
+"""A workspace from an agent's structured layers, where there is no raw file of OpenClaw to write (ALF §6.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lifeboat_adapters.contract import RenderedFile
+from lifeboat_adapters.notes.note_rendering import STRUCTURED, render_notes
+from lifeboat_adapters.openclaw import openclaw_paths
+from lifeboat_adapters.openclaw.layers import heartbeat
+from lifeboat_adapters.openclaw.layers.openclaw_identity import PERSONA
+from lifeboat_adapters.persona import persona_files
+from lifeboat_adapters.persona.derivation_files import StateFiles, text_of
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.states.agent_state import State
+
+
+def render_openclaw_files(state: State) -> Iterator[RenderedFile]:
+    """Files under `raw/openclaw/`, sorted by kind then path. A file that a raw entry already gives is left out."""
+    files = StateFiles(state)
+    primary = persona_files.find_primary_human(state)
+    identity = persona_files.decode_document(state, archive_layout.IDENTITY)
+    texts = persona_files.make_persona_files(
+        PERSONA, identity, primary, files, held=(heartbeat.heartbeat_checklist(files),)
+    )
+    for name, text in texts.items():
+        path = openclaw_paths.RAW + name
+        if text.strip() and text_of(files, path) != text:
+            yield RenderedFile(path, text.encode("utf-8", "replace"), STRUCTURED)
+    has_profile = bool(texts.get(openclaw_paths.USER))
+    yield from render_notes(state, openclaw_paths.RAW, str(primary.get("id", "")), has_profile=has_profile)

@@ -1,0 +1,120 @@
+"""dotenv files (`NAME=value`) as leaves with exact byte spans, as the runtimes' dotenv libraries read them.
+
+Names may follow `export`; values stand bare, or between double, single or back quotes, where they may span lines.
+Where libraries differ the wider span is taken, since it is for cutting: a bare value ends at white space before a
+`#` or at the line's end. Bytes that are not UTF-8 are carried.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from lifeboat_adapters.secrets.parsed_leaves import BOM, ParsedLeaf, raise_unparsable
+
+_NOTHING = re.compile(rb"[ \t\v\f]*+(?:#[^\r\n]*+)?(?=[\r\n]|\Z)")
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_NAME = re.compile(rb"[ \t]*+(?:export[ \t]++)?([A-Za-z0-9_.-]++)")
+_ASSIGNED = re.compile(rb"[ \t]*+=[ \t]*+|:[ \t]++")
+_QUOTED = {
+    quote: (
+        re.compile(rb"%b((?:[^%b\\]|\\[\s\S])*+)%b" % (quote, quote, quote)),
+        re.compile(rb"%b([^%b\r\n]*+)%b" % (quote, quote, quote)),  # a Windows path: the last backslash escapes nothing
+    )
+    for quote in (b'"', b"'", b"`")
+}
+_BARE = re.compile(rb"(?:[^\s]++|[ \t\v\f]++(?![#\s]|\Z))*+")
+_ESCAPE = re.compile(r'\\([nrt"\\$])')
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+def scan_dotenv(data: bytes) -> list[ParsedLeaf]:
+    """Every value, also empty ones, in the order they stand; the path is the name.
+
+    Raises UnparsableSecrets where a line is neither an assignment, a comment nor blank, or a quote has no end.
+    """
+    at = len(BOM) if data.startswith(BOM) else 0
+    leaves: list[ParsedLeaf] = []
+    while at < len(data):
+        nothing = _NOTHING.match(data, at)
+        if nothing is None:
+            at = _assignment(data, at, leaves)
+        else:
+            at = _after_line(data, nothing.end())
+    return leaves
+
+
+def keep_dotenv_lines(data: bytes, is_kept: Callable[[str], bool], *, rest: bool) -> bytes:
+    """The lines of those variables that are kept, by name; with `rest`, what stands between variables, too. Raises
+    UnparsableSecrets."""
+    kept, at = [], 0
+    for leaf in scan_dotenv(data):
+        start = max(data.rfind(b"\n", 0, leaf.start) + 1, at)
+        end = data.find(b"\n", leaf.end) + 1 or len(data)
+        kept += [data[at:start]] * rest
+        kept += [data[start:end]] * is_kept(str(leaf.path[0]))
+        at = end
+    return b"".join([*kept, *([data[at:]] * rest)])
+
+
+def _assignment(data: bytes, at: int, leaves: list[ParsedLeaf]) -> int:
+    name = _NAME.match(data, at)
+    if name is None:
+        raise_unparsable(data, at, "NAME=value was expected")
+    assigned = _ASSIGNED.match(data, name.end())
+    if assigned is None:
+        return _declaration(data, at, name.end())
+    start = assigned.end()
+    end, value = _quoted(data, start) or _bare(data, start)
+    leaves.append(ParsedLeaf((name[1].decode("ascii"),), value, start, end))
+    rest = _NOTHING.match(data, end)
+    if rest is None:
+        raise_unparsable(data, end, "something stands after a value")
+    return _after_line(data, rest.end())
+
+
+def _declaration(data: bytes, at: int, end: int) -> int:
+    """`export NAME` alone gives a name no value; any other words are not understood."""
+    rest = _NOTHING.match(data, end)
+    if rest is None:
+        raise_unparsable(data, at, "NAME=value was expected")
+    return _after_line(data, rest.end())
+
+
+def _quoted(data: bytes, start: int) -> tuple[int, str] | None:
+    """End and value of a quoted literal; None when there is none, or text is glued to it on its line."""
+    quote = data[start : start + 1]
+    for pattern in _QUOTED.get(quote, ()):
+        found = pattern.match(data, start)
+        if found is not None and _NOTHING.match(data, found.end()):
+            text = _text(found[1])
+            return found.end(), _ESCAPE.sub(_meant, text) if quote == b'"' else text
+    if quote in _QUOTED and quote not in data[start + 1 : _line_end(data, start)]:
+        raise_unparsable(data, start, "a quote has no end")
+    return None
+
+
+def _bare(data: bytes, start: int) -> tuple[int, str]:
+    if data[start : start + 1] == b"#" and data[start - 1 : start].isspace():
+        return start, ""
+    found = _BARE.match(data, start)
+    end = start if found is None else found.end()
+    return end, _text(data[start:end])
+
+
+def _line_end(data: bytes, start: int) -> int:
+    found = _LINE_END.search(data, start)
+    return len(data) if found is None else found.start()
+
+
+def _after_line(data: bytes, at: int) -> int:
+    found = _LINE_END.match(data, at)
+    return at if found is None else found.end()
+
+
+def _meant(escape: re.Match[str]) -> str:
+    return _ESCAPES.get(escape[1], escape[1])
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")

@@ -1,0 +1,70 @@
+"""What a tokenizer finds: a value, the path to it, and the exact bytes that spell it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, NoReturn
+
+from lifeboat_adapters.credential_types import UnparsableSecrets
+
+Path = tuple[str | int, ...]
+Scalar = str | int | float | bool | None
+
+BOM = b"\xef\xbb\xbf"
+
+
+class ParsedLeaf(NamedTuple):
+    """One scalar value of a document. `data[start:end]` is its literal as spelled, quotes included; `path` holds
+    keys and list indexes from the root. Of duplicate keys each is a leaf."""
+
+    path: Path
+    value: Scalar
+    start: int
+    end: int
+
+
+class PositionedText:
+    """A document as text that knows where each of its characters stands in the bytes. `first` is where in the bytes
+    the text begins."""
+
+    def __init__(self, data: bytes, text: str, first: int = 0) -> None:
+        self.text = text
+        self._data = data
+        self._first = first
+        self._ascii = len(data) - first == len(text)
+        self._mark = (0, first)
+
+    @classmethod
+    def read(cls, data: bytes) -> PositionedText:
+        """A byte order mark at the start is passed over. Raises UnparsableSecrets for bytes that are not UTF-8."""
+        first = len(BOM) if data.startswith(BOM) else 0
+        try:
+            return cls(data, data[first:].decode("utf-8"), first)
+        except UnicodeDecodeError as error:
+            raise_unparsable(data, first + error.start, "not UTF-8")
+
+    def byte(self, index: int) -> int:
+        """Where a character stands in the bytes; asked for in rising order, so the whole costs one pass."""
+        if self._ascii:
+            return self._first + index
+        seen, offset = self._mark
+        if index < seen:
+            seen, offset = 0, self._first
+        offset += len(self.text[seen:index].encode("utf-8"))
+        self._mark = (index, offset)
+        return offset
+
+    def leaf(self, path: Path, value: Scalar, start: int, end: int) -> ParsedLeaf:
+        """A leaf from the places of its characters."""
+        return ParsedLeaf(path, value, self.byte(start), self.byte(end))
+
+    def fail(self, index: int, problem: str) -> NoReturn:
+        """Raise UnparsableSecrets for a character."""
+        raise_unparsable(self._data, self.byte(index), problem)
+
+
+def raise_unparsable(data: bytes, offset: int, problem: str) -> NoReturn:
+    """Raise UnparsableSecrets with line and column (both from 1, the column in bytes), never with content."""
+    before = data[:offset]
+    line = before.count(b"\n") + 1
+    column = offset - (before.rfind(b"\n") + 1) + 1
+    raise UnparsableSecrets(f"line {line}, column {column}: {problem}")

@@ -1,0 +1,314 @@
+"""What any adapter must do for its agents to be kept and to come back: subclass in a test module, pytest does the rest.
+
+class TestMine(AdapterConformance):
+    def adapter(self):
+        return Mine()
+
+    def make(self, folder):
+        ...  # write a small installation below `folder`
+        return Made(workspace=folder / "workspace", user_home=folder)
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+from lifeboat_adapters.contract import Adapter, Installation, Placement
+from lifeboat_adapters.credential_types import UnparsableSecrets
+from lifeboat_adapters.errors import AdapterError, NotAWorkspace, RuntimeDatabaseError
+from lifeboat_adapters.secrets import secret_cutting
+from lifeboat_adapters.testing.sample_installation import (
+    SampleInstallation,
+    WatchedFiles,
+    derivation_context,
+    files_of,
+    record_of,
+    rows_of,
+    store_of,
+    tree_of,
+)
+
+_SQLITE = b"SQLite format 3\0"
+_UNKNOWN = "x_conformance"
+_DOCUMENTS = ("identity", "principals", "runtime_hints", "manifest")
+_TEXTS = (
+    "",
+    "\n",
+    "one line",
+    "# Heading\n\nText.\n\n## Another\n\n- an entry\n- another entry\n",
+    "---\nname: x\n---\n\nText\n",
+    "windows\r\nlines\r\n\r\n## H\r\n",
+    "```\n# no heading\n",
+    "\ufeff# é 漢字 \U0001f426\n\n\n\x0bodd\n",
+)
+_ODD_NAMES = ("x", "a b", "%ff", "é", "deep/er/x.md", ".hidden", "no.ending.", "node_modules/x/y.js", ".git/HEAD")
+
+
+class AdapterConformance(ABC):
+    """One test per promise of `contract.Adapter` that holds for all runtimes."""
+
+    @abstractmethod
+    def adapter(self) -> Adapter:
+        """The adapter under test, as the registry would make it."""
+
+    @abstractmethod
+    def make(self, folder: Path) -> SampleInstallation:
+        """A small installation below `folder` (which is empty): a workspace with everything that the runtime keeps of
+        an agent, memories above all, and credentials where it has any. The same contents at every call."""
+
+    def damage(self, database: Path) -> None:
+        """Break a database that the adapter reads."""
+        database.write_bytes(b"this is no database, " * 50)
+        for ending in ("-wal", "-shm", "-journal"):
+            database.with_name(database.name + ending).unlink(missing_ok=True)
+
+    def _located(self, made: SampleInstallation) -> Installation:
+        return self.adapter().locate(made.workspace, made.environment, made.user_home)
+
+    def _files(self, folder: Path) -> tuple[Installation, dict[str, bytes]]:
+        installation = self._located(self.make(folder))
+        return installation, files_of(self.adapter(), installation)
+
+    # Finding ----------------------------------------------------------------------------------------------------
+
+    def test_discovering_locating_and_recognising_agree(self, tmp_path: Path) -> None:
+        made, adapter = self.make(tmp_path), self.adapter()
+        found = adapter.discover(made.environment, made.user_home)
+        here = [each for each in found if each.workspace.resolve() == made.workspace.resolve()]
+        installation = self._located(made)
+        assert len(here) == 1, f"discover names the workspace {len(here)} times"
+        named = (installation.runtime, installation.native_id, installation.state_dir)
+        assert (here[0].runtime, here[0].native_id, here[0].state_dir) == named, "discover and locate differ"
+        assert installation.runtime == adapter.runtime, "locate gives another runtime's installation"
+        assert adapter.recognises(made.workspace) > 0, "recognises does not know what locate knows"
+
+    def test_a_folder_of_something_else_is_no_workspace(self, tmp_path: Path) -> None:
+        other = tmp_path / "other"
+        other.mkdir()
+        (other / "holiday.txt").write_text("Sand.\n")
+        assert not self.adapter().recognises(other), "recognises takes any folder"
+        error = _raised(lambda: self.adapter().locate(other, {}, tmp_path / "home"))
+        assert isinstance(error, NotAWorkspace), f"locate of a folder without an agent: {error!r}"
+
+    def test_nothing_is_discovered_where_nothing_is(self, tmp_path: Path) -> None:
+        assert self.adapter().discover({}, tmp_path) == [], "discover finds agents in an empty home"
+
+    # Files ------------------------------------------------------------------------------------------------------
+
+    def test_roots_lie_in_the_workspace_and_in_the_folder_of_the_runtime(self, tmp_path: Path) -> None:
+        installation = self._located(self.make(tmp_path))
+        first, *others = self.adapter().roots(installation)
+        runtime = self.adapter().runtime
+        assert (first.prefix, first.folder) == (f"raw/{runtime}/", installation.workspace), "the first root"
+        assert first.only is None, "the workspace is captured whole"
+        for root in others:
+            assert root.prefix == f"raw/{runtime}-home/", f"{root.prefix} is no prefix of {runtime}"
+            assert root.folder == installation.state_dir, f"{root.folder} is not the runtime's own folder"
+            assert root.only is not None, "of the runtime's own folder only what is named is captured"
+
+    def test_every_path_has_one_place(self, tmp_path: Path) -> None:
+        installation, files = self._files(tmp_path)
+        prefixes = [root.prefix for root in self.adapter().roots(installation)]
+        paths = [*files, *(prefix + name for prefix in prefixes for name in _ODD_NAMES)]
+        for path in paths:
+            for is_folder in (False, True):
+                place = self.adapter().place(path, is_folder=is_folder)
+                why = self.adapter().exclusion(path, is_folder=is_folder)
+                assert isinstance(place, Placement), f"{path} has no place"
+                assert place is self.adapter().place(path, is_folder=is_folder), f"{path} has several places"
+                assert (place is Placement.EXCLUDED) == bool(why), f"{path} is {place}, because of {why!r}"
+
+    def test_the_only_agent_has_its_files_for_itself(self, tmp_path: Path) -> None:
+        installation, files = self._files(tmp_path)
+        if installation.sharing:
+            return
+        for path, data in files.items():
+            assert self.adapter().share(installation, path, data) == data, f"a share of {path} is not all of it"
+
+    def test_what_matters_of_a_file_is_stable(self, tmp_path: Path) -> None:
+        _, files = self._files(tmp_path)
+        for path, data in files.items():
+            first, again = self.adapter().matters(path, data), self.adapter().matters(path, data)
+            assert first == again, f"what matters of {path} changes by itself"
+
+    # Memories in files ------------------------------------------------------------------------------------------
+
+    def test_sections_are_all_of_a_text(self, tmp_path: Path) -> None:
+        for path, text in self._texts(tmp_path):
+            sections = self.adapter().split(path, text)
+            if sections is not None:
+                assert "".join(section.content for section in sections) == text, f"splitting {path} loses text"
+
+    def test_splitting_is_stable(self, tmp_path: Path) -> None:
+        for path, text in self._texts(tmp_path):
+            assert self.adapter().split(path, text) == self.adapter().split(path, text), f"{path} splits by chance"
+
+    def test_joined_memories_split_into_themselves(self, tmp_path: Path) -> None:
+        _, files = self._files(tmp_path)
+        for path, data in files.items():
+            sections = self.adapter().split(path, data.decode("utf-8", "replace")) or []
+            memories = [(_id(number), each.text) for number, each in enumerate(sections) if each.text.strip()]
+            if memories:
+                again = self.adapter().split(path, self.adapter().join(path, memories)) or []
+                words = [section.text.split() for section in again if section.text.strip()]
+                assert words == [text.split() for _, text in memories], f"joining {path} loses memories"
+
+    def test_labels_tell_records_apart(self, tmp_path: Path) -> None:
+        ids = [_id(number) for number in range(20)]
+        labels = [self.adapter().label(record_id) for record_id in ids]
+        assert len(set(labels)) == len(ids), "two records have one label"
+        assert labels == [self.adapter().label(record_id) for record_id in ids], "a label changes by itself"
+
+    def _texts(self, folder: Path) -> Iterator[tuple[str, str]]:
+        _, files = self._files(folder)
+        for path, data in files.items():
+            yield path, data.decode("utf-8", "replace")
+            for text in _TEXTS:
+                yield path, text
+
+    # Documents --------------------------------------------------------------------------------------------------
+
+    def test_derivations_read_only_what_they_say(self, tmp_path: Path) -> None:
+        installation, files = self._files(tmp_path)
+        for each in self.adapter().derivations():
+            assert each.document in _DOCUMENTS, f"{each.document} is no document that is derived"
+            watched = WatchedFiles(files)
+            each.derive(watched, None, derivation_context(installation))
+            more = {path for path in watched.seen() if not each.reads(path)}
+            assert not more, f"the derivation of {each.document} reads {sorted(more)}, and does not say so"
+
+    def test_deriving_again_changes_nothing(self, tmp_path: Path) -> None:
+        installation, files = self._files(tmp_path)
+        for each in self.adapter().derivations():
+            first = each.derive(WatchedFiles(files), None, derivation_context(installation))
+            again = each.derive(WatchedFiles(files), first, derivation_context(installation))
+            assert again == first, f"the {each.document} changes when it is derived again"
+
+    def test_derivations_keep_fields_they_do_not_know(self, tmp_path: Path) -> None:
+        installation, files = self._files(tmp_path)
+        for each in self.adapter().derivations():
+            first = each.derive(WatchedFiles(files), None, derivation_context(installation))
+            if first is None or each.document == "manifest":  # into which a capture puts what is derived
+                continue
+            previous = {**first, _UNKNOWN: {"kept": True}}
+            again = each.derive(WatchedFiles(files), previous, derivation_context(installation)) or {}
+            assert again.get(_UNKNOWN) == {"kept": True}, f"the {each.document} forgets what it does not know"
+
+    # Secrets ----------------------------------------------------------------------------------------------------
+
+    def test_secrets_are_spans_of_their_file(self, tmp_path: Path) -> None:
+        _, files = self._files(tmp_path)
+        for path, data in files.items():
+            end = 0
+            for secret in self.adapter().secrets(path, data) or []:
+                assert end <= secret.start < secret.end <= len(data), f"{path}: a span lies outside, or over another"
+                assert secret.value and secret.service and secret.credential_type, f"{path}: a secret says too little"
+                end = secret.end
+
+    def test_what_is_cut_out_can_be_put_back(self, tmp_path: Path) -> None:
+        _, files = self._files(tmp_path)
+        for path, data in files.items():
+            found = self.adapter().secrets(path, data) or []
+            spans = [secret_cutting.span_of_secret(data, secret, _id(number)) for number, secret in enumerate(found)]
+            made = secret_cutting.cut_spans(data, spans)
+            literals = {_id(number): data[each.start : each.end] for number, each in enumerate(found)}
+            filled = secret_cutting.fill_placeholders(made.data, made.cuts, _literals(literals))
+            assert filled == data, f"{path} does not come back"
+            clear = [each.value for each in found if len(each.value) >= 8 and each.value.encode() in made.data]
+            assert not clear, f"{path} holds a secret after it was cut"
+
+    def test_rubbish_is_no_reason_to_fail(self, tmp_path: Path) -> None:
+        _, files = self._files(tmp_path)
+        for path in files:
+            for data in (b"", b"\xff\xfe\x00", b"{" * 300, b"[x\n=", b'{"a": '):
+                error = _raised(partial(self.adapter().secrets, path, data))
+                assert error is None or isinstance(error, UnparsableSecrets), f"{path}: {error!r}"
+
+    # Databases --------------------------------------------------------------------------------------------------
+
+    def test_reading_leaves_no_trace(self, tmp_path: Path) -> None:
+        made, adapter = self.make(tmp_path), self.adapter()
+        before = tree_of(tmp_path)
+        adapter.discover(made.environment, made.user_home)
+        installation = self._located(made)
+        self._read(installation)
+        list(adapter.learned(installation))
+        list(adapter.leftovers(installation))
+        list(adapter.offers(installation))
+        adapter.running(installation)
+        assert tree_of(tmp_path) == before, "reading an installation changes it"
+
+    def test_rows_are_stable_and_lie_under_the_folder_of_the_runtime(self, tmp_path: Path) -> None:
+        installation = self._located(self.make(tmp_path))
+        rows = list(self.adapter().rows(installation, transcripts=True, cron=True))
+        again = list(self.adapter().rows(installation, transcripts=True, cron=True))
+        assert rows == again, "rows differ between two reads"
+        names = [(row.path, row.key) for row in rows]
+        assert len(set(names)) == len(names), "two rows have one name"
+        prefix = f"raw/{self.adapter().runtime}-home/db/"
+        assert all(row.path.startswith(prefix) for row in rows), f"rows lie under {prefix}"
+
+    def test_a_row_comes_back_from_its_memory(self, tmp_path: Path) -> None:
+        installation = self._located(self.make(tmp_path))
+        for row in rows_of(self.adapter(), installation):
+            section = self.adapter().memory_of(installation, row.values)
+            made = self.adapter().row_of(record_of(section), "root")
+            differing = {name for name, value in row.values.items() if made.get(name) != value}
+            assert not differing, f"a row that nobody touched comes back with other {sorted(differing)}"
+
+    def test_an_edited_memory_keeps_the_columns_of_its_row(self, tmp_path: Path) -> None:
+        installation = self._located(self.make(tmp_path))
+        store = store_of(self.adapter(), installation)
+        for row in rows_of(self.adapter(), installation):
+            record = record_of(self.adapter().memory_of(installation, row.values))
+            made = self.adapter().row_of({**record, "content": "Edited elsewhere."}, "root")
+            assert store is not None
+            assert made[store.content] == "Edited elsewhere.", "an edit does not reach the row"
+            assert made[store.id] == row.values[store.id], "an edited memory becomes another row"
+
+    def test_a_damaged_database_is_an_error(self, tmp_path: Path) -> None:
+        installation = self._located(self.make(tmp_path))
+        for database in self.adapter().databases(installation):
+            whole = database.read_bytes() if database.is_file() else b""
+            if not whole.startswith(_SQLITE):
+                continue
+            self.damage(database)
+            error = _raised(lambda: self._read(installation))
+            assert isinstance(error, RuntimeDatabaseError), f"{database.name} is damaged, and reading it gave {error!r}"
+            database.write_bytes(whole)
+
+    def test_a_damaged_configuration_is_an_error_or_known(self, tmp_path: Path) -> None:
+        made = self.make(tmp_path)
+        config = self._located(made).config
+        if config is None:
+            return
+        config.write_bytes(b"\xff{{{ this is no configuration")
+        error = _raised(lambda: self._located(made))
+        assert error is None or isinstance(error, AdapterError), f"a damaged configuration gave {error!r}"
+
+    def test_nothing_runs_that_nobody_started(self, tmp_path: Path) -> None:
+        assert self.adapter().running(self._located(self.make(tmp_path))) == "", "a runtime is said to run"
+
+    def _read(self, installation: Installation) -> None:
+        rows_of(self.adapter(), installation)
+        list(self.adapter().rows(installation, transcripts=True, cron=True))
+        list(self.adapter().learned(installation))
+
+
+def _id(number: int) -> str:
+    return f"019a0000-0000-7000-8000-{number:012d}"
+
+
+def _literals(found: Mapping[str, bytes]) -> Callable[[str, int], bytes]:
+    return lambda credential_id, _: found[credential_id]
+
+
+def _raised(work: Callable[[], object]) -> BaseException | None:
+    try:
+        work()
+    except BaseException as error:
+        return error
+    return None

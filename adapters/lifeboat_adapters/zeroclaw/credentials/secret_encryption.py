@@ -1,0 +1,153 @@
+"""How ZeroClaw spells a secret: `enc2:` (ChaCha20-Poly1305), `enc:` (until February 2026), a reference, or plain text.
+
+`enc2:` is followed by the hexadecimal of nonce (12 bytes), ciphertext and tag (16 bytes), without associated data;
+`enc:` by that of the text xored with the key over and over. The key is the 32 bytes that `.secret_key` beside the
+configuration spells in hexadecimal.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+from itertools import cycle
+from pathlib import Path
+
+from nacl.bindings import (
+    crypto_aead_chacha20poly1305_ietf_ABYTES,
+    crypto_aead_chacha20poly1305_ietf_decrypt,
+    crypto_aead_chacha20poly1305_ietf_encrypt,
+    crypto_aead_chacha20poly1305_ietf_KEYBYTES,
+    crypto_aead_chacha20poly1305_ietf_NPUBBYTES,
+)
+from nacl.exceptions import CryptoError
+
+from lifeboat_adapters.errors import SecretsError
+from lifeboat_adapters.zeroclaw import zeroclaw_paths
+
+PREFIX = "enc2:"
+LEGACY_PREFIX = "enc:"
+REFERENCE_PREFIX = "op://"
+"""What begins so says where 1Password keeps the secret."""
+
+_NONCE = crypto_aead_chacha20poly1305_ietf_NPUBBYTES
+_TAG = crypto_aead_chacha20poly1305_ietf_ABYTES
+_KEY = crypto_aead_chacha20poly1305_ietf_KEYBYTES
+_HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*")
+
+
+class UnreadableSecret(SecretsError):
+    """An encrypted value cannot be read: `damaged` ones by nobody, others beside their own key."""
+
+    code = "unreadable_secret"
+
+    def __init__(self, message: str, *, damaged: bool) -> None:
+        super().__init__(message)
+        self.damaged = damaged
+
+
+class BadSecretKey(SecretsError):
+    """`.secret_key` is there and is no key."""
+
+    code = "bad_secret_key"
+
+
+def is_encrypted_secret(value: str) -> bool:
+    """Whether a value says something only beside the key."""
+    return value.startswith((PREFIX, LEGACY_PREFIX))
+
+
+def is_reference(value: str) -> bool:
+    """Whether a value says where a secret is kept, and is none itself."""
+    return value.startswith(REFERENCE_PREFIX)
+
+
+def decrypt_secret(value: str, key: bytes | None) -> str:
+    """What ZeroClaw reads from a value: references and plain text are what they are. Raises UnreadableSecret."""
+    if not is_encrypted_secret(value):
+        return value
+    prefix = PREFIX if value.startswith(PREFIX) else LEGACY_PREFIX
+    sealed = _bytes_of(value[len(prefix) :])
+    if prefix == PREFIX and len(sealed) < _NONCE + _TAG:
+        raise UnreadableSecret("an encrypted value is too short: its end is missing", damaged=True)
+    if key is None:
+        raise UnreadableSecret(
+            f"an encrypted value needs {zeroclaw_paths.SECRET_KEY}, which is not there", damaged=False
+        )
+    return _text(_opened(sealed, key) if prefix == PREFIX else _xored(sealed, key))
+
+
+def encrypt_secret(value: str, key: bytes, nonce: bytes | None = None) -> str:
+    """`enc2:` of a text. `nonce` (12 bytes) is drawn at random unless it is given."""
+    nonce = secrets.token_bytes(_NONCE) if nonce is None else nonce
+    sealed = crypto_aead_chacha20poly1305_ietf_encrypt(value.encode("utf-8", "replace"), None, nonce, key)
+    return f"{PREFIX}{(nonce + sealed).hex()}"
+
+
+def new_key() -> bytes:
+    """A key, as the bytes of its file."""
+    return secrets.token_bytes(_KEY).hex().encode()
+
+
+def parse_key_file(data: bytes) -> bytes:
+    """The key that the bytes of a key file spell. Raises BadSecretKey."""
+    text = data.decode("ascii", "replace").strip()
+    if len(text) != 2 * _KEY or _HEX.fullmatch(text) is None:
+        raise BadSecretKey(f"{zeroclaw_paths.SECRET_KEY} is not a key: {2 * _KEY} hexadecimal digits were expected")
+    return bytes.fromhex(text)
+
+
+def read_key_file(folder: Path) -> bytes | None:
+    """The bytes of the key file in the folder of the configuration, None when there is none. Links are refused, as
+    ZeroClaw refuses them. Raises BadSecretKey, also for a file that cannot be read."""
+    path = folder / zeroclaw_paths.SECRET_KEY
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if path.is_symlink():
+            raise BadSecretKey(f"{path} is a link, which ZeroClaw does not follow") from None
+        raise BadSecretKey(f"{path} cannot be read: {error.strerror}") from None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise BadSecretKey(f"{path} is no file")
+        return os.read(descriptor, 4 * _KEY)
+    finally:
+        os.close(descriptor)
+
+
+def read_key(folder: Path) -> bytes | None:
+    """The key beside a configuration, None when there is none. Raises BadSecretKey."""
+    data = read_key_file(folder)
+    return None if data is None else parse_key_file(data)
+
+
+def _bytes_of(text: str) -> bytes:
+    if _HEX.fullmatch(text) is None:
+        raise UnreadableSecret("an encrypted value is damaged: it is no hexadecimal", damaged=True)
+    return bytes.fromhex(text)
+
+
+def _opened(sealed: bytes, key: bytes) -> bytes:
+    try:
+        return crypto_aead_chacha20poly1305_ietf_decrypt(sealed[_NONCE:], None, sealed[:_NONCE], key)
+    except CryptoError:
+        raise UnreadableSecret(
+            f"an encrypted value cannot be read with this {zeroclaw_paths.SECRET_KEY}: it is another one's, or damaged",
+            damaged=False,
+        ) from None
+
+
+def _xored(data: bytes, key: bytes) -> bytes:
+    return bytes(byte ^ other for byte, other in zip(data, cycle(key), strict=False))
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise UnreadableSecret(
+            f"an encrypted value cannot be read with this {zeroclaw_paths.SECRET_KEY}: it gives no text", damaged=False
+        ) from None

@@ -1,0 +1,229 @@
+"""Durable rows of ZeroClaw's databases but the memories themselves: each database read in one transaction.
+
+All agents of an installation share its databases. Rows that name an agent are that agent's; what names nobody belongs
+to the first agent, which is called `default` unless somebody renamed it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from lifeboat_adapters.contract import Installation, RuntimeRow
+from lifeboat_adapters.database_reading import as_json, columns_of, key_of, problem_of_table, read_database
+from lifeboat_adapters.errors import DatabaseAbsent, RuntimeDatabaseError
+from lifeboat_adapters.guarded_files import GuardedFolders, resolve_guarded
+from lifeboat_adapters.small_files import read_small
+from lifeboat_adapters.zeroclaw import zeroclaw_config, zeroclaw_folders, zeroclaw_paths
+from lifeboat_adapters.zeroclaw.databases import brain_database
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.common.refusal_texts import refusal_reason
+
+Where = tuple[str, tuple[str, ...]]
+
+CRON, KNOWLEDGE, SESSIONS = "cron/jobs.db", "knowledge.db", "sessions/sessions.db"
+STRANDED = "stranded"
+"""Marks a job of a database in which ZeroClaw does not look any more: its own upgrade moved it there."""
+
+_ALL: Where = ("1", ())
+_NONE: Where = ("0", ())
+_OF_RUNS = ("locked_at", "last_run", "last_status", "last_output")
+_OF_TURNS = ("state", "turn_id", "turn_started_at")
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroClawSources:
+    """The databases of an agent; those that are not there are None. `is_first`: what names nobody is this agent's. In
+    `grounds` no link to one of them is followed."""
+
+    brain: Path | None
+    knowledge: Path | None
+    cron: Path | None
+    stranded: Path | None
+    sessions: Path | None
+    transcripts: tuple[Path, ...]
+    is_first: bool
+    grounds: GuardedFolders
+
+    def files(self) -> list[Path]:
+        every = (self.brain, self.knowledge, self.cron, self.stranded, self.sessions, *self.transcripts)
+        return [path for path in every if path is not None]
+
+
+def zeroclaw_sources_of(installation: Installation) -> ZeroClawSources:
+    values = zeroclaw_folders.config_values_of(installation)
+    data = zeroclaw_folders.data_folder(installation)
+    grounds = installation.grounds
+    return ZeroClawSources(
+        brain=_there(data / zeroclaw_paths.BRAIN, grounds),
+        knowledge=_there(_knowledge(installation, values), grounds),
+        cron=_there(data / CRON, grounds),
+        stranded=_there(installation.workspace / CRON, grounds)
+        if installation.layout == zeroclaw_paths.CURRENT
+        else None,
+        sessions=_there(data / SESSIONS, grounds),
+        transcripts=tuple(sorted((data / "sessions").glob("*.jsonl"))),
+        is_first=installation.native_id == zeroclaw_folders.first_alias(values),
+        grounds=grounds,
+    )
+
+
+def read_zeroclaw_rows(installation: Installation, *, transcripts: bool, cron: bool) -> Iterator[RuntimeRow]:
+    """Every durable row of one agent, by file and key. Jobs left behind are always among them: they run nowhere.
+
+    Raises RuntimeDatabaseError when a database cannot be read whole now, DatabaseAbsent when that of its memories is
+    not there, RuntimeConfigError when nobody can say what is this agent's.
+    """
+    zeroclaw_folders.read_config(installation)
+    found = zeroclaw_sources_of(installation)
+    if found.brain is not None:
+        yield from brain_database.read_brain(
+            found.brain, lambda opened: _of_brain(opened, installation.native_id), installation.grounds
+        )
+    elif zeroclaw_folders.keeps_rows(installation):
+        raise DatabaseAbsent(f"{brain_database.brain_path_of(installation)} is not there", fix=brain_database.FIX)
+    if found.knowledge is not None and found.is_first:
+        yield from _read(found.knowledge, _of_knowledge, installation.grounds)
+    if cron or found.stranded is not None:
+        yield from (row for row in read_jobs(installation, found) if cron or STRANDED in row.values)
+    if transcripts:
+        yield from _of_sessions(installation.native_id, found)
+
+
+def find_zeroclaw_row_problem(installation: Installation, path: str, data: bytes) -> str:
+    """See `contract.Adapter.unreadable_rows`. That of the memories is named by `read_zeroclaw_rows`; a job that was
+    left behind and whose database is gone was put back or given up."""
+    data_folder, table = zeroclaw_folders.data_folder(installation), PurePosixPath(path).stem
+    if path.startswith(zeroclaw_paths.KNOWLEDGE):
+        return problem_of_table(
+            _knowledge(installation, zeroclaw_folders.config_values_of(installation)), table, installation.grounds
+        )
+    if path == zeroclaw_paths.CRON_JOBS:
+        scheduled = any(STRANDED not in _object(line) for line in data.decode("utf-8", "replace").splitlines())
+        return problem_of_table(data_folder / CRON, table, installation.grounds) if scheduled else ""
+    if path.startswith(f"{zeroclaw_paths.SESSIONS}files/"):
+        folder = data_folder / "sessions"
+        return "" if folder.is_dir() else f"{folder} is not there"
+    if not path.startswith(zeroclaw_paths.SESSIONS):
+        return ""
+    return problem_of_table(data_folder / SESSIONS, table, installation.grounds)
+
+
+def read_jobs(installation: Installation, found: ZeroClawSources) -> Iterator[RuntimeRow]:
+    """Scheduled jobs that are no part of the configuration. Those left behind are marked, unless they were put back."""
+    alias, known = installation.native_id, set()
+    if found.cron is not None:
+        for row in _read(found.cron, lambda opened: _of_cron(opened, alias, is_first=found.is_first), found.grounds):
+            known.add(row.key)
+            yield row
+    if found.stranded is not None:
+        for row in _read(found.stranded, lambda opened: _of_cron(opened, alias, is_first=True), found.grounds):
+            if row.key not in known:
+                yield RuntimeRow(row.path, row.key, {**row.values, STRANDED: True})
+
+
+def _read(
+    path: Path, read: Callable[[sqlite3.Connection], Iterator[RuntimeRow]], grounds: GuardedFolders
+) -> Iterator[RuntimeRow]:
+    return read_database(path, read, fix="zeroclaw doctor", workspace=grounds)
+
+
+def _there(path: Path, grounds: GuardedFolders) -> Path | None:
+    return resolve_guarded(path, grounds) if os.path.isfile(path) else None
+
+
+def _knowledge(installation: Installation, values: JsonObject) -> Path:
+    """Where the knowledge graph stands: as configured, else in the home, else (without one) in the workspace."""
+    home = installation.state_dir or installation.workspace
+    named = zeroclaw_config.get_nested_text(values, "knowledge", "db_path")
+    return home / zeroclaw_folders.expand_user_path(named, home.parent) if named else home / KNOWLEDGE
+
+
+def _of_brain(connection: sqlite3.Connection, alias: str) -> Iterator[RuntimeRow]:
+    yield from _table(connection, f"{zeroclaw_paths.BRAIN_ROWS}agents.jsonl", "agents", ("alias = ?", (alias,)))
+    for name in ("memory_meta", "schema_version"):
+        yield from _table(connection, f"{zeroclaw_paths.BRAIN_ROWS}{name}.jsonl", name, _ALL)
+
+
+def _of_knowledge(connection: sqlite3.Connection) -> Iterator[RuntimeRow]:
+    for name in ("nodes", "edges"):
+        yield from _table(connection, f"{zeroclaw_paths.KNOWLEDGE}{name}.jsonl", name, _ALL)
+
+
+def _of_cron(connection: sqlite3.Connection, alias: str, *, is_first: bool) -> Iterator[RuntimeRow]:
+    columns, _ = columns_of(connection, "cron_jobs")
+    where, parameters = _of_agent(columns, "agent_alias", alias, is_first=is_first)
+    if "source" in columns:
+        where = f"({where}) AND coalesce(source, 'imperative') <> 'declarative'"
+    yield from _table(connection, zeroclaw_paths.CRON_JOBS, "cron_jobs", (where, parameters), left_out=_OF_RUNS)
+
+
+def _of_sessions(alias: str, found: ZeroClawSources) -> Iterator[RuntimeRow]:
+    if found.sessions is not None:
+        yield from _read(
+            found.sessions, lambda opened: _of_transcripts(opened, alias, is_first=found.is_first), found.grounds
+        )
+    if found.is_first:
+        for path in found.transcripts:
+            yield from _of_file(path, found.grounds)
+
+
+def _of_transcripts(connection: sqlite3.Connection, alias: str, *, is_first: bool) -> Iterator[RuntimeRow]:
+    columns, _ = columns_of(connection, "session_metadata")
+    where, parameters = _of_agent(columns, "agent_alias", alias, is_first=is_first)
+    metadata = f"{zeroclaw_paths.SESSIONS}session_metadata.jsonl"
+    yield from _table(connection, metadata, "session_metadata", (where, parameters), left_out=_OF_TURNS)
+    if "session_key" in columns:
+        own = f"session_key IN (SELECT session_key FROM session_metadata WHERE {where})"
+        nameless = " OR session_key NOT IN (SELECT session_key FROM session_metadata)" if is_first else ""
+        chosen: Where = (own + nameless, parameters)
+    else:
+        chosen = _ALL if is_first else _NONE
+    yield from _table(connection, f"{zeroclaw_paths.SESSIONS}sessions.jsonl", "sessions", chosen)
+
+
+def _of_agent(columns: list[str], column: str, alias: str, *, is_first: bool) -> Where:
+    """The rows of one agent, in a table that may not say whose they are."""
+    if column not in columns:
+        return _ALL if is_first else _NONE
+    return (f"{column} = ?" + (f" OR coalesce({column}, '') = ''" if is_first else ""), (alias,))
+
+
+def _of_file(path: Path, grounds: GuardedFolders) -> Iterator[RuntimeRow]:
+    """A transcript of early builds, by line."""
+    try:
+        lines = read_small(path, grounds).decode("utf-8", "replace").splitlines()
+    except OSError as error:
+        raise RuntimeDatabaseError(f"{path}: {refusal_reason(error)}") from error
+    for number, line in enumerate(lines):
+        yield RuntimeRow(f"{zeroclaw_paths.SESSIONS}files/{path.name}", key_of((number,)), _object(line))
+
+
+def _object(line: str) -> JsonObject:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        value = None
+    return value if isinstance(value, dict) else {"line": line}
+
+
+def _table(
+    connection: sqlite3.Connection, path: str, name: str, chosen: Where, *, left_out: tuple[str, ...] = ()
+) -> Iterator[RuntimeRow]:
+    """The chosen rows of a table by key; none when there is no such table."""
+    columns, keys = columns_of(connection, name)
+    if not columns:
+        return
+    order = ", ".join(f'"{key}"' for key in keys) or "rowid"
+    where, parameters = chosen
+    named = ", ".join(f'"{column}"' for column in columns)
+    query = f'SELECT {order}, {named} FROM "{name}" WHERE {where} ORDER BY {order}'
+    count = max(len(keys), 1)
+    for values in connection.execute(query, parameters):
+        row = dict(zip(columns, values[count:], strict=True))
+        kept = {column: as_json(value) for column, value in row.items() if column not in left_out}
+        yield RuntimeRow(path, key_of(values[:count]), kept)

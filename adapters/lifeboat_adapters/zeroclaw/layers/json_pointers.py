@@ -1,0 +1,42 @@
+"""Values deep in nested JSON objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Pointer = tuple[str, ...]
+
+GONE = object()
+
+
+def get_at_pointer(value: Any, pointer: Pointer) -> Any:
+    """What stands at a pointer, GONE where nothing does."""
+    for key in pointer:
+        if not isinstance(value, dict) or key not in value:
+            return GONE
+        value = value[key]
+    return value
+
+
+def put_at_pointer(value: dict[str, Any], pointer: Pointer, item: Any) -> bool:
+    """Set what stands at a pointer, with the objects around it; False where something else stands in the way."""
+    for key in pointer[:-1]:
+        value = value.setdefault(key, {})
+        if not isinstance(value, dict):
+            return False
+    value[pointer[-1]] = item
+    return True
+
+
+def take_at_pointer(value: dict[str, Any], pointer: Pointer) -> Any:
+    """Remove what stands at a pointer, and the objects around it that held nothing else; GONE where nothing stands."""
+    key, rest = pointer[0], pointer[1:]
+    if not rest:
+        return value.pop(key, GONE)
+    inner = value.get(key)
+    if not isinstance(inner, dict):
+        return GONE
+    taken = take_at_pointer(inner, rest)
+    if taken is not GONE and not inner:
+        del value[key]
+    return taken

@@ -1,0 +1,263 @@
+"""ZeroClaw's memories in Qdrant: points with a payload of key, content, category, timestamp and, since v0.8.0, the
+agent's alias.
+
+A payload that Lifeboat wrote also holds the columns that other stores have: ZeroClaw passes over what it does not
+know, and a memory comes back as it was. Vectors are normalised by the server.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from lifeboat_adapters.errors import RuntimeDatabaseError
+from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
+from lifeboat_adapters.memory_stores import MemoryRows, StoredRow, VectorModel
+from lifeboat_adapters.zeroclaw import zeroclaw_paths
+from lifeboat_adapters.zeroclaw.remote.memory_servers import CONNECT_SECONDS, FIX, MemoryServer
+from lifeboat_adapters.zeroclaw.remote.server_values import encode_floats
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.memory import embeddings
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+    from qdrant_client.http.models import Filter, Record
+
+_OWNER, _TIME, _CREATED = "agent_id", "timestamp", "created_at"
+_PLAIN = ("key", "content", "category", "session_id", "namespace", "importance", "superseded_by", "kind", "pinned")
+_COLUMNS = ("id", *_PLAIN, "tenant_id", _CREATED, "updated_at", "payload")
+"""`payload` is what else a point says, as JSON."""
+_PAGE, _BATCH = 500, 100
+_INSTALL = "pip install 'agent-lifeboat[qdrant]'"
+
+
+def open_qdrant_memories(server: MemoryServer, alias: str) -> MemoryRows:
+    """The memories of an agent, to be read. Raises RuntimeDatabaseError."""
+    with _connected(server) as client:
+        _dimensions(client, server)
+    return MemoryRows(
+        name=zeroclaw_paths.BRAIN,  # the archive knows one store of memories, wherever the runtime has it
+        columns=_COLUMNS,
+        stamp=lambda: _stamp(server, alias),
+        rows=lambda: _rows(server, alias),
+        model=server.model,
+    )
+
+
+def _stamp(server: MemoryServer, alias: str) -> str:
+    """Of ids and times: the runtime makes another point whenever it remembers a key again."""
+    with _connected(server) as client:
+        seen = hashlib.sha256()
+        for point in _points(client, server, alias, payload=[_TIME]):
+            seen.update(f"{point.id} {(point.payload or {}).get(_TIME)}\n".encode("utf-8", "surrogatepass"))
+        return seen.hexdigest()
+
+
+def _rows(server: MemoryServer, alias: str) -> Iterator[StoredRow]:
+    with _connected(server) as client:
+        for point in _points(client, server, alias, vectors=True):
+            yield StoredRow(_values(point), encode_floats(point.vector))
+
+
+def _values(point: Record) -> JsonObject:
+    payload = dict(point.payload or {})
+    payload.pop(_OWNER, None)
+    updated = payload.pop(_TIME, None)
+    created = payload.pop(_CREATED, updated)
+    known = {name: payload.pop(name, None) for name in (*_PLAIN, "tenant_id")}
+    rest = json_codec.encode_json(payload).decode() if payload else None
+    return {"id": str(point.id), **known, _CREATED: created, "updated_at": updated, "payload": rest}
+
+
+def _points(
+    client: QdrantClient, server: MemoryServer, alias: str, *, payload: Any = True, vectors: bool = False
+) -> Iterator[Record]:
+    offset: Any = None
+    while True:
+        found, offset = client.scroll(
+            server.place[0],
+            scroll_filter=_owned(alias),
+            limit=_PAGE,
+            offset=offset,
+            with_payload=payload,
+            with_vectors=vectors,
+        )
+        yield from found
+        if offset is None:
+            return
+
+
+def _owned(alias: str) -> Filter:
+    """The agent's points. Those of nobody are the default agent's, as in `brain.db`."""
+    from qdrant_client.http import models
+
+    own = models.FieldCondition(key=_OWNER, match=models.MatchValue(value=alias))
+    if alias != zeroclaw_paths.DEFAULT_ALIAS:
+        return models.Filter(must=[own])
+    return models.Filter(should=[own, models.IsEmptyCondition(is_empty=models.PayloadField(key=_OWNER))])
+
+
+def _dimensions(client: QdrantClient, server: MemoryServer) -> int:
+    """How long the vectors of the collection are. Raises RuntimeDatabaseError when there is none, or another one."""
+    from qdrant_client.http import models
+
+    (name,) = server.place
+    if not client.collection_exists(name):
+        raise RuntimeDatabaseError(f"the collection {name} in Qdrant is not there", fix=FIX)
+    vectors = client.get_collection(name).config.params.vectors
+    if not isinstance(vectors, models.VectorParams):
+        raise RuntimeDatabaseError(f"the collection {name} in Qdrant is none of ZeroClaw's", fix=FIX)
+    return int(vectors.size)
+
+
+# Connecting -----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _connected(server: MemoryServer) -> Iterator[QdrantClient]:
+    """A client whose errors are RuntimeDatabaseError. What they say may repeat the address: only its kind is told."""
+    try:
+        from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
+    except ImportError:
+        raise RuntimeDatabaseError(
+            f"its memories are in Qdrant; what reads it is not installed ({_INSTALL})", fix=_INSTALL
+        ) from None
+    try:
+        client = _client(server)
+    except (ValueError, OSError):
+        raise RuntimeDatabaseError("the address of Qdrant, where its memories are, is none", fix=FIX) from None
+    try:
+        yield client
+    except UnexpectedResponse as error:
+        refused = error.status_code in (401, 403)
+        said = "refuses the key of its memories" if refused else f"answers with HTTP {error.status_code}"
+        raise RuntimeDatabaseError(f"Qdrant {said}", fix=FIX) from None
+    except (ApiException, OSError):
+        raise RuntimeDatabaseError("Qdrant, where its memories are, cannot be reached", fix=FIX) from None
+    finally:
+        client.close()
+
+
+def _client(server: MemoryServer) -> QdrantClient:
+    from qdrant_client import QdrantClient
+
+    with warnings.catch_warnings():
+        # That a key goes over plain HTTP was decided where the runtime was configured.
+        warnings.simplefilter("ignore", UserWarning)
+        return QdrantClient(
+            url=server.address,
+            port=urlsplit(server.address).port,
+            api_key=server.api_key,
+            timeout=CONNECT_SECONDS * 2,
+            check_compatibility=False,
+        )
+
+
+# Writing --------------------------------------------------------------------------------------------------------
+
+
+def write_qdrant_memories(server: MemoryServer, alias: str, rows: Sequence[StoredRow]) -> list[ItemFate]:
+    """Put points; a key that is there is updated, none is removed. A memory without a vector of the model that the
+    runtime uses cannot be a point: it stays in the archive. Raises RuntimeDatabaseError; then some may be written, and
+    the same can be written again."""
+    with _connected(server) as client:
+        dimensions = _made_ready(client, server)
+        held = {str(values["key"]): values for values in map(_values, _points(client, server, alias))}
+        fates: list[ItemFate] = []
+        points: dict[str, tuple[JsonObject, bytes]] = {}
+        for row in rows:
+            fates.append(_decide(row, held, server.model, dimensions, points))
+        _put(client, server, alias, points)
+    return fates
+
+
+def _decide(
+    row: StoredRow,
+    held: dict[str, JsonObject],
+    model: VectorModel | None,
+    dimensions: int,
+    points: dict[str, tuple[JsonObject, bytes]],
+) -> ItemFate:
+    """What becomes of a row; those that are written go into `points`, by id."""
+    name, key = str(row.values.get("id")), str(row.values.get("key"))
+    former = held.get(key)
+    if former is not None and _is_same(former, row.values):
+        return ItemFate("memory", name, ItemOutcome.DEDUPLICATED)
+    if row.vector is None or model is None or not embeddings.is_vector(row.vector, dimensions):
+        which = f"of {model.model} with {dimensions} numbers" if model else f"with {dimensions} numbers"
+        return ItemFate("memory", name, ItemOutcome.OMITTED, f"Qdrant keeps no memory without a vector {which}")
+    if not _is_text(row.values):
+        return ItemFate("memory", name, ItemOutcome.REJECTED, "it holds what is no text")
+    id = _point_id(str(former["id"]) if former is not None else name)
+    points[id] = row.values, row.vector
+    given = id == name
+    return ItemFate(
+        "memory", name, ItemOutcome.ACCEPTED if given else ItemOutcome.TRANSFORMED, "" if given else "under another id"
+    )
+
+
+def _is_text(values: JsonObject) -> bool:
+    try:
+        return bool(json_codec.encode_json(values))
+    except (UnicodeError, TypeError, OverflowError):
+        return False
+
+
+def _point_id(name: str) -> str:
+    """Qdrant takes UUIDs only. Another id gives the same one every time."""
+    try:
+        return str(uuid.UUID(name))
+    except ValueError:
+        return str(uuid.uuid5(uuid.NAMESPACE_OID, name))
+
+
+def _is_same(held: JsonObject, wanted: JsonObject) -> bool:
+    return all(held.get(name) == value for name, value in wanted.items() if name in _COLUMNS and name != "id")
+
+
+def _put(client: QdrantClient, server: MemoryServer, alias: str, points: dict[str, tuple[JsonObject, bytes]]) -> None:
+    from qdrant_client.http import models
+
+    structs = [
+        models.PointStruct(id=id, vector=embeddings.numbers_of(vector), payload=_payload(values, alias))
+        for id, (values, vector) in points.items()
+    ]
+    for first in range(0, len(structs), _BATCH):
+        client.upsert(server.place[0], structs[first : first + _BATCH], wait=True)
+
+
+def _payload(values: JsonObject, alias: str) -> JsonObject:
+    """Payload of a point: what ZeroClaw reads, then columns of other stores that say something."""
+    payload = _rest(values.get("payload"))
+    updated = values.get("updated_at") or values.get(_CREATED)
+    kept = {name: values[name] for name in (*_PLAIN, "tenant_id") if values.get(name) is not None}
+    created = {_CREATED: values[_CREATED]} if values.get(_CREATED) not in (None, updated) else {}
+    return {**payload, **kept, _TIME: updated, **created, _OWNER: alias}
+
+
+def _rest(written: Any) -> JsonObject:
+    """What else a point says; {} for what is none, for an archive may say anything."""
+    try:
+        found = json_codec.decode_json(written.encode()) if isinstance(written, str) else {}
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _made_ready(client: QdrantClient, server: MemoryServer) -> int:
+    """The length of the collection's vectors; the collection is made where the runtime has not made it yet."""
+    from qdrant_client.http import models
+
+    (name,) = server.place
+    if server.model is not None and not client.collection_exists(name):
+        size = server.model.dimensions
+        client.create_collection(name, models.VectorParams(size=size, distance=models.Distance.COSINE))
+    return _dimensions(client, server)

@@ -1,0 +1,41 @@
+"""Values on their way between a server and a row."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from lifeboat_alf.memory import embeddings
+
+_SAYS_NOTHING = (None, "", 0, False, 0.5, "default")
+"""What columns hold unless somebody said something."""
+
+
+def encode_floats(written: Any) -> bytes | None:
+    """Little-endian float32 from numbers, or from how pgvector spells them; None for what is no vector."""
+    try:
+        numbers = msgspec.json.decode(written, type=list[float]) if isinstance(written, str) else written
+        return embeddings.bytes_of(numbers) if isinstance(numbers, list) else None
+    except (msgspec.DecodeError, TypeError, OverflowError):
+        return None
+
+
+def is_same_time(one: Any, other: Any) -> bool:
+    """Whether two texts say the same time, to the microsecond. What is no time is compared as it stands."""
+    try:
+        return _moment(one) == _moment(other)
+    except (TypeError, ValueError, OverflowError):
+        return bool(one == other)
+
+
+def _moment(written: Any) -> datetime:
+    moment = datetime.fromisoformat(written)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def find_unstored_columns(values: dict[str, Any], columns: Collection[str]) -> list[str]:
+    """Columns of a row that say something and that a store does not have."""
+    return [name for name, value in values.items() if name not in columns and value not in _SAYS_NOTHING]

@@ -1,0 +1,70 @@
+"""Memories that go behind a server, once the configuration that says where it is has its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
+from lifeboat_adapters.memory_stores import ServerWrite, StoredRow, VectorModel, WriteOrder
+from lifeboat_adapters.zeroclaw import remote
+from lifeboat_adapters.zeroclaw.restore import brain_rows, database_writing, memory_vectors
+from lifeboat_adapters.zeroclaw.restore.brain_rows import WantedBrainRow
+from lifeboat_alf.memory import memory_records
+from lifeboat_alf.memory.embeddings import StateVectors
+
+_WAITS = "waiting_for_server"
+
+
+def plan_server_write(installation: Installation, order: WriteOrder) -> ServerWrite | None:
+    """See `contract.Adapter.write_server`."""
+    title = remote.TITLES.get(database_writing.backend_after_restore(installation, order))
+    if title is None:
+        return None
+    if not installation.remote:
+        reason = f"it is kept in {title}, which is written to only when you say so: {remote.ALLOW}"
+        return ServerWrite(title, tuple(_fates(order, reason, "not_allowed")))
+    reason = f"it was not put into {title} yet: the same restore again does that"
+
+    def write(located: Installation) -> list[ItemFate]:
+        return _write(located, order)
+
+    return ServerWrite(title, tuple(_fates(order, reason, _WAITS)), write)
+
+
+def _fates(order: WriteOrder, reason: str, code: str) -> Iterator[ItemFate]:
+    for item in brain_rows.list_wanted_rows(order):
+        yield _held_back(item, order) or ItemFate(brain_rows.MEMORY, item.id, ItemOutcome.UNRESOLVED, reason, code)
+
+
+def _held_back(item: WantedBrainRow, order: WriteOrder) -> ItemFate | None:
+    """What becomes of a memory that goes nowhere; None for one that is written."""
+    if memory_records.status_of(item.record) == "archived":
+        return ItemFate(brain_rows.MEMORY, item.id, ItemOutcome.OMITTED, brain_rows.ARCHIVED)
+    if not order.cut.isdisjoint(item.chain):
+        return ItemFate(brain_rows.MEMORY, item.id, ItemOutcome.UNRESOLVED, brain_rows.WAITS)
+    return None
+
+
+def _write(installation: Installation, order: WriteOrder) -> list[ItemFate]:
+    """Raises RuntimeDatabaseError."""
+    model = memory_vectors.model_for(installation, order, None)
+    held = StateVectors(order.state) if model is not None else None
+    fates: list[ItemFate] = []
+    stored: list[StoredRow] = []
+    names: dict[str, str] = {}
+    for item in brain_rows.list_wanted_rows(order):
+        kept_back = _held_back(item, order)
+        if kept_back is None:
+            stored.append(_row(item, held, model, order))
+            names[str(item.row["id"])] = item.id
+        else:
+            fates.append(kept_back)
+    written = remote.write_server_memories(installation, stored)
+    told = (fate for fate in written if fate.kind == brain_rows.MEMORY)
+    return [*fates, *(replace(fate, name=names.get(fate.name, fate.name)) for fate in told)]
+
+
+def _row(item: WantedBrainRow, held: StateVectors | None, model: VectorModel | None, order: WriteOrder) -> StoredRow:
+    return StoredRow(item.row, memory_vectors.find_vector(held, item, model, order.state))

@@ -1,0 +1,120 @@
+"""Which files of a ZeroClaw agent are its state, which are artifacts, and which are never captured (ALF §3.1.9).
+
+Databases of the runtime are read row by row, or hold what happened on this machine. In the early layout they stand in
+the workspace. The key that opens the configuration's values is in no archive: the values are sealed without it.
+"""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+
+from lifeboat_adapters.contract import Installation, Placement
+from lifeboat_adapters.exclusion_rules import STATE_SUFFIXES, ExclusionRules, file_suffix
+from lifeboat_adapters.zeroclaw import zeroclaw_paths
+from lifeboat_alf.archive import archive_layout
+
+HOME_FILES = (zeroclaw_paths.CONFIG, zeroclaw_paths.AUTH_PROFILES, "otp-secret", "webauthn_credentials.json", ".env")
+"""What is captured of any home."""
+SHARED_FOLDERS = ("shared/skills/", "playbooks/")
+"""What is captured besides of a home of the current layout: the early one keeps it in the workspace."""
+
+_BY_ROWS = "database of the runtime, read row by row"
+_HERE = "record of what happened on this machine"
+_TRANSCRIPT = "transcript, captured as rows where it is asked for"
+_COPY = "copy made by the runtime"
+
+_LITTER = ExclusionRules(((zeroclaw_paths.SECRET_KEY, "key of this machine: credentials are sealed without it"),))
+
+_LEFT_OUT = (
+    ("memory/audit.db", _HERE),
+    ("memory/response_cache.db", "cache"),
+    ("memory/migrations", _COPY),
+    ("memory/brain.db*", _BY_ROWS),
+    ("cron/jobs.db", _BY_ROWS),
+    ("cron/jobs.db.*", _COPY),
+    ("sessions/*.db", _TRANSCRIPT),
+    ("sessions/*.jsonl*", _TRANSCRIPT),
+    ("sop/runs.db", _HERE),
+    ("devices.db", _HERE),
+    ("control_plane.db", _HERE),
+    ("knowledge.db", _BY_ROWS),
+    ("state/costs.jsonl", _HERE),
+    ("state/runtime-trace.jsonl*", _HERE),
+    ("state/memory_hygiene_state.json", _HERE),
+    ("state/daemon_state.json", _HERE),
+    ("state/models_cache.json", "cache"),
+    ("delegate_results", _HERE),
+    ("backups/backup-*", _COPY),
+)
+"""In a workspace: of the early layout, or what an upgrade left in one of the current."""
+
+_STATE_FOLDERS = ("memory", "skills", "sops", "playbooks")
+_STATE_FILES = frozenset((".env",))
+_AIEOS = re.compile(r".*(?:identity|aieos|persona).*\.json", re.IGNORECASE)
+"""How the document that the configuration names is called, mostly; one with another name is an artifact."""
+
+
+def zeroclaw_home_files(installation: Installation) -> tuple[str, ...]:
+    """What is captured of a home for one agent, as globs."""
+    if installation.layout != zeroclaw_paths.CURRENT:
+        return HOME_FILES
+    return (*HOME_FILES, *(f"{folder}**" for folder in SHARED_FOLDERS))
+
+
+def place_zeroclaw_path(path: str, *, is_folder: bool) -> Placement:
+    """Where a path belongs. EXCLUDED for a folder means it is not entered."""
+    if zeroclaw_exclusion_reason(path, is_folder=is_folder) is not None:
+        return Placement.EXCLUDED
+    relative = in_workspace(path)
+    if relative is None or is_zeroclaw_state(relative):
+        return Placement.MANAGED
+    return Placement.ARTIFACT
+
+
+def zeroclaw_exclusion_reason(path: str, *, is_folder: bool) -> str | None:
+    """Why a path is not captured, in people's words; None when it is."""
+    relative = in_workspace(path)
+    if relative is not None:
+        return _exclusion_in_workspace(relative, is_folder=is_folder)
+    if not path.startswith(zeroclaw_paths.HOME):
+        return "not a file of ZeroClaw"
+    if path.startswith(zeroclaw_paths.DATABASES):
+        return None
+    home = path.removeprefix(zeroclaw_paths.HOME)
+    if not (_may_hold_wanted(home) if is_folder else _is_wanted(home)):
+        return "state of the runtime on this machine"
+    return _LITTER.reason(home, is_folder=is_folder)
+
+
+def in_workspace(path: str) -> str | None:
+    """The workspace-relative path of an archive path (raw or artifact), None for anything else."""
+    return next(
+        (path[len(prefix) :] for prefix in (zeroclaw_paths.RAW, archive_layout.ARTIFACTS) if path.startswith(prefix)),
+        None,
+    )
+
+
+def is_zeroclaw_state(relative: str) -> bool:
+    """Whether a workspace file is what the runtime itself reads and writes: its notes at the top, memories, skills."""
+    top, _, below = relative.partition("/")
+    if not below:
+        return relative.endswith(".md") or relative in _STATE_FILES or _AIEOS.fullmatch(relative) is not None
+    return top in _STATE_FOLDERS and file_suffix(below) in STATE_SUFFIXES
+
+
+def _exclusion_in_workspace(relative: str, *, is_folder: bool) -> str | None:
+    for pattern, reason in _LEFT_OUT:
+        if relative.count("/") == pattern.count("/") and fnmatchcase(relative, pattern):
+            return reason
+    return _LITTER.reason(relative, is_folder=is_folder)
+
+
+def _is_wanted(home: str) -> bool:
+    return home in HOME_FILES or home.startswith(SHARED_FOLDERS)
+
+
+def _may_hold_wanted(home: str) -> bool:
+    return home in ("", "db") or any(
+        f"{home}/".startswith(each) or each.startswith(f"{home}/") for each in SHARED_FOLDERS
+    )

@@ -1,0 +1,107 @@
+"""JSON documents of an archive: read strictly, with the byte order mark that other tools leave taken off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_shapes import as_list
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import BadDocument
+
+DOCUMENT_LIMIT = 256 << 20
+"""Bytes of one JSON document, for the reader and the writer alike."""
+
+_NO_ALGORITHMS = ("", "none", "null", "identity", "plain", "plaintext", "clear", "cleartext", "base64")
+_NOT_EXPORTED = "<not-exported>"
+_NO_PAYLOADS = (None, "", _NOT_EXPORTED)
+
+BOM = b"\xef\xbb\xbf"
+
+
+def read_object(data: bytes, *, entry: str, line: int | None = None) -> JsonObject:
+    """A strict JSON object from outside; a leading byte order mark is passed over. Raises BadJson."""
+    return json_codec.decode_object(data.removeprefix(BOM), entry=entry, line=line)
+
+
+def list_of(document: JsonObject, key: str, *, entry: str) -> list[Any]:
+    """A list in a document. Raises BadDocument."""
+    value = document.get(key, [])
+    if not isinstance(value, list):
+        raise BadDocument(f"{key} is not a list", entry=entry)
+    return value
+
+
+def object_of(document: JsonObject, key: str, *, entry: str) -> JsonObject:
+    """An object in a document, {} when it is not there. Raises BadDocument."""
+    value = document.get(key, {})
+    if not isinstance(value, dict):
+        raise BadDocument(f"{key} is not an object", entry=entry)
+    return value
+
+
+def is_wrapped(path: str, document: JsonObject) -> bool:
+    """Return whether a document has the outer object of the specification's examples (ALF §3.2.2, §3.4.2)."""
+    if path == archive_layout.IDENTITY:
+        return isinstance(document.get("identity"), dict) and "id" not in document
+    return (
+        path == archive_layout.CREDENTIALS
+        and isinstance(document.get("credential"), dict)
+        and "credentials" not in document
+    )
+
+
+def unwrap_document(path: str, document: JsonObject) -> JsonObject:
+    """Return a document without the outer object of the specification's examples (ALF §3.2.2, §3.4.2).
+
+    The text of ALF writes `{"identity": {...}}` and `{"credential": {...}}`, its schemas `{...}` and
+    `{"credentials": [...]}`. The result always has the shape of the schemas; fields beside the outer one are kept.
+    """
+    if not is_wrapped(path, document):
+        return document
+    if path == archive_layout.IDENTITY:
+        return {**document["identity"], **{name: value for name, value in document.items() if name != "identity"}}
+    beside = {name: value for name, value in document.items() if name != "credential"}
+    return {"credentials": [document["credential"]], **beside}
+
+
+def credentials_in_clear(document: JsonObject) -> list[str]:
+    """Return the ids of credentials with a payload that no algorithm protects, "?" for one without an id (ALF §3.4.1).
+
+    The placeholder that the reference client writes instead of a payload is none.
+    """
+    listed = unwrap_document(archive_layout.CREDENTIALS, document).get("credentials")
+    return [
+        str(item.get("id", "?"))
+        for item in (listed if isinstance(listed, list) else [])
+        if isinstance(item, dict) and _is_in_clear(item)
+    ]
+
+
+def without_payloads_in_clear(document: JsonObject) -> JsonObject:
+    """Return the credentials with a placeholder for every payload that no algorithm protects."""
+    listed = [
+        {**item, "encrypted_payload": _NOT_EXPORTED} if isinstance(item, dict) and _is_in_clear(item) else item
+        for item in as_list(document.get("credentials"))
+    ]
+    return {**document, "credentials": listed}
+
+
+def _is_in_clear(credential: JsonObject) -> bool:
+    encryption = credential.get("encryption")
+    algorithm = encryption.get("algorithm") if isinstance(encryption, dict) else None
+    protects = isinstance(algorithm, str) and algorithm.strip().lower() not in _NO_ALGORITHMS
+    return not protects and credential.get("encrypted_payload") not in _NO_PAYLOADS
+
+
+def count_members(document: JsonObject, key: str) -> int:
+    """How many members a list in a document has; 0 for anything else, which is carried and not judged here."""
+    members = document.get(key)
+    return len(members) if isinstance(members, list) else 0
+
+
+def identity_version(document: JsonObject) -> int:
+    """The version of an identity document; 1 where it says none."""
+    version = unwrap_document(archive_layout.IDENTITY, document).get("version", 1)
+    return version if isinstance(version, int) and not isinstance(version, bool) and version > 0 else 1

@@ -1,0 +1,330 @@
+"""The manifest of a snapshot (ALF §4.2): made from a state's head and what was written, and checked when read.
+
+A state keeps only the manifest's *head*: the fields that do not follow from the content. `build_manifest` adds the
+rest, `derive_head` takes it away again, also from archives of other tools; what neither knows stays in the head.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import BadDocument, ChecksumMismatch, MissingEntry, UnsupportedVersion
+from lifeboat_alf.states.agent_state import NUMBER_LIMIT, Sequence
+
+ALF_VERSION = "1.0.0"
+
+_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
+_LAYER_FIELDS = {
+    "identity": ("version", "file"),
+    "principals": ("count", "file"),
+    "credentials": ("count", "file"),
+    "memory": ("record_count", "index_file", "has_embeddings", "has_raw_source", "partitions"),
+    "attachments": (
+        "count",
+        "included_count",
+        "included_size_bytes",
+        "referenced_count",
+        "referenced_size_bytes",
+        "file",
+    ),
+}
+_SYNC_FIELDS = ("last_sequence", "last_sync_at")
+_PARTITION_FIELDS = ("record_count", "checksum")
+_DERIVED = ("alf_version", "created_at", "entries", "checksum")
+DOCUMENT_FIELDS = "document_fields"
+"""Key of the head: {document: unknown fields} of documents that are made when an archive is written."""
+
+_COUNTED = ("raw_sources", "raw_state", "sync", "layers", DOCUMENT_FIELDS)
+"""Fields of a head to which a manifest adds what it counts."""
+
+_MADE = ("agent", "partitions", "layers", "sync", "raw_state", DOCUMENT_FIELDS, *_DERIVED)
+
+
+@dataclass(slots=True)
+class ManifestContents:
+    """What a manifest says about the content, counted while it is written. None: the layer is not there."""
+
+    identity_version: int | None = None
+    principals: int | None = None
+    credentials: int | None = None
+    record_counts: dict[str, int] = field(default_factory=dict)
+    has_index: bool = False
+    has_embeddings: bool = False
+    raw_runtimes: list[str] = field(default_factory=list)
+    included: list[int] = field(default_factory=list)
+    referenced: list[int] = field(default_factory=list)
+
+
+# Making --------------------------------------------------------------------------------------------------------
+
+
+def build_manifest(
+    head: JsonObject, sequence: Sequence, contents: ManifestContents, digests: Mapping[str, str]
+) -> JsonObject:
+    """The whole manifest. `digests` is {entry: SHA-256 hex of its unpacked bytes} of everything but the manifest."""
+    document: JsonObject = {"alf_version": ALF_VERSION, "created_at": sequence.time, "agent": head["agent"]}
+    document |= {key: value for key, value in head.items() if key not in _MADE}
+    document["raw_sources"] = _union(head.get("raw_sources", []), contents.raw_runtimes)
+    document["sync"] = {"last_sequence": sequence.number, "last_sync_at": sequence.time, **head.get("sync", {})}
+    document["layers"] = _layers(head, contents, digests)
+    raw_state = _raw_state(head, sequence, contents)
+    if raw_state:
+        document["raw_state"] = raw_state
+    document["entries"] = dict(sorted(digests.items()))
+    document["checksum"] = entries_checksum(digests)
+    return document
+
+
+def entries_checksum(digests: Mapping[str, str]) -> str:
+    """`sha256:` and the SHA-256 (hex) over the RFC 8785 form of {entry: SHA-256 hex}."""
+    return "sha256:" + hashlib.sha256(json_codec.encode_canonical(dict(digests))).hexdigest()
+
+
+def partition_entries(head: JsonObject, counts: Mapping[str, int], digests: Mapping[str, str]) -> list[JsonObject]:
+    """The partition inventory: those with records, each with its count and its own checksum."""
+    return [
+        {
+            "file": item["file"],
+            "from": item["from"],
+            "to": item.get("to"),
+            "record_count": counts[item["file"]],
+            "sealed": item["sealed"],
+            "checksum": f"sha256:{digests[item['file']]}",
+            **{key: value for key, value in item.items() if key not in ("file", "from", "to", "sealed")},
+        }
+        for item in head.get("partitions", [])
+        if counts.get(item["file"])
+    ]
+
+
+def _layers(head: JsonObject, contents: ManifestContents, digests: Mapping[str, str]) -> JsonObject:
+    extra: JsonObject = head.get("layers", {})
+    layers: JsonObject = {}
+    if contents.identity_version is not None or "identity" in extra:
+        layers["identity"] = {"version": contents.identity_version or 1, "file": archive_layout.IDENTITY}
+    if contents.principals is not None or "principals" in extra:
+        layers["principals"] = {"count": contents.principals or 0, "file": archive_layout.PRINCIPALS}
+    if contents.credentials is not None or "credentials" in extra:
+        layers["credentials"] = {"count": contents.credentials or 0, "file": archive_layout.CREDENTIALS}
+    if contents.has_index or "memory" in extra:
+        layers["memory"] = _memory_layer(head, contents, digests)
+    if contents.included or contents.referenced or "attachments" in extra:
+        layers["attachments"] = _attachments_layer(contents)
+    for name, fields in extra.items():
+        layers[name] = {**layers[name], **fields} if name in layers else fields
+    return layers
+
+
+def _memory_layer(head: JsonObject, contents: ManifestContents, digests: Mapping[str, str]) -> JsonObject:
+    return {
+        "record_count": sum(contents.record_counts.values()),
+        "index_file": archive_layout.MEMORY_INDEX,
+        "has_embeddings": contents.has_embeddings,
+        "has_raw_source": bool(contents.raw_runtimes),
+        "partitions": partition_entries(head, contents.record_counts, digests),
+    }
+
+
+def _attachments_layer(contents: ManifestContents) -> JsonObject:
+    return {
+        "count": len(contents.included) + len(contents.referenced),
+        "included_count": len(contents.included),
+        "included_size_bytes": sum(contents.included),
+        "referenced_count": len(contents.referenced),
+        "referenced_size_bytes": sum(contents.referenced),
+        "file": archive_layout.ATTACHMENTS,
+    }
+
+
+def _raw_state(head: JsonObject, sequence: Sequence, contents: ManifestContents) -> JsonObject:
+    """At which sequence each raw tree was captured; that of the agent's own runtime at this one, unless stated."""
+    own = head["agent"].get("source_runtime")
+    made = {own: sequence.number} if own in contents.raw_runtimes else {}
+    return {**made, **head.get("raw_state", {})}
+
+
+def _union(first: Iterable[str], second: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys([*first, *second]))
+
+
+# Reading -------------------------------------------------------------------------------------------------------
+
+
+def derive_head(document: JsonObject, document_fields: JsonObject | None = None) -> JsonObject:
+    """The head of a checked manifest: everything that `build_manifest` would not make from the content itself.
+
+    `document_fields` are the unknown fields of `attachments.json` and `memory/index.json`.
+    """
+    head: JsonObject = {"agent": document["agent"], "partitions": head_partitions(document)}
+    number = document.get("sync", {}).get("last_sequence", 0)
+    for key, value in document.items():
+        if key in head or key in _DERIVED:
+            continue
+        if key == "raw_state":
+            value = _other_raw_states(value, document["agent"].get("source_runtime"), number)
+        elif key == "sync":
+            value = _without(value, _SYNC_FIELDS)
+        elif key == "layers":
+            value = _unknown_layer_fields(value)
+        if value or key not in ("raw_state", "sync", "layers", "raw_sources"):
+            head[key] = value
+    if document_fields:
+        head[DOCUMENT_FIELDS] = document_fields
+    return head
+
+
+def head_partitions(document: JsonObject) -> list[JsonObject]:
+    """The partitions of a manifest as a head lists them: without what is counted."""
+    found = []
+    for item in document["layers"].get("memory", {}).get("partitions", []):
+        known = {
+            "file": item["file"],
+            "from": item["from"],
+            "to": item.get("to"),
+            "sealed": bool(item.get("sealed", False)),
+        }
+        found.append(known | _without(item, (*known, *_PARTITION_FIELDS)))
+    return found
+
+
+def _other_raw_states(value: JsonObject, own: str | None, number: int) -> JsonObject:
+    return {runtime: at for runtime, at in value.items() if (runtime, at) != (own, number)}
+
+
+def _unknown_layer_fields(layers: JsonObject) -> JsonObject:
+    """Layers and fields of layers that this version of the format does not name."""
+    unknown = {name: _without(layer, _LAYER_FIELDS.get(name, ())) for name, layer in layers.items()}
+    return {name: fields for name, fields in unknown.items() if fields or name not in _LAYER_FIELDS}
+
+
+def _without(value: Any, keys: Iterable[str]) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {key: item for key, item in value.items() if key not in keys}
+
+
+def check_version(version: object) -> list[str]:
+    """Return warnings about `alf_version`, without the place. 1.x.y is read whatever x is (ALF §8.2). Raises
+    UnsupportedVersion."""
+    match = _VERSION.fullmatch(version) if isinstance(version, str) else None
+    if match is None:
+        raise UnsupportedVersion(f"{version!r} is no version of the format", entry=archive_layout.MANIFEST)
+    if match[1] != "1":
+        raise UnsupportedVersion(f"version {version}, this program reads 1.x", entry=archive_layout.MANIFEST)
+    return [f"the version {version} is a draft of the format"] if match[4] else []
+
+
+def version_warnings(version: object) -> list[str]:
+    """Return warnings about `alf_version` that name the manifest. Raises UnsupportedVersion."""
+    return [f"{archive_layout.MANIFEST}: {warning}" for warning in check_version(version)]
+
+
+def check_manifest(document: JsonObject) -> list[str]:
+    """Warnings about a snapshot's manifest. Raises UnsupportedVersion and BadDocument for what cannot be read."""
+    warnings = version_warnings(document.get("alf_version"))
+    agent = _object(document, "agent")
+    if not isinstance(agent.get("id"), str):
+        raise BadDocument("agent.id is missing", entry=archive_layout.MANIFEST)
+    layers = _object(document, "layers")
+    for key in ("sync", "raw_state"):
+        if key in document:
+            _object(document, key)
+    for name in _LAYER_FIELDS:
+        if name in layers:
+            _check_layer(name, _object(layers, name))
+    _check_sources(document)
+    if not isinstance(document.get("created_at"), str):
+        warnings.append(f"{archive_layout.MANIFEST}: created_at is missing")
+    if "checksum" in document and "entries" not in document:
+        warnings.append(f"{archive_layout.MANIFEST}: the checksum does not say what it covers and is not checked")
+    return warnings
+
+
+def check_head(head: JsonObject, *, entry: str) -> JsonObject:
+    """A head document that came as such. Raises BadDocument for what a manifest is refused for."""
+    partitions = head.get("partitions", [])
+    if not isinstance(head.get("agent"), dict) or not isinstance(partitions, list):
+        raise BadDocument("the head names no agent, or its partitions are not a list", entry=entry)
+    for item in partitions:
+        _checked_partition(item)
+    return head
+
+
+def check_head_fits(head: JsonObject, derived: JsonObject, *, entry: str) -> None:
+    """A head that stands beside a manifest says nothing else than what is derived from that: who reads the one and who
+    reads the other see the same agent. Raises BadDocument."""
+    for key, value in derived.items():
+        if key in _COUNTED:
+            continue
+        known = head.get(key)
+        fits = all(item in (known or ()) for item in value) if key == "partitions" else known == value
+        if not fits:
+            raise BadDocument(f"{key} differs from the manifest", entry=entry)
+
+
+def _check_layer(name: str, layer: JsonObject) -> None:
+    for key in ("file", "index_file"):
+        if not isinstance(layer.get(key, ""), str):
+            raise BadDocument(f"layers.{name}.{key} is not a path", entry=archive_layout.MANIFEST)
+    partitions = layer.get("partitions", []) if name == "memory" else []
+    if not isinstance(partitions, list):
+        raise BadDocument("layers.memory.partitions is not a list", entry=archive_layout.MANIFEST)
+    files = [_checked_partition(item) for item in partitions]
+    if len(set(files)) != len(files):
+        raise BadDocument("a partition is listed twice", entry=archive_layout.MANIFEST)
+
+
+def _checked_partition(item: object) -> str:
+    if not isinstance(item, dict) or not isinstance(item.get("file"), str) or not isinstance(item.get("from"), str):
+        raise BadDocument("a partition has no file or no first day", entry=archive_layout.MANIFEST)
+    count = item.get("record_count", 0)
+    if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+        raise BadDocument(f"the record_count of {item['file']} is not a count", entry=archive_layout.MANIFEST)
+    if not isinstance(item.get("to"), str | None):
+        raise BadDocument(f"the last day of {item['file']} is not a day", entry=archive_layout.MANIFEST)
+    return str(item["file"])
+
+
+def _check_sources(document: JsonObject) -> None:
+    sources = document.get("raw_sources", [])
+    if not isinstance(sources, list) or not all(isinstance(item, str) for item in sources):
+        raise BadDocument("raw_sources is not a list of runtimes", entry=archive_layout.MANIFEST)
+    number = document.get("sync", {}).get("last_sequence", 0)
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < NUMBER_LIMIT:
+        raise BadDocument("sync.last_sequence is not a sequence number", entry=archive_layout.MANIFEST)
+
+
+def _object(parent: JsonObject, key: str) -> JsonObject:
+    value = parent.get(key)
+    if not isinstance(value, dict):
+        raise BadDocument(f"{key} is not an object", entry=archive_layout.MANIFEST)
+    return value
+
+
+def check_entries(
+    document: JsonObject, names: Iterable[str], *, manifest: str = archive_layout.MANIFEST
+) -> dict[str, str]:
+    """The entry map of a snapshot's or delta's manifest, held against its checksum and the names in the file.
+
+    Gives {entry: SHA-256 hex}, {} where the manifest has no map. Raises ChecksumMismatch, MissingEntry, BadDocument.
+    """
+    entries = document.get("entries")
+    if entries is None:
+        return {}
+    if not isinstance(entries, dict) or not all(isinstance(digest, str) for digest in entries.values()):
+        raise BadDocument("entries is not a map of digests", entry=manifest)
+    if document.get("checksum") != entries_checksum(entries):
+        raise ChecksumMismatch("the checksum does not cover the listed entries", entry=manifest)
+    present = set(names) - ({archive_layout.MANIFEST, archive_layout.DELTA_MANIFEST} - set(entries))
+    for name in sorted(set(entries) - present):
+        raise MissingEntry("the manifest lists it, the file does not hold it", entry=name)
+    for name in sorted(present - set(entries)):
+        raise ChecksumMismatch("the manifest does not list it", entry=name)
+    return entries

@@ -1,0 +1,408 @@
+"""The ZIP container of an archive or a delta: one safe reader, one deterministic writer (ALF §4.1).
+
+Reading trusts nothing: every name, size and attribute is checked when the file is opened, before a byte is unpacked;
+sizes, CRCs and (where a digest is expected) SHA-256 are checked while an entry streams. `zipfile` only parses the
+table of contents; unpacking is done here because `zipfile` neither notices data beyond the declared size nor bounds
+what a broken header makes it read.
+
+Both sides hold the same limits, so that what is written can be read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import stat
+import struct
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from lifeboat_alf.archive import deflate
+from lifeboat_alf.errors import ChecksumMismatch, MissingEntry, NotAnArchive, TooLarge, UnsafeEntry
+
+LINE_LIMIT = 64 << 20
+"""Bytes of one line of JSONL, for the reader and the writer alike."""
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_CHUNK = 1 << 18
+_LOCAL_HEADER = struct.Struct("<4s22xHH")
+_END_SIZE = 22
+_END_LIMIT = _END_SIZE + 0xFFFF + 76
+_WIDE_END_SIZE = 76
+"""The end of a ZIP64 and the locator that follows it."""
+_ENCRYPTED = 0x1 | 0x40 | 0x2000
+_UTF8_NAME = 0x800
+_NAME_LIMIT = 0xFFFF
+_ZIP64_LIMIT = (1 << 31) - 1
+_UNREADABLE = (zipfile.BadZipFile, NotImplementedError, struct.error, ValueError, OverflowError, EOFError)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerLimits:
+    """What a container may be at most; sizes in bytes, unpacked.
+
+    `ratio` (unpacked to packed) counts only for entries larger than `ratio_from`: small files of zeros are harmless.
+    """
+
+    entries: int = 500_000
+    entry_size: int = 8 << 30
+    total_size: int = 64 << 30
+    ratio: int = deflate.RATIO_LIMIT
+    ratio_from: int = deflate.RATIO_FROM
+    line: int = LINE_LIMIT
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that could leave the folder it is unpacked to, or mean two paths. Raises UnsafeEntry.
+
+    Legal but odd names (`a:b.md`, `CON`, case twins) pass: whether a file system can hold them is asked by whoever
+    writes there.
+    """
+    if not name or "\0" in name:
+        raise UnsafeEntry("the name is empty or holds a zero byte", entry=name.replace("\0", "\\0"))
+    if "\\" in name or name.startswith("/"):
+        raise UnsafeEntry("the name is absolute or holds a backslash", entry=name)
+    if any(part in ("", ".", "..") for part in name.removesuffix("/").split("/")):
+        raise UnsafeEntry("the name climbs or has an empty part", entry=name)
+    if len(name.encode("utf-8", "surrogatepass")) > _NAME_LIMIT:
+        raise UnsafeEntry("the name is longer than a ZIP can hold", entry=name[:80] + "...")
+
+
+class ArchiveReader:
+    """A ZIP from anywhere, checked when opened. Not for several threads at once.
+
+    `source` is a path or a seekable binary file (which stays open). Raises NotAnArchive, UnsafeEntry and TooLarge;
+    a path that is not there raises OSError.
+    """
+
+    def __init__(self, source: Path | BinaryIO, limits: ContainerLimits | None = None) -> None:
+        self._limits = limits or ContainerLimits()
+        self._expected: Mapping[str, str] = {}
+        self._owned = isinstance(source, str | Path)
+        self._file = _opened(source)
+        try:
+            self._entries = _table_of_contents(self._file, self._limits)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._owned:
+            self._file.close()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def names(self) -> list[str]:
+        """Every entry in the order of the file's table; folders, which hold nothing, are left out."""
+        return list(self._entries)
+
+    def size(self, name: str) -> int:
+        """The declared size, unpacked, in bytes. Reading proves it."""
+        return self._info(name).file_size
+
+    def expect(self, digests: Mapping[str, str]) -> None:
+        """From now on hold entries against these SHA-256 hex digests whenever they are read to their end.
+
+        The map is kept, not copied: what is added to it later counts too.
+        """
+        self._expected = digests
+
+    def open(self, name: str) -> BinaryIO:
+        """The unpacked entry as a stream. Damage raises at the place where it is met, at the latest at the end."""
+        info = self._info(name)
+        return io.BufferedReader(_EntryStream(self._file, info, self._expected.get(name)), _CHUNK)
+
+    def read(self, name: str, max_bytes: int | None = None) -> bytes:
+        """The whole entry. Raises TooLarge before unpacking when it is larger than `max_bytes`."""
+        if max_bytes is not None and self.size(name) > max_bytes:
+            raise TooLarge(f"{self.size(name)} bytes, at most {max_bytes} are read", entry=name)
+        with self.open(name) as stream:
+            return stream.read()
+
+    def lines(self, name: str) -> Iterator[tuple[int, bytes]]:
+        """Lines with their number from 1, without the newline. Raises TooLarge for a line over the limit."""
+        limit = self._limits.line
+        with self.open(name) as stream:
+            number = 0
+            while line := stream.readline(limit + 2):
+                number += 1
+                line = line.removesuffix(b"\n")
+                if len(line) > limit:
+                    raise TooLarge(f"the line is longer than {limit} bytes", entry=name, line=number)
+                yield number, line
+
+    def drain(self, name: str) -> None:
+        """Read an entry to its end for the checks alone."""
+        with self.open(name) as stream:
+            while stream.read(_CHUNK):
+                pass
+
+    def _info(self, name: str) -> zipfile.ZipInfo:
+        try:
+            return self._entries[name]
+        except KeyError:
+            raise MissingEntry("the entry is not in the archive", entry=name) from None
+
+
+def _opened(source: Path | BinaryIO) -> BinaryIO:
+    return open(source, "rb") if isinstance(source, str | Path) else source
+
+
+def _table_of_contents(file: BinaryIO, limits: ContainerLimits) -> dict[str, zipfile.ZipInfo]:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            infos = archive.infolist()
+        declared = _declared_entries(file)
+    except _UNREADABLE as error:
+        raise NotAnArchive(f"not a whole ZIP file ({error})") from None
+    if len(infos) != declared:
+        raise NotAnArchive(f"the table of contents has {len(infos)} entries instead of {declared}")
+    if len(infos) > limits.entries:
+        raise TooLarge(f"{len(infos)} entries, at most {limits.entries} are read")
+    table: dict[str, zipfile.ZipInfo] = {}
+    for info in infos:
+        _check_entry(info, limits)
+        if info.filename in table:
+            raise UnsafeEntry("the name stands twice in the archive", entry=info.filename)
+        table[info.filename] = info
+    _check_together(list(table.values()), limits)
+    return {name: info for name, info in table.items() if not info.is_dir()}
+
+
+def _declared_entries(file: BinaryIO) -> int:
+    """How many entries the end of a ZIP speaks of.
+
+    `zipfile` does not look: a damaged length in its table makes it pass over entries without a word.
+    """
+    file.seek(max(0, file.seek(0, io.SEEK_END) - _END_LIMIT))
+    tail = file.read()
+    plain = tail[-_END_SIZE:]
+    end = plain if plain.startswith(b"PK\x05\x06") and plain.endswith(b"\0\0") else tail[tail.rindex(b"PK\x05\x06") :]
+    declared = int.from_bytes(end[10:12], "little")
+    wide = tail[: len(tail) - len(end)][-_WIDE_END_SIZE:]
+    if declared == 0xFFFF and wide.startswith(b"PK\x06\x06"):
+        declared = int.from_bytes(wide[32:40], "little")
+    return declared
+
+
+def _check_entry(info: zipfile.ZipInfo, limits: ContainerLimits) -> None:
+    name = info.filename
+    check_name(info.orig_filename)
+    kind = stat.S_IFMT(info.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise UnsafeEntry("the entry is a link or a device", entry=name)
+    if (info.is_dir() or kind == stat.S_IFDIR) and (info.file_size or not info.is_dir()):
+        raise UnsafeEntry("the entry is a folder with content", entry=name)
+    if info.flag_bits & _ENCRYPTED:
+        raise NotAnArchive("the entry is encrypted", entry=name)
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise NotAnArchive(f"compression method {info.compress_type} is not read", entry=name)
+    if info.file_size > limits.entry_size:
+        raise TooLarge(f"{info.file_size} bytes, at most {limits.entry_size} are read", entry=name)
+    if info.file_size > limits.ratio_from and info.file_size > info.compress_size * limits.ratio:
+        raise TooLarge(f"unpacks to more than {limits.ratio} times its size", entry=name)
+
+
+def _check_together(infos: list[zipfile.ZipInfo], limits: ContainerLimits) -> None:
+    """Total size, and that no two entries share packed bytes (which multiplies what a small file unpacks to)."""
+    total = sum(info.file_size for info in infos)
+    if total > limits.total_size:
+        raise TooLarge(f"{total} bytes in all, at most {limits.total_size} are read")
+    end = 0
+    for info in sorted(infos, key=lambda info: info.header_offset):
+        if info.header_offset < end:
+            raise UnsafeEntry("the entry lies over another one", entry=info.filename)
+        end = info.header_offset + _LOCAL_HEADER.size + info.compress_size
+
+
+class _EntryStream(io.RawIOBase):
+    """One entry unpacked in chunks; proves size, CRC and, when given, SHA-256 at its end."""
+
+    def __init__(self, file: BinaryIO, info: zipfile.ZipInfo, expected: str | None) -> None:
+        super().__init__()
+        self._file, self._info = file, info
+        self._packed_left, self._left = info.compress_size, info.file_size
+        self._crc, self._expected = 0, expected
+        self._hash = hashlib.sha256() if expected is not None else None
+        self._inflate = deflate.make_decompressor() if info.compress_type == zipfile.ZIP_DEFLATED else None
+        self._offset = self._body_offset()
+        self._pending = b""
+        self._proven = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        if self._left == 0:
+            self._prove()
+            return 0
+        data = self._next(len(buffer))
+        if len(data) > self._left:
+            raise self._damaged("holds more bytes than it declares")
+        self._left -= len(data)
+        self._crc = deflate.compute_crc32(data, self._crc)
+        if self._hash is not None:
+            self._hash.update(data)
+        if self._left == 0:
+            self._prove()
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _next(self, size: int) -> bytes:
+        """At least one and at most `size` bytes. Raises NotAnArchive when there are none."""
+        if self._inflate is None:
+            data = self._packed(size)
+        else:
+            data = self._unpack(size)
+        if not data:
+            raise self._damaged("ends before its declared size")
+        return data
+
+    def _unpack(self, size: int) -> bytes:
+        assert self._inflate is not None
+        while not self._inflate.eof:
+            packed = self._pending or self._packed(_CHUNK)
+            try:
+                data: bytes = self._inflate.decompress(packed, size)
+            except deflate.ERRORS as error:
+                raise self._damaged(f"does not unpack ({error})") from None
+            self._pending = self._inflate.unconsumed_tail
+            if data:
+                return data
+            if not packed:
+                break
+        return b""
+
+    def _packed(self, size: int) -> bytes:
+        self._file.seek(self._offset)
+        data = self._file.read(min(size, self._packed_left))
+        self._offset += len(data)
+        self._packed_left -= len(data)
+        return data
+
+    def _prove(self) -> None:
+        if self._proven:
+            return
+        if self._inflate is not None and (self._unpack(1) or not self._inflate.eof):
+            raise self._damaged("holds more bytes than it declares")
+        if self._packed_left or self._pending or (self._inflate is not None and self._inflate.unused_data):
+            raise self._damaged("is followed by bytes that belong to no entry")
+        if self._crc != self._info.CRC:
+            raise self._damaged("is damaged (CRC)")
+        if self._hash is not None and self._hash.hexdigest() != self._expected:
+            raise ChecksumMismatch("is not what the manifest lists", entry=self._info.filename)
+        self._proven = True
+
+    def _body_offset(self) -> int:
+        """Where the packed bytes begin. The local header must name the same entry as the table does."""
+        info = self._info
+        self._file.seek(info.header_offset)
+        header = self._file.read(_LOCAL_HEADER.size)
+        if len(header) != _LOCAL_HEADER.size:
+            raise self._damaged("has no header")
+        signature, name_length, extra_length = _LOCAL_HEADER.unpack(header)
+        encoding = "utf-8" if info.flag_bits & _UTF8_NAME else "cp437"
+        if signature != b"PK\x03\x04" or self._file.read(name_length) != info.orig_filename.encode(encoding):
+            raise self._damaged("has a header that belongs to another entry")
+        return int(info.header_offset + _LOCAL_HEADER.size + name_length + extra_length)
+
+    def _damaged(self, what: str) -> NotAnArchive:
+        return NotAnArchive(f"the entry {what}", entry=self._info.filename)
+
+
+class EntryWriter:
+    """One entry being written: `write(bytes)`, in any chunks."""
+
+    def __init__(self, handle: BinaryIO, name: str, limit: int) -> None:
+        self._handle, self._name, self._limit = handle, name, limit
+        self._hash = hashlib.sha256()
+        self.size = 0
+
+    def write(self, data: bytes) -> None:
+        self.size += len(data)
+        if self.size > self._limit:
+            raise TooLarge(f"larger than {self._limit} bytes", entry=self._name)
+        self._hash.update(data)
+        self._handle.write(data)
+
+    def digest(self) -> str:
+        return self._hash.hexdigest()
+
+
+class _ZipFile(zipfile.ZipFile):
+    """One that is not completed behind our back: what was not closed after an error stays no archive."""
+
+    def __del__(self) -> None:
+        pass
+
+
+class ArchiveWriter:
+    """Writes a ZIP whose bytes follow from its content and the deflate library alone.
+
+    Times are 1980, modes 0644, no extra fields; the caller adds names in order. `digests` maps every name written
+    to the SHA-256 (hex) of its unpacked bytes. `out` needs no seek and stays open; without `close` it holds no
+    archive. Raises UnsafeEntry and TooLarge for what the reader would refuse.
+    """
+
+    def __init__(self, out: BinaryIO, level: int = 6, limits: ContainerLimits | None = None) -> None:
+        self.digests: dict[str, str] = {}
+        self._limits = limits or ContainerLimits()
+        self._level = level
+        self._total = 0
+        self._zip = _ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=level)
+
+    def add(self, name: str, data: bytes, *, stored: bool = False) -> None:
+        """One whole entry. `stored`: bytes that cannot be packed (salts) are not tried."""
+        with self.stream(name, size=len(data), stored=stored or not data) as entry:
+            entry.write(data)
+
+    @contextlib.contextmanager
+    def stream(self, name: str, *, size: int | None = None, stored: bool = False) -> Iterator[EntryWriter]:
+        """An entry written in pieces. More than 2 GiB need `size` (bytes) in advance."""
+        self._check_new(name)
+        info = zipfile.ZipInfo(name, _EPOCH)
+        info.create_system = 3
+        info.external_attr = (stat.S_IFREG | 0o644) << 16
+        info.compress_type = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
+        info._compresslevel = self._level  # type: ignore[attr-defined]
+        large = size is not None and size > _ZIP64_LIMIT // 2
+        limit = self._limits.entry_size if large else min(_ZIP64_LIMIT, self._limits.entry_size)
+        with self._zip.open(info, "w", force_zip64=large) as handle:
+            if not stored:
+                deflate.use_fast(handle, self._level)
+            entry = EntryWriter(handle, name, limit)  # type: ignore[arg-type]
+            yield entry
+        self._count(name, entry)
+
+    def close(self) -> None:
+        """Write the table of contents."""
+        self._zip.close()
+
+    def _check_new(self, name: str) -> None:
+        check_name(name)
+        if name.endswith("/"):
+            raise UnsafeEntry("a folder is no entry", entry=name)
+        if name in self.digests:
+            raise UnsafeEntry("the name stands twice in the archive", entry=name)
+        if len(self.digests) >= self._limits.entries:
+            raise TooLarge(f"more than {self._limits.entries} entries")
+
+    def _count(self, name: str, entry: EntryWriter) -> None:
+        self._total += entry.size
+        if self._total > self._limits.total_size:
+            raise TooLarge(f"more than {self._limits.total_size} bytes in all", entry=name)
+        self.digests[name] = entry.digest()

@@ -1,0 +1,1 @@
+"""What every part of the format uses: JSON, ids, times, reason codes."""

@@ -1,0 +1,1 @@
+"""Deltas: how two states differ, written, read and applied."""

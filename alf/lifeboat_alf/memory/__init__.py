@@ -1,0 +1,1 @@
+"""Memory records: their shapes, lifecycle, partitions and effective view."""

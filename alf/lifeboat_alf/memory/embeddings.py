@@ -1,0 +1,363 @@
+"""Vectors beside the records (ALF §3.1.6), in chunks, so that another one costs a chunk and not all of them.
+
+`memory/embeddings/<partition>/<n>.bin` holds little-endian float32 and nothing else, of at most 256 vectors;
+`memory/embeddings/<partition>/<n>.json` beside it says whose vector lies where:
+
+    {"vectors": [{"file", "model", "dimensions", "source", "offset", "records": [id, ...], "computed_at": [...]}]}
+
+A group is the vectors of one model in one file, in the order of `records`, from byte `offset` on. A reader relies on
+no more than these indexes: one `memory/embeddings/index.json` for files beside it (`<partition>.bin`) is read as well.
+Vectors are derivative: they never change a record, and the vector of an earlier model stays beside the new one. Arrays
+that a foreign archive holds inside its records stay there, as bytes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from array import array
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import msgspec
+
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.archive.archive_documents import list_of, read_object
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_shapes import as_list
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import BadDocument, BadJson
+from lifeboat_alf.states.agent_state import BodyAbsent, Record, State
+
+INDEX = f"{archive_layout.EMBEDDINGS}index.json"
+"""The one index of archives without chunks."""
+CHUNK = 256
+"""How many vectors a chunk has at most."""
+FLOAT_BYTES = 4
+_CHUNK_INDEX = re.compile(rf"{archive_layout.EMBEDDINGS}[^/]+/[0-9]{{1,9}}\.json")
+_BODIES = 8
+"""How many vector files a reader holds: neighbours of a record tend to lie in the same one."""
+
+
+class EmbeddingKind(NamedTuple):
+    """What vectors of one group have in common."""
+
+    model: str
+    dimensions: int
+    source: str
+
+
+class RecordVector(NamedTuple):
+    """One record's vector: `embedding` is an element of a record's `embeddings` as ALF §3.1.6 spells it."""
+
+    partition: str
+    record_id: str
+    embedding: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingGroup:
+    """The vectors of one model in one file."""
+
+    file: str
+    model: str
+    dimensions: int
+    source: str
+    offset: int
+    records: list[str]
+    computed_at: list[str]
+
+    @property
+    def kind(self) -> EmbeddingKind:
+        return EmbeddingKind(self.model, self.dimensions, self.source)
+
+
+def folder_for(partition: str) -> str:
+    """Where the chunks of a partition lie, with `/` at the end."""
+    return f"{archive_layout.EMBEDDINGS}{partition.rsplit('/', 1)[-1].removesuffix('.jsonl')}/"
+
+
+def is_index(path: str) -> bool:
+    """Whether an entry says where vectors lie."""
+    return path == INDEX or _CHUNK_INDEX.fullmatch(path) is not None
+
+
+def has_inline(line: bytes) -> bool:
+    """Whether a record line holds at least one vector itself."""
+    return b'"embeddings"' in line and bool(json_codec.decode_json(line).get("embeddings"))
+
+
+# Numbers --------------------------------------------------------------------------------------------------------
+
+
+def is_vector(data: bytes, dimensions: int) -> bool:
+    """Whether bytes are this many finite float32."""
+    return len(data) == dimensions * FLOAT_BYTES and math.isfinite(sum(_floats(data)))
+
+
+def numbers_of(data: bytes) -> list[float]:
+    """The numbers in little-endian float32."""
+    return _floats(data).tolist()
+
+
+def bytes_of(numbers: Iterable[float]) -> bytes:
+    """Numbers as little-endian float32. Those that do not fit become infinite."""
+    return _little_endian(array("f", numbers)).tobytes()
+
+
+def _floats(data: bytes) -> array[float]:
+    found = array("f")
+    found.frombytes(data)
+    return _little_endian(found)
+
+
+def _little_endian(numbers: array[float]) -> array[float]:
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers
+
+
+# Chunks ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class EmbeddingChunk:
+    """An index and the vectors of the files it names, to be changed: `files` are {file: {kind: {id: (time, bytes)}}}.
+    What is put goes into the file beside the index."""
+
+    index: str
+    files: dict[str, dict[EmbeddingKind, dict[str, tuple[str, bytes]]]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, index: str, data: bytes, body: Callable[[str], bytes]) -> EmbeddingChunk:
+        """Raises BadDocument, BadJson, and what `body` raises."""
+        chunk = cls(index)
+        for group in read_groups(index, data):
+            vectors = _sliced(group, body(group.file))
+            stamped = zip(group.records, zip(group.computed_at, vectors, strict=True), strict=True)
+            chunk.files.setdefault(group.file, {}).setdefault(group.kind, {}).update(stamped)
+        return chunk
+
+    def __len__(self) -> int:
+        return sum(len(members) for kinds in self.files.values() for members in kinds.values())
+
+    def put(self, record_id: str, kind: EmbeddingKind, data: bytes, computed_at: str) -> None:
+        """Set a record's vector; a former one of the same model is replaced, in its place where it has one here."""
+        own = self.files.setdefault(f"{self.index.removesuffix('.json')}.bin", {})
+        if record_id not in own.get(kind, {}):
+            self.drop(record_id, kind.model)
+        own.setdefault(kind, {})[record_id] = computed_at, data
+
+    def holds(self, record_id: str, model: str) -> bool:
+        kinds = (item for groups in self.files.values() for item in groups.items())
+        return any(kind.model == model and record_id in members for kind, members in kinds)
+
+    def drop(self, record_id: str, model: str | None = None) -> bool:
+        """Forget a record's vectors, or that of one model; whether there was any."""
+        found = False
+        for groups in self.files.values():
+            for kind, members in groups.items():
+                if model in (None, kind.model):
+                    found = members.pop(record_id, None) is not None or found
+        return found
+
+    def entries(self) -> dict[str, bytes | None]:
+        """The index and its files as they are now, None for one that goes."""
+        listed: list[JsonObject] = []
+        made: dict[str, bytes | None] = {}
+        for file, groups in sorted(self.files.items()):
+            body = bytearray()
+            for kind, members in groups.items():
+                if members:
+                    listed.append(_listed(file, kind, len(body), members))
+                    body += b"".join(data for _, data in members.values())
+            made[file] = bytes(body) if any(groups.values()) else None
+        return {**made, self.index: json_codec.encode_json({"vectors": listed}) if listed else None}
+
+
+def _listed(file: str, kind: EmbeddingKind, offset: int, members: dict[str, tuple[str, bytes]]) -> JsonObject:
+    times = [moment for moment, _ in members.values()]
+    return {"file": file, **kind._asdict(), "offset": offset, "records": list(members), "computed_at": times}
+
+
+def _sliced(group: EmbeddingGroup, body: bytes) -> list[bytes]:
+    length = group.dimensions * FLOAT_BYTES
+    starts = range(group.offset, group.offset + length * len(group.records), length) if length else []
+    found = [body[start : start + length] for start in starts] if length else [b""] * len(group.records)
+    for record_id, data in zip(group.records, found, strict=True):
+        if len(data) != length:
+            raise BadDocument(f"the file ends before the vector of {record_id}", entry=group.file)
+    return found
+
+
+def pack_vectors(vectors: Iterable[RecordVector]) -> dict[str, bytes]:
+    """{entry: bytes} of the chunks that hold vectors, {} without any. Order is kept.
+
+    Raises BadDocument for a vector whose length or numbers do not fit.
+    """
+    made: dict[str, bytes] = {}
+    grouped: dict[str, list[RecordVector]] = {}
+    for vector in vectors:
+        grouped.setdefault(folder_for(vector.partition), []).append(vector)
+    for folder, members in grouped.items():
+        for number, first in enumerate(range(0, len(members), CHUNK)):
+            chunk = EmbeddingChunk(f"{folder}{number}.json")
+            for record_id, found in ((member.record_id, member.embedding) for member in members[first : first + CHUNK]):
+                kind = EmbeddingKind(found["model"], found["dimensions"], found["source"])
+                chunk.put(record_id, kind, _checked(record_id, found, chunk.index), found["computed_at"])
+            made |= {path: data for path, data in chunk.entries().items() if data is not None}
+    return made
+
+
+def _checked(record_id: str, embedding: JsonObject, index: str) -> bytes:
+    data = bytes_of(embedding["vector"])
+    if not is_vector(data, embedding["dimensions"]):
+        raise BadDocument(
+            f"the vector of {record_id} is not {embedding['dimensions']} numbers that fit float32", entry=index
+        )
+    return data
+
+
+# Reading --------------------------------------------------------------------------------------------------------
+
+
+class StateVectors:
+    """The vectors of a state. Nothing is read before it is asked for; all raise BadDocument and BadJson for an index
+    or a file that is not what it has to be."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._bodies: dict[str, bytes] = {}
+
+    @cached_property
+    def indexes(self) -> dict[str, list[EmbeddingGroup]]:
+        """The groups by the entry that lists them."""
+        paths = [entry.path for entry in self._state.entries(archive_layout.EMBEDDINGS) if is_index(entry.path)]
+        return {path: read_groups(path, data) for path in paths if (data := self._held(path)) is not None}
+
+    @cached_property
+    def _places(self) -> dict[str, list[tuple[EmbeddingGroup, int]]]:
+        places: dict[str, list[tuple[EmbeddingGroup, int]]] = {}
+        for groups in self.indexes.values():
+            for group in groups:
+                for number, record_id in enumerate(group.records):
+                    places.setdefault(record_id, []).append((group, number))
+        return places
+
+    def of(self, record_id: str) -> list[JsonObject]:
+        """The vectors of a record as elements of its `embeddings`."""
+        return [self._embedding(group, number) for group, number in self._places.get(record_id, [])]
+
+    def packed(self, record_id: str, model: str) -> bytes | None:
+        """The little-endian float32 of a record's vector of one model, the latest one; None when it has none."""
+        found = [place for place in self._places.get(record_id, []) if place[0].model == model]
+        latest = max(found, key=lambda place: place[0].computed_at[place[1]], default=None)
+        return None if latest is None else self._data(*latest)
+
+    def usable(self, record: JsonObject, model: str) -> bytes | None:
+        """The little-endian float32 of a record's vector of one model, wherever the archive has it: in a file, else
+        inside the record. None when there is none that can be used: files of other tools may say anything."""
+        try:
+            found = self.packed(str(record.get("id")), model) if self._is_readable else None
+        except BadDocument:
+            found = None
+        return found or _inside(record, model)
+
+    @cached_property
+    def _is_readable(self) -> bool:
+        try:
+            return bool(self._places)
+        except (BadDocument, BadJson):
+            return False
+
+    def inline(self, record: Record) -> bytes:
+        """The record's line with its vectors inside; those that stand there already stay."""
+        found = self.of(record.id)
+        if not found:
+            return record.line
+        fields = json_codec.decode_json(record.line)
+        fields["embeddings"] = [*as_list(fields.get("embeddings")), *found]
+        return json_codec.encode_json(fields)
+
+    def without(self, record_ids: Collection[str]) -> dict[str, bytes | None]:
+        """What a purge of records leaves of the vector files that hold one of theirs: {entry: new bytes, None when the
+        entry goes}."""
+        gone = frozenset(record_ids)
+        made: dict[str, bytes | None] = {}
+        for path, groups in self.indexes.items():
+            if any(not gone.isdisjoint(group.records) for group in groups):
+                chunk = EmbeddingChunk.read(path, self._whole(path), self._whole)
+                for record_id in gone:
+                    chunk.drop(record_id)
+                made |= chunk.entries()
+        return made
+
+    def _embedding(self, group: EmbeddingGroup, number: int) -> JsonObject:
+        return {
+            "model": group.model,
+            "dimensions": group.dimensions,
+            "vector": numbers_of(self._data(group, number)),
+            "computed_at": group.computed_at[number],
+            "source": group.source,
+        }
+
+    def _data(self, group: EmbeddingGroup, number: int) -> bytes:
+        length = group.dimensions * FLOAT_BYTES
+        start = group.offset + number * length
+        data = self._body(group.file)[start : start + length]
+        if len(data) != length:
+            raise BadDocument(f"the file ends before the vector of {group.records[number]}", entry=group.file)
+        return data
+
+    def _body(self, file: str) -> bytes:
+        if file not in self._bodies:
+            if len(self._bodies) >= _BODIES:
+                self._bodies.pop(next(iter(self._bodies)))
+            self._bodies[file] = self._whole(file)
+        return self._bodies[file]
+
+    def _whole(self, file: str) -> bytes:
+        try:
+            return self._state.body(file)
+        except KeyError:
+            raise BadDocument("vectors are said to lie in it, and it is not there", entry=file) from None
+
+    def _held(self, path: str) -> bytes | None:
+        try:
+            return self._state.body(path)
+        except BodyAbsent:
+            return None
+
+
+def _inside(record: JsonObject, model: str) -> bytes | None:
+    """The vector that a record itself holds; what is none is passed over, for other tools wrote it."""
+    every = record.get("embeddings")
+    for item in every if isinstance(every, list) else []:
+        try:
+            if item["model"] == model and is_vector(data := bytes_of(item["vector"]), item["dimensions"]):
+                return data
+        except (TypeError, KeyError, OverflowError):
+            continue
+    return None
+
+
+def read_groups(index: str, data: bytes) -> list[EmbeddingGroup]:
+    """The groups of an index; [] also when another tool left a document of its own shape there. Raises BadDocument,
+    BadJson."""
+    document = read_object(data, entry=index)
+    return [_group(index, item) for item in list_of(document, "vectors", entry=index)]
+
+
+def _group(index: str, item: JsonObject) -> EmbeddingGroup:
+    try:
+        group = msgspec.convert(item, EmbeddingGroup)
+    except msgspec.ValidationError as error:
+        raise BadDocument(f"a group of vectors has the wrong shape ({error})", entry=index) from None
+    if group.dimensions < 0 or group.offset < 0 or len(group.records) != len(group.computed_at):
+        raise BadDocument("a group of vectors does not say whose they are", entry=index)
+    if not group.file.startswith(archive_layout.EMBEDDINGS) or is_index(group.file):
+        raise BadDocument("a group of vectors lies where no vectors lie", entry=index)
+    return group

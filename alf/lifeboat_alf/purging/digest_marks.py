@@ -1,0 +1,43 @@
+"""Files that a restore wrote carry a digest of their own text, by which an untouched one is known again: a comment in
+the first line of a text, a member of a JSON object. From it a short passage could be guessed, so it becomes that of
+what is left."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+import msgspec
+
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.redaction.redactions import ByteEdit
+
+_COMMENT = re.compile(rb"<!-- Written by Lifeboat[^\n]*\(([0-9a-f]{16,64})\)\. -->\n")
+_MEMBER = "@lifeboat"
+_DIGEST = re.compile(rb'"digest"\s*:\s*"([0-9a-f]{16,64})"')
+
+
+def update_digest_mark(body: bytes, after: bytes) -> ByteEdit | None:
+    """The edit, counted in `body`, that puts the digest of `after` where that of `body` stands; None without a mark."""
+    comment = _COMMENT.match(body)
+    if comment is not None:
+        return _edit(comment, hashlib.sha256(after.partition(b"\n")[2]).hexdigest())
+    if not body.lstrip().startswith(b"{") or _MEMBER.encode() not in body:
+        return None
+    member = _DIGEST.search(body, body.find(_MEMBER.encode()))
+    return None if member is None else _edit(member, _of_object(after))
+
+
+def _edit(found: re.Match[bytes], digest: str) -> ByteEdit:
+    start, end = found.span(1)
+    return ByteEdit(start, end - start, digest[: end - start].encode())
+
+
+def _of_object(after: bytes) -> str:
+    """Over the canonical form of the object without the mark; of nothing where it is no object any more."""
+    try:
+        document = json_codec.decode_json(after)
+    except msgspec.DecodeError:
+        return hashlib.sha256().hexdigest()
+    rest = {name: value for name, value in document.items() if name != _MEMBER} if isinstance(document, dict) else {}
+    return hashlib.sha256(json_codec.encode_canonical(rest)).hexdigest()

@@ -1,0 +1,385 @@
+"""Hard deletion in a snapshot file (ALF §3.1.11, §6.4): a new archive without the named records and their text.
+
+What goes is what `purging.plan_cuts` says: the records from their partitions, their text from the files they came
+from (and wherever else it stands word for word), their vectors, their places in `referenced_by`, and what a person
+looks for. The new file is a state of its own: unsigned, every changed item under a fresh salt, without redactions. What
+stays: links to the records, dangling, as the format allows, and the names of files.
+
+A record that is one of a chain of successors takes its chain with it: an older text would be the memory again.
+With `only`, just the named ones go: a successor is joined to the nearest remaining predecessor, and where nothing
+remains above one, a tombstone ends the chain.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.archive.zip_container import ArchiveReader
+from lifeboat_alf.common import ids, json_codec, times
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import PurgeError
+from lifeboat_alf.memory import effective_view, memory_records, partitions, primary_principal
+from lifeboat_alf.memory.effective_view import SuccessorChains
+from lifeboat_alf.purging.purge_items import CutPlan, PurgeMatch, PurgeOptions
+from lifeboat_alf.purging.purge_planner import Pieces, find_spans_by_text, plan_cuts
+from lifeboat_alf.purging.purge_terms import PurgeTerms
+from lifeboat_alf.purging.state_items import items_of
+from lifeboat_alf.redaction import redactions
+from lifeboat_alf.redaction.redactions import NONE, RECORDS, LeafReplacement, Redaction, Redactions
+from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
+from lifeboat_alf.states import entry_metas, merkle
+from lifeboat_alf.states.agent_state import BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State, path_key
+
+REASONS = ("gdpr_article_17", "ccpa_deletion", "user_request", "security_incident")
+"""The four reasons of ALF §3.1.11; free text could carry what was purged."""
+
+_NO_VECTORS = (b"", json_codec.encode_json({"vectors": []}))
+_NOTHING = PurgeTerms()
+_DEFAULT = PurgeOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class FilePurgeResult:
+    """What a purge did, or would do. `audit` is the record of ALF §3.1.11 and holds nothing of the content; `counts`
+    are the records that go by partition, `files` the matches that go by path, `hits` where, masked."""
+
+    audit: JsonObject
+    counts: dict[str, int]
+    files: dict[str, int]
+    hits: list[PurgeMatch]
+    warnings: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _FilePurgePlan:
+    """What goes, what is relinked, what is appended."""
+
+    cuts: CutPlan
+    gone: dict[str, Record]
+    relinked: dict[str, str | None] = field(default_factory=dict)
+    tombstones: list[tuple[str, JsonObject]] = field(default_factory=list)
+
+
+def purge_records(
+    path: Path,
+    record_ids: Iterable[str],
+    out: Path | None,
+    *,
+    dry_run: bool = False,
+    reason: str = "user_request",
+    requested_by: str | None = None,
+    now: datetime,
+    only: bool = False,
+) -> JsonObject:
+    """Write `out` without the named records; gives the audit record. `requested_by` defaults to the primary principal.
+
+    Raises PurgeError, before anything is written, for an id that is not there, a reason that is none, a delta, or an
+    `out` that is `path`.
+    """
+    options = PurgeOptions(only=only)
+    return purge_file(
+        path, record_ids, out, dry_run=dry_run, reason=reason, requested_by=requested_by, now=now, options=options
+    ).audit
+
+
+def purge_file(
+    source: Path | BinaryIO,
+    record_ids: Iterable[str],
+    out: Path | BinaryIO | None,
+    *,
+    wanted: PurgeTerms = _NOTHING,
+    options: PurgeOptions = _DEFAULT,
+    dry_run: bool = False,
+    reason: str = "user_request",
+    requested_by: str | None = None,
+    now: datetime,
+    pieces: Pieces = find_spans_by_text,
+) -> FilePurgeResult:
+    """`purge_records`, also of what a person looks for, with what people want to know beside the audit record. Both
+    files may be open ones. `pieces` as for `plan_cuts`. Raises PurgeError also where nothing is found to be purged."""
+    _check(source, out, reason, dry_run=dry_run)
+    with SnapshotReader(source) as reader:
+        plan = _plan(reader, list(dict.fromkeys(record_ids)), wanted, options, now, pieces)
+        if not dry_run and out is not None:
+            _check_found(plan.cuts)
+            _write(_PurgedState(reader, plan), out, reader.keys)
+        audit = _audit(reader, plan, reason, requested_by or primary_principal.primary_principal_id(reader), now)
+        return FilePurgeResult(audit, _counts(plan), plan.cuts.files, plan.cuts.hits, _warnings(plan.cuts))
+
+
+def _check_found(cuts: CutPlan) -> None:
+    if not cuts.leaves:
+        raise PurgeError("nothing of it was found in this file; nothing was written")
+
+
+def _write(state: State, out: Path | BinaryIO, keys: JsonObject | None) -> None:
+    """The new file, whole or not at all; of an open file, whoever opened it takes care."""
+    if not isinstance(out, Path):
+        write_snapshot(state, out, keys=keys)
+        return
+    try:
+        with out.open("xb") as target:
+            write_snapshot(state, target, keys=keys)
+    except BaseException:
+        out.unlink(missing_ok=True)
+        raise
+
+
+def _check(source: Path | BinaryIO, out: Path | BinaryIO | None, reason: str, *, dry_run: bool) -> None:
+    if reason not in REASONS:
+        raise PurgeError(f"{reason!r} is no reason; one of {', '.join(REASONS)}")
+    with ArchiveReader(source) as archive:
+        if archive_layout.DELTA_MANIFEST in archive or archive_layout.DELTA_RECORDS in archive:
+            raise PurgeError(
+                "the file is a delta: a record that is taken out of it would come back from its base. "
+                "Apply it first, then purge the snapshot.",
+                fix="lifeboat alf apply BASE DELTA -o WHOLE",
+            )
+    if dry_run:
+        return
+    if out is None:
+        raise PurgeError("no file was named to write to", fix="lifeboat alf purge FILE --record ID -o OTHER")
+    if isinstance(out, Path) and out.exists():
+        raise PurgeError(f"{out} is there already; a purge never overwrites")
+
+
+# What goes ------------------------------------------------------------------------------------------------------
+
+
+def _plan(
+    state: State, asked: list[str], wanted: PurgeTerms, options: PurgeOptions, now: datetime, pieces: Pieces
+) -> _FilePurgePlan:
+    cuts = plan_cuts(items_of(state), state.sequence.agent_id, asked, wanted, options, pieces=pieces)
+    gone = {record_id: _known(state, record_id) for record_id in cuts.record_ids}
+    return _relink(state, effective_view.chains_of(state), _FilePurgePlan(cuts, gone), now)
+
+
+def _known(state: State, record_id: str) -> Record:
+    record = state.record(record_id)
+    if record is None:
+        raise PurgeError(f"there is no record {record_id} in this file; nothing was written")
+    return record
+
+
+def _relink(state: State, chains: SuccessorChains, plan: _FilePurgePlan, now: datetime) -> _FilePurgePlan:
+    """Join what remains of each chain, and end it where its memory itself is purged."""
+    relinked: dict[str, str | None] = {}
+    tombstones: list[tuple[str, JsonObject]] = []
+    seen: set[str] = set()
+    for record_id in plan.gone:
+        chain = chains.chain_of(record_id)
+        rest = [member for member in chain if member not in plan.gone and state.record(member) is not None]
+        if chain[0] in seen or not rest:
+            continue
+        seen.add(chain[0])
+        relinked |= _joined(state, rest, plan.gone)
+        if chains.winner(record_id) in plan.gone:
+            tombstones.append(_tombstone(state, rest[-1], now))
+    return _FilePurgePlan(plan.cuts, plan.gone, relinked, tombstones)
+
+
+def _joined(state: State, rest: list[str], gone: dict[str, Record]) -> dict[str, str | None]:
+    """{record: its new `supersedes`} for those that named a purged one."""
+    joined: dict[str, str | None] = {}
+    for record_id in rest:
+        target = before = _supersedes(state, record_id)
+        passed: set[str] = set()
+        while target in gone and target not in passed:
+            passed.add(target)
+            target = _supersedes(state, target)
+        if target != before:
+            joined[record_id] = None if target in gone else target
+    return joined
+
+
+def _supersedes(state: State, record_id: str) -> str | None:
+    record = state.record(record_id)
+    target = memory_records.parse_record(record.line).get("supersedes") if record is not None else None
+    return None if target is None else str(target)
+
+
+def _tombstone(state: State, record_id: str, now: datetime) -> tuple[str, JsonObject]:
+    """A tombstone for the last remaining member of a chain, and the partition it is appended to."""
+    placed = partitions.plan_partition(None, now, effective_view.partitions_of(state))
+    old = memory_records.parse_record(_known(state, record_id).line)
+    copied: JsonObject = {name: old[name] for name in ("agent_id", "memory_type", "source", "namespace") if name in old}
+    record = {
+        **copied,
+        "id": ids.make_id(placed.created_at),
+        "content": memory_records.TOMBSTONE,
+        "temporal": {"created_at": placed.created_at},
+        "status": "deleted",
+        "supersedes": record_id,
+    }
+    return placed.partition.file, record
+
+
+# What remains ---------------------------------------------------------------------------------------------------
+
+
+class _PurgedState:
+    """A state without what a plan takes away: unsigned, every changed item under a fresh salt."""
+
+    def __init__(self, base: SnapshotReader, plan: _FilePurgePlan) -> None:
+        self._base, self._plan = base, plan
+        self._own = Redactions([_as_redaction(base.sequence.agent_id, plan.cuts)])
+        self._bodies: dict[str, bytes] = {}
+        self._add_partitions()
+
+    @property
+    def sequence(self) -> Sequence:
+        old = self._base.sequence
+        return Sequence(old.agent_id, old.number, old.base, old.epoch, old.time, b"")
+
+    def entries(self, prefix: str = "") -> Iterator[Entry]:
+        return (self._made(entry) for entry in self._base.entries(prefix) if not self._is_dropped(entry))
+
+    def entry(self, path: str) -> Entry | None:
+        entry = self._base.entry(path)
+        return None if entry is None or self._is_dropped(entry) else self._made(entry)
+
+    def body(self, path: str) -> bytes:
+        entry = self._base.entry(path)
+        if entry is None or self._is_dropped(entry):
+            raise KeyError(path)
+        return self._bodies[path] if path in self._bodies else self._cut(entry.leaf, self._base.body(path))
+
+    def _cut(self, leaf: Leaf, body: bytes) -> bytes:
+        replacement = self._replacement(leaf)
+        return body if replacement is None else redactions.apply_edits(body, replacement.edits)
+
+    def _replacement(self, leaf: Leaf) -> LeafReplacement | None:
+        return self._plan.cuts.leaves.get(leaf.digest)
+
+    def _is_dropped(self, entry: Entry) -> bool:
+        """Whether an entry is a vector file or an index that holds nothing any more."""
+        if not entry.path.startswith(archive_layout.EMBEDDINGS) or self._replacement(entry.leaf) is None:
+            return False
+        return self._cut(entry.leaf, self._base.body(entry.path)) in _NO_VECTORS
+
+    def records(self, partition: str | None = None) -> Iterator[Record]:
+        appended = self._appended()
+        files = {item.partition for item in appended} | {item.file for item in self._base.partitions}
+        for file in sorted(files, key=path_key) if partition is None else [partition]:
+            kept = (item for item in self._base.records(file) if item.id not in self._plan.gone)
+            yield from self._numbered(file, [*(item.line for item in appended if item.partition == file)], kept)
+
+    def record(self, record_id: str) -> Record | None:
+        return next((record for record in self.records() if record.id == record_id), None)
+
+    def gone(self) -> Iterator[GoneRecord]:
+        return iter(())
+
+    @property
+    def redactions(self) -> Redactions:
+        return NONE
+
+    def _numbered(self, file: str, appended: list[bytes], kept: Iterator[Record]) -> Iterator[Record]:
+        position = 0
+        for record in kept:
+            line = self._cut(record.leaf, self._relinked(record))
+            yield Record(record.id, file, position, merkle.new_leaf(line), line)
+            position += 1
+        for line in appended:
+            yield Record(memory_records.parse_record(line)["id"], file, position, merkle.new_leaf(line), line)
+            position += 1
+
+    def _appended(self) -> list[Record]:
+        made = ((file, memory_records.line_of(record), record["id"]) for file, record in self._plan.tombstones)
+        return [Record(record_id, file, 0, Leaf(b""), line) for file, line, record_id in made]
+
+    def _relinked(self, record: Record) -> bytes:
+        if record.id not in self._plan.relinked:
+            return record.line
+        fields = memory_records.parse_record(record.line)
+        target = self._plan.relinked[record.id]
+        kept = {name: value for name, value in fields.items() if name != "supersedes"}
+        return json_codec.encode_json(kept if target is None else {**fields, "supersedes": target})
+
+    def _made(self, entry: Entry) -> Entry:
+        leaf = entry.leaf.digest
+        meta = _without_empty(self._own.meta(self._base.redactions.meta(entry.meta, leaf), leaf))
+        changed = leaf in self._plan.cuts.leaves or entry.path in self._bodies
+        if not changed and (entry.leaf.salt or not self._is_held(entry)):
+            return entry._replace(meta=meta)
+        body = self.body(entry.path)
+        return Entry(entry.path, meta, merkle.new_leaf(body), len(body), hashlib.sha256(body).hexdigest())
+
+    def _is_held(self, entry: Entry) -> bool:
+        try:
+            self._base.body(entry.path)
+        except BodyAbsent:
+            return False
+        return True
+
+    def _add_partitions(self) -> None:
+        """The head with a partition that only a tombstone needs."""
+        known = self._base.partitions
+        missing = {file for file, _ in self._plan.tombstones} - {item.file for item in known}
+        if not missing:
+            return
+        head = json_codec.decode_json(self.body(archive_layout.MANIFEST))
+        added = [partitions.from_name(file) for file in sorted(missing)]
+        listed = [partitions.to_item(item) for item in partitions.replace_partitions(known, added)]
+        self._bodies[archive_layout.MANIFEST] = json_codec.encode_pretty({**head, "partitions": listed})
+
+
+def _as_redaction(agent_id: str, cuts: CutPlan) -> Redaction:
+    """The plan as what metas are read with."""
+    return Redaction("", agent_id, RECORDS, "", "", "", record_ids=cuts.record_ids, leaves=cuts.leaves)
+
+
+def _without_empty(meta: JsonObject) -> JsonObject:
+    """Lists that a purge has emptied are not written at all."""
+    attachment = meta.get(entry_metas.ATTACHMENT)
+    if attachment and attachment.get("referenced_by") == []:
+        attachment = {name: value for name, value in attachment.items() if name != "referenced_by"}
+    lists = meta.get(entry_metas.RECORDS), attachment, meta.get(entry_metas.CUTS)
+    return entry_metas.join_meta_parts(
+        entry_metas.file_part(meta), records=lists[0], attachment=lists[1], cuts=lists[2]
+    )
+
+
+# What is said ---------------------------------------------------------------------------------------------------
+
+
+def _counts(plan: _FilePurgePlan) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for record in plan.gone.values():
+        counts[record.partition] = counts.get(record.partition, 0) + 1
+    return dict(sorted(counts.items()))
+
+
+def _warnings(cuts: CutPlan) -> list[str]:
+    return [
+        *(f"the name of {path}, or what is said about it, holds a match and stays as it is" for path in cuts.names),
+        *(f"{path} cannot be read without the match, so all of its content goes" for path in cuts.dropped),
+        *(
+            f"the record {record_id} was derived from a purged one and from others; it stays"
+            for record_id in cuts.spared
+        ),
+    ]
+
+
+def _audit(state: State, plan: _FilePurgePlan, reason: str, requested_by: str, now: datetime) -> JsonObject:
+    moment = times.to_text(now)
+    touched = {record.partition for record in plan.gone.values()} | {file for file, _ in plan.tombstones}
+    touched |= {record.partition for name in plan.relinked if (record := state.record(name)) is not None}
+    touched |= set(plan.cuts.partitions)
+    return {
+        "purge_id": ids.make_id(moment),
+        "agent_id": state.sequence.agent_id,
+        "scope": "record_purge",
+        "record_ids": sorted(plan.gone),
+        "partitions_affected": sorted(touched),
+        "reason": reason,
+        "requested_at": moment,
+        "completed_at": moment,
+        "requested_by": requested_by,
+    }

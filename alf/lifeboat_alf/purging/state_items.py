@@ -1,0 +1,25 @@
+"""The items of one state: of a file, of what a remote keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+from lifeboat_alf.purging.purge_items import PurgeItem
+from lifeboat_alf.states.agent_state import Record, State
+
+
+def items_of(*states: State) -> Callable[[], Iterable[PurgeItem]]:
+    """What `plan_cuts` walks over, for these states together."""
+    return lambda: (item for state in states for item in _items(state))
+
+
+def _items(state: State) -> Iterator[PurgeItem]:
+    for entry in state.entries():
+        yield PurgeItem(entry.leaf, partial(state.body, entry.path), path=entry.path, meta=entry.meta)
+    for record in state.records():
+        yield PurgeItem(record.leaf, partial(_line, record), record_id=record.id, partition=record.partition)
+
+
+def _line(record: Record) -> bytes:
+    return record.line

@@ -1,0 +1,153 @@
+"""`lifeboat/redactions.json`: what a purge left of the items of a snapshot or a delta, and the redactions that say so.
+
+    {"redactions": [signed redaction...],
+     "waiting"?: [id of a redaction...],
+     "records": [[id, partition, position, leaf]...],
+     "metas": {path: {"records"?, "attachment"?, "cuts"?}}}
+
+`redactions` name every leaf of the bundle whose salt is gone; those that are `waiting` were not applied yet to what is
+here, and may have been where it came from. `records` are the records whose lines are gone; the lines
+of a partition skip their positions. `entry_metas` (snapshots only) are the parts of metas that digests cover, where the
+documents beside them show what they read now. A bundle of which nothing was purged has no such document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.archive.archive_documents import list_of, object_of
+from lifeboat_alf.common.json_shapes import as_object, texts_in
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import BadDocument, RedactionInvalid, SignatureError
+from lifeboat_alf.redaction import redactions
+from lifeboat_alf.redaction.redactions import NONE, Redaction, Redactions
+from lifeboat_alf.states import entry_metas
+from lifeboat_alf.states.agent_state import LEAF_BYTES, NUMBER_LIMIT, GoneRecord, Leaf, path_key
+
+_PARTS = (entry_metas.RECORDS, entry_metas.ATTACHMENT, entry_metas.CUTS)
+
+
+@dataclass(frozen=True, slots=True)
+class BundleRedactions:
+    """See the module. `gone` by (partition, position)."""
+
+    redactions: Redactions = NONE
+    gone: tuple[GoneRecord, ...] = ()
+    metas: Mapping[str, JsonObject] = field(default_factory=dict)
+
+
+NOTHING = BundleRedactions()
+
+
+# Writing --------------------------------------------------------------------------------------------------------
+
+
+def select_needed_redactions(known: Redactions, leaves: Iterable[bytes], record_ids: Iterable[str] = ()) -> Redactions:
+    """Those of the known ones that a bundle has to bring: they name one of `leaves` (of which no salt is left), or one
+    of the records, which the metas of files list."""
+    chosen = {redaction.id: redaction for leaf in leaves for redaction in known.all_naming(leaf)}
+    certain = known.without_waiting()
+    if purged := certain.record_ids & set(record_ids):
+        chosen |= {each.id: each for each in certain if not purged.isdisjoint(each.record_ids)}
+    every = [chosen[redaction_id] for redaction_id in sorted(chosen)]
+    waiting = [each for each in every if each.id not in certain]
+    return Redactions((each for each in every if each.id in certain), waiting=waiting)
+
+
+def listed_records(meta: JsonObject) -> Iterator[str]:
+    """The ids of the records that an entry's meta names: those in its file, those that refer to the artifact."""
+    yield from meta.get(entry_metas.RECORDS, ())
+    yield from texts_in(as_object(meta.get(entry_metas.ATTACHMENT)).get("referenced_by"))
+
+
+def to_document(bundle: BundleRedactions) -> JsonObject:
+    """{} where nothing was purged."""
+    document = {
+        "redactions": [redaction.to_json() for redaction in bundle.redactions],
+        "waiting": [each.id for each in bundle.redactions if each.id not in bundle.redactions.without_waiting()],
+        "records": [[gone.id, gone.partition, gone.position, gone.leaf.digest.hex()] for gone in bundle.gone],
+        "metas": dict(bundle.metas),
+    }
+    return {name: value for name, value in document.items() if value}
+
+
+def parts_read_otherwise(original: JsonObject, shown: JsonObject) -> JsonObject:
+    """The parts of a meta of which other ones are shown."""
+    return {part: original[part] for part in _PARTS if part in original and original[part] != shown.get(part)}
+
+
+# Reading --------------------------------------------------------------------------------------------------------
+
+
+def from_document(document: JsonObject | None, agent_id: str) -> BundleRedactions:
+    """What a bundle of an agent says. Who signed is not looked at. Raises BadDocument; SignatureError for a record that
+    is said to be gone when no redaction says so."""
+    if document is None:
+        return NOTHING
+    waiting = set(map(str, list_of(document, "waiting", entry=archive_layout.REDACTIONS)))
+    every = list(_redactions(document, agent_id))
+    known = Redactions(
+        (each for each in every if each.id not in waiting), waiting=(each for each in every if each.id in waiting)
+    )
+    gone = sorted(map(_gone, list_of(document, "records", entry=archive_layout.REDACTIONS)), key=place_of_gone_record)
+    for record in gone:
+        if not known.is_gone(record.leaf.digest):
+            raise SignatureError(f"the record {record.id} in {record.partition} is left out, and no purge says so")
+    _check_once(gone)
+    return BundleRedactions(known, tuple(gone), _metas(document))
+
+
+def place_of_gone_record(record: GoneRecord) -> tuple[bytes, int]:
+    """The order of records."""
+    return path_key(record.partition), record.position
+
+
+def _redactions(document: JsonObject, agent_id: str) -> Iterator[Redaction]:
+    seen: set[str] = set()
+    for item in list_of(document, "redactions", entry=archive_layout.REDACTIONS):
+        try:
+            redaction = redactions.from_json(item)
+        except RedactionInvalid as error:
+            raise BadDocument(error.message, entry=archive_layout.REDACTIONS) from None
+        if redaction.agent_id.lower() != agent_id.lower():
+            raise BadDocument(f"{redaction.id} is of the agent {redaction.agent_id}", entry=archive_layout.REDACTIONS)
+        if redaction.id in seen:
+            raise BadDocument(f"{redaction.id} stands twice", entry=archive_layout.REDACTIONS)
+        seen.add(redaction.id)
+        yield redaction
+
+
+def _gone(item: Any) -> GoneRecord:
+    match item:
+        case [str(record_id), str(partition), int(position), str(leaf)] if _is_position(position) and _is_leaf(leaf):
+            return GoneRecord(record_id, partition, position, Leaf(bytes.fromhex(leaf)))
+    raise BadDocument("a record that is gone is [id, partition, position, leaf]", entry=archive_layout.REDACTIONS)
+
+
+def _is_position(value: int) -> bool:
+    return type(value) is int and 0 <= value < NUMBER_LIMIT
+
+
+def _is_leaf(text: str) -> bool:
+    try:
+        return len(bytes.fromhex(text)) == LEAF_BYTES and text == bytes.fromhex(text).hex()
+    except ValueError:
+        return False
+
+
+def _check_once(gone: list[GoneRecord]) -> None:
+    if len({record.id for record in gone}) != len(gone):
+        raise BadDocument("a record is gone twice", entry=archive_layout.REDACTIONS)
+    if len({place_of_gone_record(record) for record in gone}) != len(gone):
+        raise BadDocument("two records are gone from one place", entry=archive_layout.REDACTIONS)
+
+
+def _metas(document: JsonObject) -> JsonObject:
+    listed = object_of(document, "metas", entry=archive_layout.REDACTIONS)
+    for path, parts in listed.items():
+        if not isinstance(parts, dict) or not parts or any(part not in _PARTS for part in parts):
+            raise BadDocument(f"what {path} said before is no part of a meta", entry=archive_layout.REDACTIONS)
+    return listed

@@ -1,0 +1,532 @@
+"""Redactions: which bytes of a history are destroyed, and what stands in their place (ALF §3.1.11).
+
+A purge appends, it rewrites no history. A redaction names the leaves of what goes, for each of them what stands there
+instead, and is signed like a state. Applied to a vault it destroys bytes, salt and content hash, and keeps the leaf:
+digests, signatures and numbers of all sequences stay as they are. Every vault holds the list, which only grows; who
+has it drops named leaves on arrival, in any order, any number of times.
+
+Nothing in a redaction says what was destroyed: leaves are salted, the salt is destroyed with the bytes, ids are keyed.
+An edit tells where bytes stood and how many there were.
+
+    {"version": 1, "id": uuid, "agent_id", "scope": "record_purge" | "full_agent", "reason", "requested_at",
+     "requested_by", "record_ids": [uuid...], "partitions_affected": [path...], "searched": [number...],
+     "leaves": {leaf: null | {"leaf", "salt", "edits": [[offset, length] | [offset, length, base64]...]}},
+     "signature": see `lifeboat_keys.signed.redaction_signatures`}
+
+`leaves` maps to null where nothing stands there any more: a record that is gone from its partition. An entry is never
+gone, its path is covered by digests; its bytes may be none. `searched` are the sequences that were looked through.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from lifeboat_alf.common import ids, json_codec
+from lifeboat_alf.common.json_shapes import as_object, texts_in
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import RedactionInvalid
+from lifeboat_alf.states import entry_metas, merkle
+from lifeboat_alf.states.agent_state import LEAF_BYTES, SALT_BYTES, Leaf
+
+VERSION = 1
+RECORDS, WHOLE_AGENT = "record_purge", "full_agent"
+SCOPES = (RECORDS, WHOLE_AGENT)
+
+
+class ByteEdit(NamedTuple):
+    """`length` bytes from `offset` on, counted in the old bytes, give way to `insert`."""
+
+    offset: int
+    length: int
+    insert: bytes = b""
+
+
+class LeafReplacement(NamedTuple):
+    """What stands where a leaf's bytes were: the leaf (with its salt) that it commits to, and the edits that make it of
+    the old bytes, in order and apart from each other."""
+
+    leaf: Leaf
+    edits: tuple[ByteEdit, ...]
+
+
+@dataclass(frozen=True)
+class Redaction:
+    """See the module. `leaves` by digest; `signature` None until it is signed."""
+
+    id: str
+    agent_id: str
+    scope: str
+    reason: str
+    requested_at: str
+    requested_by: str
+    record_ids: tuple[str, ...] = ()
+    partitions_affected: tuple[str, ...] = ()
+    searched: tuple[int, ...] = ()
+    leaves: Mapping[bytes, LeafReplacement | None] = field(default_factory=dict)
+    signature: JsonObject | None = None
+
+    @cached_property
+    def digest(self) -> bytes:
+        """SHA-256 over all but the signature, in canonical JSON: what is signed, and what receipts name."""
+        return hashlib.sha256(json_codec.encode_canonical(self.statement())).digest()
+
+    def statement(self) -> JsonObject:
+        """The document without its signature."""
+        return {
+            "version": VERSION,
+            "id": self.id,
+            "agent_id": self.agent_id,
+            "scope": self.scope,
+            "reason": self.reason,
+            "requested_at": self.requested_at,
+            "requested_by": self.requested_by,
+            "record_ids": list(self.record_ids),
+            "partitions_affected": list(self.partitions_affected),
+            "searched": list(self.searched),
+            "leaves": {leaf.hex(): _replacement_to_json(each) for leaf, each in sorted(self.leaves.items())},
+        }
+
+    def to_json(self) -> JsonObject:
+        return {**self.statement(), "signature": self.signature}
+
+
+def _by_leaf(redactions: Iterable[Redaction]) -> dict[bytes, list[Redaction]]:
+    found: dict[bytes, list[Redaction]] = {}
+    for redaction in redactions:
+        for leaf in redaction.leaves:
+            found.setdefault(leaf, []).append(redaction)
+    return found
+
+
+def replacement_of(body: bytes, edits: Iterable[ByteEdit]) -> LeafReplacement:
+    """What stands in the place of bytes, under a fresh salt."""
+    chosen = tuple(edits)
+    return LeafReplacement(merkle.new_leaf(apply_edits(body, chosen)), chosen)
+
+
+def replace_body(body: bytes, replacement: LeafReplacement) -> bytes:
+    """What stands in the place of these bytes, which may be it already. Raises RedactionInvalid."""
+    if merkle.leaf_holds(replacement.leaf, body):
+        return body
+    made = apply_edits(body, replacement.edits)
+    if not merkle.leaf_holds(replacement.leaf, made):
+        raise RedactionInvalid("the edits do not lead to the bytes that the redaction names")
+    return made
+
+
+def _widest(leaf: bytes, naming: Iterable[Redaction]) -> list[LeafReplacement]:
+    """Of the replacements of a leaf those that cut what all the others cut; none where one of them leaves nothing."""
+    named = [redaction.leaves[leaf] for redaction in naming]
+    made = [each for each in named if each is not None]
+    if len(made) < len(named):
+        return []
+    if len(made) < 2:
+        return made
+    spans = [spans_of(each.edits) for each in made]
+    whole = [each for each, own in zip(made, spans, strict=True) if all(covers_spans(own, other) for other in spans)]
+    return sorted(whole, key=lambda each: each.leaf.digest)
+
+
+class Redactions:
+    """Those that are known of one agent, by the leaves they name.
+
+    Edits count in the bytes that a leaf commits to, also where an earlier redaction has cut those (see
+    `compose_edits`). So of several that name a leaf the one that cuts all that the others cut says what stands there,
+    in whatever order they came. Where none does (two machines purged, and did not know of each other) nothing stands
+    there: a record is gone, an entry has no bytes, until somebody who has bytes says what both leave (see `joining`).
+    Those that wait may still be refused, and speak only where no other one does.
+    """
+
+    def __init__(self, known: Iterable[Redaction] = (), *, waiting: Iterable[Redaction] = ()) -> None:
+        certain, uncertain = list(known), list(waiting)
+        self._certain, self._uncertain = certain, uncertain
+        self._known = {redaction.id: redaction for redaction in (*certain, *uncertain)}
+        self._by_leaf, self._waiting = _by_leaf(certain), _by_leaf(uncertain)
+
+    def __iter__(self) -> Iterator[Redaction]:
+        return iter(self._known.values())
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __contains__(self, redaction_id: str) -> bool:
+        return redaction_id in self._known
+
+    def joined(self, more: Iterable[Redaction]) -> Redactions:
+        """These and the others, none of which waits."""
+        fresh = [redaction for redaction in more if redaction.id not in self._known]
+        return Redactions((*self._certain, *fresh), waiting=self._uncertain) if fresh else self
+
+    def applied(self, more: Iterable[Redaction]) -> Redactions:
+        """These and the others, none of which waits, not even where it did among these."""
+        fresh = {each.id: each for each in more if each.id not in self.without_waiting()}
+        left = (each for each in self._uncertain if each.id not in fresh)
+        return Redactions((*self._certain, *fresh.values()), waiting=left) if fresh else self
+
+    def beside(self, more: Redactions) -> Redactions:
+        """These and those of a later state; what waits for one of them waits."""
+        if not len(more):
+            return self
+        uncertain = {each.id: each for each in (*self._uncertain, *more._uncertain)}
+        certain = {each.id: each for each in (*self._certain, *more._certain) if each.id not in uncertain}
+        return Redactions(certain.values(), waiting=uncertain.values())
+
+    def without_waiting(self) -> Redactions:
+        """Those of them that wait for nothing."""
+        return self._without_waiting if self._uncertain else self
+
+    @cached_property
+    def _without_waiting(self) -> Redactions:
+        return Redactions(self._certain)
+
+    def naming(self, leaf: bytes) -> Redaction | None:
+        """The redaction that says what stands in a leaf's place."""
+        found = self.all_naming(leaf)
+        if not found:
+            return None
+        standing = self.replacement(leaf)
+        return next((each for each in found if each.leaves[leaf] == standing), found[0])
+
+    def all_naming(self, leaf: bytes) -> tuple[Redaction, ...]:
+        """Every redaction that names a leaf: where they contradict each other, it takes all to see that."""
+        return (*self._by_leaf.get(leaf, ()), *self._waiting.get(leaf, ()))
+
+    def is_contested(self, leaf: bytes) -> bool:
+        """Whether those that name a leaf contradict each other: each leaves something, none cuts what all cut."""
+        named = self.all_naming(leaf)
+        return len(named) > 1 and all(each.leaves[leaf] is not None for each in named) and not _widest(leaf, named)
+
+    def replacement(self, leaf: bytes) -> LeafReplacement | None:
+        """What stands in a leaf's place; None when the leaf is not named, or nothing does."""
+        return next(iter(self._standing(leaf)), None)
+
+    def is_gone(self, leaf: bytes) -> bool:
+        """Whether nothing may stand in a leaf's place: no record, or an entry without a byte. So it is, too, where
+        some contradicted each other until one joined them: whoever heard of that too late has lost the bytes."""
+        named = bool(self.all_naming(leaf))
+        return named and (not (self._standing(leaf) and self._standing_then(leaf)) or self._was_contested(leaf))
+
+    def _was_contested(self, leaf: bytes) -> bool:
+        made = [each.leaves[leaf] for each in self.all_naming(leaf)]
+        spans = [spans_of(each.edits) for each in made if each is not None]
+        return len(spans) > 2 and any(
+            not covers_spans(one, other) and not covers_spans(other, one) for one, other in combinations(spans, 2)
+        )
+
+    def hold(self, leaf: Leaf, body: bytes) -> bool:
+        """Whether bytes are what a leaf commits to, or what a redaction put in their place."""
+        if merkle.leaf_holds(leaf, body):
+            return True
+        may_stand = (*self._standing(leaf.digest), *self._standing_then(leaf.digest))
+        if any(merkle.leaf_holds(each.leaf, body) for each in may_stand):
+            return True
+        return not body and self.is_gone(leaf.digest)
+
+    def settled(self, leaf: Leaf, body: bytes) -> bytes | None:
+        """What stands now where these bytes came under a leaf: they may be those it commits to, or what one redaction
+        or another has left of them. None: nothing does. Raises RedactionInvalid for any other bytes."""
+        if not self.all_naming(leaf.digest):
+            if merkle.leaf_holds(leaf, body):
+                return body
+            raise RedactionInvalid("no known purge put these bytes where they are")
+        standing = self._standing(leaf.digest)
+        if not standing:
+            return None
+        if any(merkle.leaf_holds(each.leaf, body) for each in standing):
+            return body
+        if not body and not leaf.salt and self._was_contested(leaf.digest):
+            return None
+        for redaction in self.all_naming(leaf.digest):
+            done = redaction.leaves[leaf.digest]
+            if done is not None and merkle.leaf_holds(done.leaf, body):
+                return replace_body(carry_edits(body, done.edits, standing[0].edits), standing[0]._replace(edits=()))
+        return replace_body(body, standing[0])
+
+    def arrived(self, leaf: Leaf, body: bytes) -> tuple[Leaf, bytes | None]:
+        """The leaf and the bytes as they are taken where they came together, both unchanged where no redaction but one
+        that waits names the leaf. Raises RedactionInvalid for bytes without a salt that no redaction put there."""
+        if self._by_leaf.get(leaf.digest):
+            try:
+                return Leaf(leaf.digest), self.without_waiting().settled(leaf, body)
+            except RedactionInvalid:
+                if not self._waiting.get(leaf.digest):
+                    raise
+        if leaf.salt or self.hold(leaf, body):
+            return leaf, body
+        raise RedactionInvalid("no known purge put these bytes where they are")
+
+    def on_top(self, leaf: bytes, replacement: LeafReplacement) -> LeafReplacement:
+        """A replacement whose edits were made of what stands there now, as one whose edits count in the bytes that the
+        leaf commits to: what a new redaction has to say of a leaf that is named already."""
+        standing = self.replacement(leaf)
+        return (
+            replacement
+            if standing is None
+            else replacement._replace(edits=compose_edits(standing.edits, replacement.edits))
+        )
+
+    def _standing(self, leaf: bytes) -> list[LeafReplacement]:
+        """What may stand there: one replacement, or several that cut the same."""
+        return _widest(leaf, self._by_leaf.get(leaf, ()) or self._waiting.get(leaf, ()))
+
+    def _standing_then(self, leaf: bytes) -> list[LeafReplacement]:
+        """The same, once nothing waits any more."""
+        return _widest(leaf, self.all_naming(leaf)) if leaf in self._waiting else self._standing(leaf)
+
+    @cached_property
+    def record_ids(self) -> frozenset[str]:
+        """Of all purged records."""
+        return frozenset(record_id for redaction in self for record_id in redaction.record_ids)
+
+    def meta(self, meta: JsonObject, leaf: bytes) -> JsonObject:
+        """An entry's meta as it reads now: without the ids of purged records, its cuts where they lie in the bytes that
+        stand there, without those that lay in what was removed. The meta itself is covered by digests and never
+        changes."""
+        if not self._known:
+            return meta
+        made = dict(meta)
+        if entry_metas.RECORDS in meta:
+            made[entry_metas.RECORDS] = [each for each in meta[entry_metas.RECORDS] if each not in self.record_ids]
+        attachment = as_object(meta.get(entry_metas.ATTACHMENT))
+        if "referenced_by" in attachment:
+            kept = [each for each in texts_in(attachment["referenced_by"]) if each not in self.record_ids]
+            made[entry_metas.ATTACHMENT] = {**attachment, "referenced_by": kept}
+        if entry_metas.CUTS in meta and leaf in self._by_leaf:
+            made[entry_metas.CUTS] = self._cuts(meta[entry_metas.CUTS], leaf)
+        return made
+
+    def _cuts(self, cuts: list[JsonObject], leaf: bytes) -> list[JsonObject]:
+        replacement = self.replacement(leaf)
+        if replacement is None:
+            return []
+        return _cuts_left(cuts, replacement.edits)
+
+
+def _cuts_left(cuts: list[JsonObject], edits: tuple[ByteEdit, ...]) -> list[JsonObject]:
+    """The cuts whose secrets are still asked for, where they lie now; which spelling is whose, where some went."""
+    left, places, shortened = list[JsonObject](), Counter[str](), set[str]()
+    for cut in cuts:
+        credential = cut["credential_id"]
+        place = cut.get(entry_metas.LITERAL, places[credential])
+        places[credential] += 1
+        if _inside(cut["offset"], edits):
+            shortened.add(credential)
+        else:
+            which = {entry_metas.LITERAL: place} if credential in shortened else {}
+            left.append({**cut, "offset": move_offset(cut["offset"], edits), **which})
+    return left
+
+
+NONE = Redactions()
+"""Of a state of which nothing was purged."""
+
+
+# Edits --------------------------------------------------------------------------------------------------------------
+
+
+def apply_edits(body: bytes, edits: Iterable[ByteEdit]) -> bytes:
+    """The bytes that edits leave. Raises RedactionInvalid for edits that are not in order, or not of these bytes."""
+    pieces, position = [], 0
+    for edit in edits:
+        if edit.offset < position or edit.length < 0 or edit.offset + edit.length > len(body):
+            raise RedactionInvalid("an edit is not of these bytes")
+        pieces += [body[position : edit.offset], edit.insert]
+        position = edit.offset + edit.length
+    return b"".join([*pieces, body[position:]])
+
+
+def move_offset(offset: int, edits: Iterable[ByteEdit]) -> int:
+    """Where a position of the old bytes lies in the edited ones; one inside an edit lies at its beginning."""
+    shift = 0
+    for edit in edits:
+        if edit.offset >= offset:
+            break
+        if offset < edit.offset + edit.length:
+            return edit.offset + shift
+        shift += len(edit.insert) - edit.length
+    return offset + shift
+
+
+def _inside(offset: int, edits: Iterable[ByteEdit]) -> bool:
+    """Whether a position lies in what is removed, and not at its ends."""
+    return any(edit.offset < offset < edit.offset + edit.length for edit in edits)
+
+
+def compose_edits(first: Iterable[ByteEdit], second: Iterable[ByteEdit]) -> tuple[ByteEdit, ...]:
+    """Edits that do what two runs of them do one after the other, counted in the bytes before the first."""
+    pieces = _pieces(first)
+    for edit in reversed(tuple(second)):
+        before, rest = _split(pieces, edit.offset)
+        pieces = [*before, edit.insert, *_split(rest, edit.length)[1]]
+    made, position, insert = list[ByteEdit](), 0, b""
+    for piece in pieces:
+        if isinstance(piece, bytes):
+            insert += piece
+        elif len(piece):
+            if piece.start > position or insert:
+                made.append(ByteEdit(position, piece.start - position, insert))
+            position, insert = piece.stop, b""
+    return tuple(made)
+
+
+_END = 1 << 60
+"""Behind the last byte of everything: where the last piece of bytes of unknown length ends."""
+
+_Piece = range | bytes
+"""Bytes that stay, by their place, or bytes that were put in."""
+
+
+def _pieces(edits: Iterable[ByteEdit]) -> list[_Piece]:
+    pieces: list[_Piece] = []
+    position = 0
+    for edit in edits:
+        pieces += [range(position, edit.offset), edit.insert]
+        position = edit.offset + edit.length
+    return [*pieces, range(position, _END)]
+
+
+def _split(pieces: list[_Piece], offset: int) -> tuple[list[_Piece], list[_Piece]]:
+    """The pieces before and after an offset in what they make together."""
+    before: list[_Piece] = []
+    for number, piece in enumerate(pieces):
+        if len(piece) > offset:
+            return [*before, piece[:offset]], [piece[offset:], *pieces[number + 1 :]]
+        before.append(piece)
+        offset -= len(piece)
+    return before, []
+
+
+def carry_edits(body: bytes, done: Iterable[ByteEdit], wanted: Iterable[ByteEdit]) -> bytes:
+    """What `wanted` makes of the old bytes, of which `done` left these; it cuts all that `done` has cut."""
+    kept, position = list[tuple[range, int]](), 0
+    for piece in _pieces(done):
+        if isinstance(piece, range):
+            kept.append((piece, position))
+        position += len(piece)
+    made = []
+    for piece in _pieces(wanted):
+        if isinstance(piece, bytes):
+            made.append(piece)
+            continue
+        for old, at in kept:
+            start, stop = max(piece.start, old.start), min(piece.stop, old.stop)
+            if start < stop:
+                made.append(body[at + start - old.start : at + stop - old.start])
+    return b"".join(made)
+
+
+def spans_of(edits: Iterable[ByteEdit]) -> list[tuple[int, int]]:
+    """What is removed, from where to where; spans that touch as one."""
+    spans: list[tuple[int, int]] = []
+    for edit in edits:
+        start, end = edit.offset, edit.offset + edit.length
+        if spans and spans[-1][1] == start:
+            spans[-1] = (spans[-1][0], end)
+        elif start < end:
+            spans.append((start, end))
+    return spans
+
+
+def covers_spans(spans: list[tuple[int, int]], others: list[tuple[int, int]]) -> bool:
+    return all(any(start <= first and last <= end for start, end in spans) for first, last in others)
+
+
+# JSON ---------------------------------------------------------------------------------------------------------------
+
+
+def from_json(document: Any) -> Redaction:
+    """A redaction from outside. Raises RedactionInvalid. Says nothing about who signed it."""
+    try:
+        return _from_json(document)
+    except (KeyError, TypeError, ValueError, AttributeError, binascii.Error) as error:
+        raise RedactionInvalid(f"the redaction is not well formed: {type(error).__name__}") from None
+
+
+def _from_json(document: JsonObject) -> Redaction:
+    if document["version"] != VERSION or document["scope"] not in SCOPES:
+        raise ValueError("unknown version or scope")
+    signature = document.get("signature")
+    if signature is not None and not isinstance(signature, dict):
+        raise TypeError("the signature is no object")
+    leaves = document["leaves"]
+    if not isinstance(leaves, dict):
+        raise TypeError("the leaves are no object")
+    return Redaction(
+        id=_id(document["id"]),
+        agent_id=_text(document["agent_id"]),
+        scope=document["scope"],
+        reason=_text(document["reason"]),
+        requested_at=_text(document["requested_at"]),
+        requested_by=_text(document["requested_by"]),
+        record_ids=tuple(map(_text, _list(document["record_ids"]))),
+        partitions_affected=tuple(map(_text, _list(document["partitions_affected"]))),
+        searched=tuple(map(_count, _list(document["searched"]))),
+        leaves={_bytes(leaf, LEAF_BYTES): _replacement_of_json(leaves[leaf]) for leaf in leaves},
+        signature=signature,
+    )
+
+
+def _replacement_to_json(replacement: LeafReplacement | None) -> JsonObject | None:
+    if replacement is None:
+        return None
+    leaf = replacement.leaf
+    edits = [_edit_to_json(edit) for edit in replacement.edits]
+    return {"leaf": leaf.digest.hex(), "salt": leaf.salt.hex(), "edits": edits}
+
+
+def _edit_to_json(edit: ByteEdit) -> list[int | str]:
+    place: list[int | str] = [edit.offset, edit.length]
+    return [*place, base64.b64encode(edit.insert).decode()] if edit.insert else place
+
+
+def _replacement_of_json(value: Any) -> LeafReplacement | None:
+    if value is None:
+        return None
+    leaf = Leaf(_bytes(value["leaf"], LEAF_BYTES), _bytes(value["salt"], SALT_BYTES))
+    return LeafReplacement(leaf, tuple(map(_edit_of_json, _list(value["edits"]))))
+
+
+def _edit_of_json(value: list[Any]) -> ByteEdit:
+    offset, length, *insert = value
+    data = base64.b64decode(_text(insert[0]), validate=True) if insert else b""
+    return ByteEdit(_count(offset), _count(length), data)
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError("not a list")
+    return value
+
+
+def _id(value: Any) -> str:
+    """One spelling of it: files are called by it."""
+    if not (ids.is_uuid(_text(value)) and value == value.lower()):
+        raise ValueError("not an id")
+    return str(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("not text")
+    return value
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise TypeError("not a count")
+    return value
+
+
+def _bytes(value: Any, length: int) -> bytes:
+    data = bytes.fromhex(_text(value))
+    if len(data) != length or data.hex() != value:
+        raise ValueError("not so many bytes in hexadecimal")
+    return data

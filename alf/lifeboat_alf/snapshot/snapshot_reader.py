@@ -1,0 +1,371 @@
+"""Reading a snapshot as a `State`: our own archives, and those of every other writer of ALF 1.x."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.archive.archive_documents import BOM, DOCUMENT_LIMIT, is_wrapped, read_object, unwrap_document
+from lifeboat_alf.archive.leaf_rows import LeafRows
+from lifeboat_alf.archive.sequence_documents import read_sequence
+from lifeboat_alf.archive.snapshot_manifest import (
+    check_entries,
+    check_head,
+    check_head_fits,
+    check_manifest,
+    derive_head,
+)
+from lifeboat_alf.archive.zip_container import ArchiveReader, ContainerLimits
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import BadDocument, ChecksumMismatch, MissingEntry, SignatureError
+from lifeboat_alf.redaction import bundle_redactions
+from lifeboat_alf.redaction.redactions import Redactions
+from lifeboat_alf.snapshot.entry_parts import EntryParts, MetaDocuments, join_entry_parts
+from lifeboat_alf.snapshot.item_salts import ItemSalts
+from lifeboat_alf.snapshot.snapshot_lines import SnapshotLines
+from lifeboat_alf.states import entry_metas, merkle
+from lifeboat_alf.states.agent_state import BodyAbsent, Entry, GoneRecord, Leaf, Partition, Record
+
+_CHUNK = 1 << 18
+_STRICT = (archive_layout.IDENTITY, archive_layout.PRINCIPALS, archive_layout.CREDENTIALS)
+_EMPTY = hashlib.sha256().hexdigest()
+_PART_OF_NOTHING = EntryParts({})
+
+
+def _without_empty(meta: JsonObject) -> JsonObject:
+    """A meta as documents show it: empty lists leave no trace in them."""
+    return {key: value for key, value in meta.items() if value or key not in (entry_metas.RECORDS, entry_metas.CUTS)}
+
+
+class SnapshotReader:
+    """An archive as a state. Use as a context manager; not for several threads at once.
+
+    Opening checks the container, the version, the manifest, the entry map's checksum and the documents; the bytes of
+    entries and the lines of records are checked while they are read, all of them by `check`. An archive without
+    leaves (any other writer's) is an unsigned state: its salts are fresh in every reader.
+
+    `manifest` is the manifest as read, `head` the head document, `keys` what travels in `lifeboat/keys.json`,
+    `warnings` what is odd but carried. Raises the ArchiveError family.
+    """
+
+    def __init__(self, source: Path | BinaryIO, limits: ContainerLimits | None = None) -> None:
+        self.warnings: list[str] = []
+        self._archive = ArchiveReader(source, limits)
+        try:
+            self._open()
+        except BaseException:
+            self._archive.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._lines.close()
+        self._archive.close()
+
+    # Opening ----------------------------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        self.manifest = self._required(archive_layout.MANIFEST)
+        self.warnings += check_manifest(self.manifest)
+        self._digests = check_entries(self.manifest, self._archive.names())
+        self._archive.expect(self._digests)
+        self._aliases = self._layer_files()
+        partitions = self._partition_counts()
+        documents = self._documents()
+        self._content = self._content_names(set(partitions))
+        self._parts = join_entry_parts(documents, self._content.keys(), self.warnings)
+        self._expect_artifacts()
+        self._head = self._head_body(documents)
+        self.head: JsonObject = json_codec.decode_json(self._head)
+        self._paths = sorted({archive_layout.MANIFEST, *self._content, *self._parts})
+        self._numbers = {path: number for number, path in enumerate(self._paths)}
+        self._known: dict[str, Entry] = {}
+        self.keys = self._optional(archive_layout.KEYS)
+        self.sequence = read_sequence(self.manifest, self._optional(archive_layout.SIGNATURE), self.warnings)
+        self._purged = bundle_redactions.from_document(
+            self._optional(archive_layout.REDACTIONS), self.sequence.agent_id
+        )
+        self._salts = ItemSalts(self._rows(partitions), len(self._paths))
+        self._lines = SnapshotLines(self._archive, partitions, self._salts, self.warnings, self._purged)
+        self._check_presence()
+        self._put_back_metas()
+        self._respelled: dict[str, bytes] = {}
+        for path in _STRICT:
+            if path in self._content and not self._has_nothing(path):
+                self._read_layer(path, self._required(self._content[path]))
+
+    def _read_layer(self, path: str, document: JsonObject) -> None:
+        """Take the outer object off a document of another writer. A signed one stays as its digest covers it."""
+        if not self.sequence.digest and is_wrapped(path, document):
+            self._respelled[path] = json_codec.encode_pretty(unwrap_document(path, document))
+            self.warnings.append(f"{self._content[path]}: is written with an outer object, as in the text of ALF")
+
+    def _required(self, name: str) -> JsonObject:
+        data = self._archive.read(name, DOCUMENT_LIMIT)
+        if data.startswith(BOM):
+            self.warnings.append(f"{name}: begins with a byte order mark")
+        return read_object(data, entry=name)
+
+    def _optional(self, name: str) -> JsonObject | None:
+        return self._required(name) if name in self._archive else None
+
+    def _layer_files(self) -> dict[str, str]:
+        """{path in a state: entry} of documents that this archive keeps elsewhere (ALF names only examples)."""
+        aliases = {}
+        for layer, key, path in (
+            ("identity", "file", archive_layout.IDENTITY),
+            ("principals", "file", archive_layout.PRINCIPALS),
+            ("credentials", "file", archive_layout.CREDENTIALS),
+            ("attachments", "file", archive_layout.ATTACHMENTS),
+            ("memory", "index_file", archive_layout.MEMORY_INDEX),
+        ):
+            name = self.manifest["layers"].get(layer, {}).get(key, path)
+            if name not in self._archive and path not in self._archive:
+                self._check_missing(layer, name)
+            elif name != path and name in self._archive:
+                self._check_alias(name, path)
+                aliases[path] = name
+        return aliases
+
+    def _check_missing(self, layer: str, name: str) -> None:
+        """A layer that is listed must be there, but an index can be derived and nothing may be left out."""
+        fields = self.manifest["layers"].get(layer)
+        if fields is not None and layer != "memory" and fields.get("count") != 0:
+            raise MissingEntry(f"the manifest lists it as {layer}", entry=name)
+
+    def _check_alias(self, name: str, path: str) -> None:
+        if path in self._archive:
+            raise BadDocument(f"both {name} and {path} claim to be the same document", entry=archive_layout.MANIFEST)
+        if name in (archive_layout.MANIFEST, *archive_layout.DERIVED):
+            raise BadDocument(f"{name} cannot be {path}", entry=archive_layout.MANIFEST)
+
+    def _partition_counts(self) -> dict[str, int]:
+        """{partition file: records} in the order of the state; those without records are not in the archive."""
+        counts = {}
+        taken = {archive_layout.MANIFEST, *archive_layout.DERIVED, *self._aliases, *self._aliases.values(), *_STRICT}
+        for item in self.manifest["layers"].get("memory", {}).get("partitions", []):
+            file = item["file"]
+            if file in taken:
+                raise BadDocument(f"{file} is no partition", entry=archive_layout.MANIFEST)
+            if file in self._archive:
+                counts[file] = item.get("record_count", 0)
+                self._expect_partition(file, item.get("checksum"))
+            elif item.get("record_count", 0):
+                raise MissingEntry("the manifest lists it as a partition", entry=file)
+        return dict(sorted(counts.items()))
+
+    def _expect_partition(self, file: str, checksum: object) -> None:
+        if isinstance(checksum, str) and checksum.startswith("sha256:"):
+            self._expect(file, checksum.removeprefix("sha256:"))
+
+    def _expect_artifacts(self) -> None:
+        for path, part in self._parts.items():
+            if entry_metas.ATTACHMENT in part.meta and not part.absent:
+                if part.size != self._archive.size(self._content[path]):
+                    raise ChecksumMismatch("has another size than its attachment says", entry=path)
+                if part.sha256:
+                    self._expect(self._content[path], part.sha256)
+
+    def _expect(self, name: str, digest: str) -> None:
+        if self._digests.setdefault(name, digest) != digest:
+            raise ChecksumMismatch("two documents list different digests", entry=name)
+
+    def _documents(self) -> MetaDocuments:
+        def read(path: str) -> JsonObject:
+            return self._optional(self._aliases.get(path, path)) or {}
+
+        return MetaDocuments(
+            read(archive_layout.FILES),
+            read(archive_layout.MEMORY_INDEX),
+            read(archive_layout.CUTS),
+            read(archive_layout.ATTACHMENTS),
+        )
+
+    def _content_names(self, partitions: set[str]) -> dict[str, str]:
+        """{path in the state: entry} of everything that is neither derived nor a partition."""
+        paths = {name: path for path, name in self._aliases.items()}
+        content = {paths.get(name, name): name for name in self._archive.names() if name not in partitions}
+        return {
+            path: name
+            for path, name in content.items()
+            if path not in (archive_layout.MANIFEST, *archive_layout.DERIVED)
+        }
+
+    def _head_body(self, documents: MetaDocuments) -> bytes:
+        derived = derive_head(self.manifest, documents.unknown_fields())
+        threshold = documents.attachments.get("artifact_size_threshold")
+        if threshold is not None:
+            derived.setdefault("artifact_size_threshold", threshold)
+        if archive_layout.HEAD not in self._archive:
+            return json_codec.encode_pretty(derived)
+        body = self._archive.read(archive_layout.HEAD, DOCUMENT_LIMIT)
+        head = check_head(read_object(body, entry=archive_layout.HEAD), entry=archive_layout.HEAD)
+        check_head_fits(head, derived, entry=archive_layout.HEAD)
+        return body
+
+    def _rows(self, partitions: dict[str, int]) -> LeafRows | None:
+        if not self.sequence.digest:
+            return None
+        if archive_layout.LEAVES not in self._archive:
+            raise MissingEntry("a signed archive has leaves", entry=archive_layout.LEAVES)
+        rows = LeafRows(self._archive.read(archive_layout.LEAVES))
+        expected = len(self._paths) + sum(partitions.values())
+        if len(rows) != expected:
+            raise BadDocument(f"{len(rows)} leaves for {expected} entries and records", entry=archive_layout.LEAVES)
+        return rows
+
+    def _check_presence(self) -> None:
+        """Every entry has bytes, or says that it has none; a stored leaf never stands for bytes that are here."""
+        for path in self._paths:
+            part = self._parts.get(path, _PART_OF_NOTHING)
+            here = path in self._content or path == archive_layout.MANIFEST or not entry_metas.is_file(part.meta)
+            if not here and not part.absent:
+                raise MissingEntry("a document lists it, the file does not hold it", entry=path)
+            if here and not self._is_covered(self._numbers[path]):
+                raise BadDocument(f"the bytes of {path} are here, but not its salt", entry=archive_layout.LEAVES)
+
+    def _is_covered(self, number: int) -> bool:
+        """Whether there is something to hold bytes against: a salt, or a redaction that names the leaf."""
+        stored = self._salts.stored_leaf(number)
+        return not stored or (not self._salts.salt(number) and self.redactions.naming(stored) is not None)
+
+    def _has_nothing(self, path: str) -> bool:
+        """Whether a redaction left no byte of an entry."""
+        number = self._numbers[path]
+        return not self._salts.salt(number) and self.redactions.is_gone(self._salts.stored_leaf(number))
+
+    def _put_back_metas(self) -> None:
+        """The metas that digests cover, where the documents show what they read now."""
+        for path, parts in self._purged.metas.items():
+            if path not in self._numbers:
+                raise BadDocument(f"{path} is not in the archive", entry=archive_layout.REDACTIONS)
+            part, number = self._parts.get(path, _PART_OF_NOTHING), self._numbers[path]
+            original = entry_metas.check_meta(path, {**part.meta, **parts})
+            leaf = b"" if self._salts.salt(number) else self._salts.stored_leaf(number)
+            if _without_empty(self.redactions.meta(original, leaf)) != part.meta:
+                raise BadDocument(
+                    f"what {path} said before does not lead to what it says now", entry=archive_layout.REDACTIONS
+                )
+            self._parts[path] = replace(part, meta=original)
+
+    # State ------------------------------------------------------------------------------------------------------
+
+    @property
+    def partitions(self) -> list[Partition]:
+        """The partitions as the head lists them."""
+        known = ("file", "from", "to", "sealed")
+        return [
+            Partition(
+                item["file"],
+                item["from"],
+                item.get("to"),
+                item["sealed"],
+                {key: value for key, value in item.items() if key not in known},
+            )
+            for item in self.head["partitions"]
+        ]
+
+    @property
+    def entry_count(self) -> int:
+        """How many entries there are, without a look at any of them."""
+        return len(self._paths)
+
+    def entries(self, prefix: str = "") -> Iterator[Entry]:
+        return (self._entry(path) for path in self._paths if path.startswith(prefix))
+
+    def entry(self, path: str) -> Entry | None:
+        return self._entry(path) if path in self._numbers else None
+
+    def body(self, path: str) -> bytes:
+        if path == archive_layout.MANIFEST:
+            return self._head
+        with self.open(path) as stream:
+            return stream.read()
+
+    def open(self, path: str) -> BinaryIO:
+        """The bytes of an entry as a stream; raises as `body` does."""
+        if path in self._respelled:
+            return io.BytesIO(self._respelled[path])
+        if path in self._content:
+            return self._archive.open(self._content[path])
+        part = self._parts[path]
+        if part.absent:
+            raise BodyAbsent(path)
+        return io.BytesIO()
+
+    def records(self, partition: str | None = None) -> Iterator[Record]:
+        return self._lines.records(partition)
+
+    def record(self, record_id: str) -> Record | None:
+        return self._lines.record(record_id)
+
+    def gone(self) -> Iterator[GoneRecord]:
+        return iter(self._purged.gone)
+
+    @property
+    def redactions(self) -> Redactions:
+        return self._purged.redactions
+
+    def check(self) -> None:
+        """Read everything once: sizes, CRCs, digests, strict JSON, counts, ids, and the state digest when it is known.
+
+        Says nothing about who signed. Raises the ArchiveError family and SignatureError.
+        """
+        for entry in self.entries():
+            is_history = entry.path.startswith(archive_layout.HISTORY) and entry.path in self._content
+            if is_history and not self._has_nothing(entry.path):
+                self._required(self._content[entry.path])
+        self._lines.check()
+        if self.sequence.digest and merkle.state_digest(self, check_bodies=False) != self.sequence.digest:
+            raise SignatureError("the archive is not the state that its digest names")
+
+    def _entry(self, path: str) -> Entry:
+        if path not in self._known:
+            self._known[path] = self._made(path)
+        return self._known[path]
+
+    def _made(self, path: str) -> Entry:
+        part = self._parts.get(path, _PART_OF_NOTHING)
+        number = self._numbers[path]
+        if not self._salts.salt(number) and not part.absent:
+            return self._replaced(path, part, Leaf(self._salts.stored_leaf(number)))
+        if path == archive_layout.MANIFEST:
+            leaf = self._salts.leaf(number, self._head)
+            return Entry(path, part.meta, leaf, len(self._head), hashlib.sha256(self._head).hexdigest())
+        if path in self._content:
+            return self._measured(path, part, number)
+        if part.absent:
+            return Entry(path, part.meta, self._salts.absent(number), part.size, part.sha256)
+        return Entry(path, part.meta, self._salts.leaf(number, b""), 0, _EMPTY)
+
+    def _replaced(self, path: str, part: EntryParts, leaf: Leaf) -> Entry:
+        """An entry whose bytes a redaction put there. Raises SignatureError when none did."""
+        body = self.body(path)
+        if not self.redactions.hold(leaf, body):
+            raise SignatureError(f"{path} was changed since it was purged")
+        return Entry(path, part.meta, leaf, len(body), None)
+
+    def _measured(self, path: str, part: EntryParts, number: int) -> Entry:
+        """An entry whose leaf and digest follow from its bytes, in one pass over them."""
+        salt = self._salts.salt(number)
+        salted, plain, size = hashlib.sha256(salt), hashlib.sha256(), 0
+        with self.open(path) as stream:
+            while chunk := stream.read(_CHUNK):
+                salted.update(chunk)
+                plain.update(chunk)
+                size += len(chunk)
+        return Entry(path, part.meta, Leaf(salted.digest(), salt), size, plain.hexdigest())

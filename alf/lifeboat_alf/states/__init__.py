@@ -1,0 +1,1 @@
+"""The state of an agent at one sequence, and its Merkle root."""

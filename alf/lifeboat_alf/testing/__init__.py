@@ -1,0 +1,1 @@
+"""Sample states and records for tests."""

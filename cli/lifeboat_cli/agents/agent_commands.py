@@ -1,0 +1,471 @@
+"""`lifeboat agents`: find agents, protect them, and decide about them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_cli.agents.agents_add_as import add_as, refuse_lookalike
+from lifeboat_cli.agents.agents_adopt import adopt, print_remote_agents
+from lifeboat_cli.agents.agents_cut import cut, uncut
+from lifeboat_cli.agents.agents_hook import hook
+from lifeboat_cli.commands.sync_command import print_capture
+from lifeboat_cli.keys.key_status_text import NEVER_PROVEN
+from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmation, session_command
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.option_types import AGENT, DURATION, REMOTE, RUNTIME
+from lifeboat_core.agents import manage_agents as registry
+from lifeboat_core.agents import offers
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.capture_report import CaptureReport
+from lifeboat_core.capture.sync_json import is_whole, report_document
+from lifeboat_core.errors import ServiceError
+from lifeboat_core.texts.human_text import (
+    NO_BREAK,
+    count_text,
+    join_names,
+    path_text,
+    quote_argument,
+    size_text,
+    time_text,
+)
+from lifeboat_daemon.control.poke_daemon import wake_daemon
+
+if TYPE_CHECKING:
+    from lifeboat_core.agents.path_coverage import PathCoverage
+
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+@click.group()
+def agents() -> None:
+    """Agents: find, protect, look into, move, copy, pause."""
+
+
+agents.add_command(hook)
+agents.add_command(cut)
+agents.add_command(uncut)
+agents.add_command(adopt)
+
+
+def _document(agent: Agent) -> dict[str, Any]:
+    return {"id": agent.id, "name": agent.name, "runtime": agent.runtime, "workspace": str(agent.workspace)}
+
+
+@agents.command(
+    short_help="Agents on this machine, protected or not.",
+    epilog=format_examples("lifeboat agents discover", "lifeboat agents discover --dismiss ~/.openclaw/workspace-old"),
+)
+@click.option(
+    "--dismiss", type=click.Path(path_type=Path), multiple=True, metavar="FOLDER", help="Do not offer this one again."
+)
+@click.option("--all", "everything", is_flag=True, help="Also those that were dismissed.")
+@session_command
+def discover(session: CommandSession, dismiss: tuple[Path, ...], everything: bool) -> None:
+    """Agents on this machine, protected or not. Nothing of theirs is written.
+
+    Those that are not protected are offered by `lifeboat status`, until they are protected or dismissed. Like every
+    command it makes the home of Lifeboat when there is none.
+    """
+    from lifeboat_daemon.work.operations import discover as looking
+
+    if dismiss:
+        offers.dismiss_folders(session.context, dismiss)
+    protected = {
+        os.path.realpath(one.workspace): one.name for one in registry.list_agents(session.context) if one.watched
+    }
+    looked = looking.look_for_agents(session.context)
+    for problem in looked["problems"]:
+        session.output.warn(problem)
+    unknown = {os.path.realpath(one) for one in dismiss} - {one["workspace"] for one in looked["found"]}
+    for folder in sorted(unknown):
+        session.output.warn(f"no agent was found in {folder}; one that comes there is not offered")
+    dismissed = offers.load_dismissed_folders(session.context)
+    documents = [
+        {**one, "protected_as": protected.get(one["workspace"]), "dismissed": one["workspace"] in dismissed}
+        for one in looked["found"]
+    ]
+    shown = [one for one in documents if everything or one["protected_as"] or not one["dismissed"]]
+    rows = [(one["name"], one["runtime"], one["workspace"], _protected(one)) for one in shown]
+
+    def text() -> None:
+        if rows:
+            session.output.table(("agent", "runtime", "workspace", "protected"), rows)
+        elif not documents:
+            session.output.line("No agent was found. Name its workspace: lifeboat agents add FOLDER")
+        for one in shown:
+            if one["protected_as"] is None and not one["dismissed"]:
+                session.output.verbatim(f"Protect it: lifeboat agents add {quote_argument(one['workspace'])}")
+        if len(shown) < len(documents):
+            dismissed_ones = count_text(len(documents) - len(shown), "agent was", "agents were")
+            session.output.line(f"{dismissed_ones} dismissed: lifeboat agents discover --all")
+
+    session.output.document({"found": shown}, text)
+
+
+def _protected(found: dict[str, Any]) -> str:
+    known = found["protected_as"]
+    if known is None and found["dismissed"]:
+        return "dismissed"
+    return "no" if known is None else "yes" if known == found["name"] else f"as {known}"
+
+
+@agents.command(
+    short_help="Protect the agent in FOLDER and capture it at once.",
+    epilog=format_examples(
+        "lifeboat agents add ~/.openclaw/workspace",
+        "lifeboat agents add ~/agents/ada --name ada",
+        "lifeboat agents add ~/.openclaw/workspace --as ada --from home-server",
+    ),
+)
+@click.argument("folder", type=FOLDER)
+@click.option("--runtime", type=RUNTIME, help="The runtime, where it is not recognised.")
+@click.option("--name", help="What to call the agent; its own name when this is not given.")
+@click.option(
+    "--new",
+    is_flag=True,
+    help="A new agent, also for a folder that an import or a restore wrote, or that was protected before.",
+)
+@click.option("--as", "known_as", metavar="AGENT", help="With --from: it is this agent of a second copy.")
+@click.option("--from", "remote", type=REMOTE, metavar="REMOTE", help="The second copy that has the agent.")
+@click.option("--take-over", metavar="MACHINE", help="With --as: from this machine, which wrote lately.")
+@click.option("--accept-unsigned", is_flag=True, help="With --as: also a history that nobody signed.")
+@session_command
+def add(
+    session: CommandSession,
+    folder: Path,
+    runtime: str | None,
+    name: str | None,
+    new: bool,
+    known_as: str | None,
+    remote: str | None,
+    take_over: str | None,
+    accept_unsigned: bool,
+) -> int:
+    """Protect the agent in FOLDER, its own workspace, and capture it at once.
+
+    A folder that looks like an agent of a second copy is not protected as a new one unasked: --as goes on with that
+    agent's id and history, --new begins anew. Exit 1 when it is protected and something of it could not be captured.
+    """
+    if known_as is not None or remote is not None:
+        if known_as is None or remote is None or new:
+            raise click.UsageError("--as and --from go together, and not with --new")
+        return add_as(session, folder, remote, known_as, take_over, accept_unsigned=accept_unsigned)
+    if not new:
+        refuse_lookalike(session, folder, runtime)
+    first = session.context.keys().key_id is None
+    known = {one.id for one in registry.list_agents(session.context)}
+    with session.output.progress("Capturing"):
+        agent, report = registry.protect_workspace(session.context, folder, runtime=runtime, name=name, new=new)
+    wake_daemon(session.context)
+    capture = report_document(agent, report)
+    copied = None if agent.id in known else _original(session, agent, folder)
+    copy_of = None if copied is None else {"id": copied["agent"], "name": copied["name"]}
+    document = {**_document(agent), "capture": capture, "key_made": first, "copy_of": copy_of}
+
+    def text() -> None:
+        session.output.line(f"{agent.name} is protected.", style="bold")
+        if copied is not None:
+            session.output.line(_copy(session, copied, folder))
+        print_capture(session.output, capture)
+        for line in _missing(session, first):
+            session.output.line(line)
+
+    session.output.document(document, text)
+    return 0 if is_whole(capture) else 1
+
+
+def _original(session: CommandSession, agent: Agent, folder: Path) -> dict[str, Any] | None:
+    """What is known of the agent that a folder was restored from, when it is another one."""
+    from lifeboat_core.restore import read_restore_origin
+
+    origin = read_restore_origin(session.context, folder)
+    return None if origin is None or origin["agent"] == agent.id else origin
+
+
+def _copy(session: CommandSession, origin: dict[str, Any], folder: Path) -> str:
+    """That a folder was restored from another agent, which stays what it is."""
+    known = next((one for one in registry.list_agents(session.context) if one.id == origin["agent"]), None)
+    if known is None:
+        return f"It is a copy of {origin['name']}, with an id and a history of its own."
+    moving = f"lifeboat restore {quote_argument(known.name)} --to {quote_argument(str(folder))} --adopt"
+    return f"It is a copy of {known.name}, with an id and a history of its own; {moving} would have moved {known.name}."
+
+
+def _missing(session: CommandSession, first: bool) -> list[str]:
+    """What a person should know or do next."""
+    keys = session.context.keys().status()
+    said = keys.note or f"key: {keys.state}"
+    lines = [f"This home has a key now ({keys.key_id})."] if first else []
+    if keys.proven_at is None:
+        lines.append(NEVER_PROVEN)
+    return [
+        *lines,
+        f"{said[:1].upper()}{said[1:]}.",
+        _elsewhere(session),
+        _captured_how(session),
+    ]
+
+
+def _elsewhere(session: CommandSession) -> str:
+    """Where the copies of the agent will be."""
+    from lifeboat_core.remotes import remote_registry as remotes
+
+    names = [remote.name for remote in remotes.list_usable_remotes(session.context)]
+    if not names:
+        return "The copy is on this disk only; a second one: lifeboat remote add NAME URL"
+    return f"What is captured goes to {join_names(names)} too; now: lifeboat sync"
+
+
+def _copies(session: CommandSession) -> str:
+    """Where the copy goes from here."""
+    from lifeboat_core.remotes import remote_registry
+
+    names = [one.name for one in remote_registry.list_usable_remotes(session.context)]
+    if names:
+        return f"It goes to {' and '.join(names)} with the next sync."
+    return "The copy is on this disk only; one elsewhere: lifeboat remote add NAME URL"
+
+
+def _captured_how(session: CommandSession) -> str:
+    """What captures the agent from now on: the daemon where one is, else whoever asks."""
+    from lifeboat_daemon.control.daemon_client import connect_if_running
+
+    with contextlib.suppress(ServiceError):
+        client = connect_if_running(session.context.home, session.context.files)
+        if client is None:
+            return "Capture again at any time: lifeboat sync; by itself: lifeboat service install"
+        client.close()
+    return "The service captures its changes from now on."
+
+
+@agents.command("list", epilog=format_examples("lifeboat agents list", "lifeboat agents list --remote home-server"))
+@click.option("--remote", type=REMOTE, help="Those that a second copy has.")
+@session_command
+def list_agents(session: CommandSession, remote: str | None) -> None:
+    """The agents of this home, or those that a second copy has."""
+    if remote is not None:
+        print_remote_agents(session, remote)
+        return
+    from lifeboat_core.restore import usual_folders
+
+    now = session.context.now()
+    found = registry.list_agents(session.context)
+    documents = [
+        {
+            **_document(agent),
+            "watched": agent.watched,
+            "paused": agent.is_paused(now),
+            "paused_until": agent.paused_until if agent.is_paused(now) else None,
+            "problem": agent.problem,
+            "folders": {
+                name: str(folder)
+                for name, folder in usual_folders.find_usual_folders(session.context, agent.name).items()
+            },
+        }
+        for agent in found
+    ]
+    rows = [(agent.name, agent.runtime, agent.workspace, _standing(agent, now), _short_id(agent)) for agent in found]
+    columns = ("agent", "runtime", "workspace", "standing", "id")
+
+    def text() -> None:
+        if not rows:
+            session.output.line("No agent is protected yet: lifeboat agents discover")
+            return
+        session.output.table(columns, rows)
+
+    session.output.document({"agents": documents}, text)
+
+
+def _short_id(agent: Agent) -> str:
+    """So much of an id as holds the time it was made: two agents hardly ever share that, and it can be typed."""
+    return agent.id[:13]
+
+
+def _standing(agent: Agent, now: str) -> str:
+    if agent.is_paused(now):
+        return f"paused until {_until(agent.paused_until)}" if agent.paused_until else "paused"
+    return "protected" if agent.watched else "imported, not captured"
+
+
+def _until(timestamp: str) -> str:
+    return time_text(timestamp).replace(" ", NO_BREAK)
+
+
+@agents.command(epilog=format_examples("lifeboat agents show Juniper --left-out"))
+@click.argument("agent", type=AGENT)
+@click.option("--left-out", is_flag=True, help="Only what is not kept, or not as it is now.")
+@session_command
+def show(session: CommandSession, agent: str, left_out: bool) -> None:
+    """Each file of an agent: kept or not, how, and why."""
+    from lifeboat_core.agents.path_coverage import list_path_coverage
+
+    found = registry.find_agent(session.context, agent)
+    files = [one for one in list_path_coverage(session.context, found) if not left_out or one.stale or not one.kept]
+    document = {**_document(found), "files": [one.to_json() for one in files]}
+    rows = [(one.how.replace(" ", NO_BREAK), _size(one), path_text(one.path), _why(one)) for one in files]
+
+    def text() -> None:
+        if not rows:
+            session.output.line("Everything in the workspace is kept." if left_out else "Nothing is kept yet.")
+            return
+        session.output.table(("kept", "size", "path", "why"), rows)
+
+    session.output.document(document, text)
+
+
+def _why(one: PathCoverage) -> str:
+    lost = f"without its {join_names(one.lost)}" if one.lost else ""
+    stale = f"an earlier version: {one.stale}" if one.stale else ""
+    return ", ".join(each for each in (one.why, lost, stale) if each)
+
+
+def _size(one: PathCoverage) -> str:
+    """Links and folders have none."""
+    return size_text(one.size).replace(" ", NO_BREAK) if one.size else ""
+
+
+@agents.command(short_help="What was removed may go: it was no accident.")
+@click.argument("agent", type=AGENT)
+@session_command
+def accept(session: CommandSession, agent: str) -> None:
+    """What was removed may go: a held removal is no accident, and workspace and databases count as they stand."""
+    found = registry.find_agent(session.context, agent)
+    was_held = registry.accept_removals(session.context, found)
+    wake_daemon(session.context, found)
+    said = (
+        f"What was removed may go; {found.name} is not held any more."
+        if was_held
+        else "Nothing was held; the workspace counts as it stands."
+    )
+    session.output.document({**_document(found), "was_held": was_held}, lambda: session.output.line(said))
+
+
+@agents.command(
+    short_help="The agent lives in FOLDER from now on.",
+    epilog=format_examples("mv ~/.openclaw/workspace ~/juniper", "lifeboat agents move Juniper ~/juniper"),
+)
+@click.argument("agent", type=AGENT)
+@click.argument("folder", type=FOLDER)
+@session_command
+def move(session: CommandSession, agent: str, folder: Path) -> int:
+    """The agent lives in FOLDER from now on; its timeline goes on. Exit 1 when something could not be captured."""
+    moved, report = registry.move_agent(session.context, registry.find_agent(session.context, agent), folder)
+    wake_daemon(session.context)
+    return _say_captured(session, moved, report)
+
+
+@agents.command(
+    short_help="Protect a copy of an agent's workspace as a new agent.",
+    epilog=format_examples(
+        "cp -a ~/.openclaw/workspace ~/juniper-two", "lifeboat agents clone Juniper ~/juniper-two --name Pine"
+    ),
+)
+@click.argument("agent", type=AGENT)
+@click.argument("folder", type=FOLDER)
+@click.option("--name", help="What to call the new agent.")
+@session_command
+def clone(session: CommandSession, agent: str, folder: Path, name: str | None) -> int:
+    """Protect a copy of an agent's workspace as a new agent with an id of its own.
+
+    FOLDER is the copy; make it first, with cp -a or lifeboat restore --to. Exit 1 when something could not be captured.
+    """
+    made, report = registry.clone_agent(session.context, registry.find_agent(session.context, agent), folder, name=name)
+    wake_daemon(session.context)
+    return _say_captured(session, made, report)
+
+
+def _say_captured(session: CommandSession, agent: Agent, report: CaptureReport) -> int:
+    """Say what a capture took. Return the exit status."""
+    capture = report_document(agent, report)
+    session.output.document({**_document(agent), "capture": capture}, lambda: print_capture(session.output, capture))
+    return 0 if is_whole(capture) else 1
+
+
+@agents.command()
+@click.argument("agent", type=AGENT)
+@click.argument("name")
+@session_command
+def rename(session: CommandSession, agent: str, name: str) -> None:
+    """Call an agent something else."""
+    found = registry.find_agent(session.context, agent)
+    renamed = registry.rename_agent(session.context, found, name)
+    wake_daemon(session.context)
+    said = f"{found.name} is called {renamed.name} now."
+    session.output.document(_document(renamed), lambda: session.output.line(said))
+
+
+@agents.command()
+@click.argument("agent", type=AGENT)
+@click.option("--yes", is_flag=True, help="Without asking.")
+@session_command
+def remove(session: CommandSession, agent: str, yes: bool) -> None:
+    """Stop protecting an agent. Its workspace is not touched; its history is kept for 30 days.
+
+    Protecting the same folder again within that time goes on with it.
+    """
+    found = registry.find_agent(session.context, agent)
+    if not yes:
+        ask_confirmation(
+            session, f"Stop protecting {found.name}?", otherwise=f"{found.name} would not be protected any more"
+        )
+    _take_hook_away(session, found)
+    kept = registry.remove_agent(session.context, found)
+    offers.dismiss_folders(session.context, [found.workspace])
+    wake_daemon(session.context)
+
+    def text() -> None:
+        session.output.line(f"{found.name} is no longer protected. Its history is kept for 30 days, in")
+        session.output.verbatim(f"  {kept}")
+
+    session.output.document({**_document(found), "vault": str(kept)}, text)
+
+
+def _take_hook_away(session: CommandSession, agent: Agent) -> None:
+    """A hook for an agent that is not protected any more starts nothing that is of use."""
+    from lifeboat_core.agents import session_hook_setup
+
+    try:
+        session_hook_setup.remove_hook(session.context, agent)
+    except LifeboatError as error:
+        session.output.warn(f"its hook was not taken away: {error.message}")
+
+
+@agents.command(
+    epilog=format_examples("lifeboat agents pause Juniper --for 2h", "lifeboat agents pause Juniper --for 7d")
+)
+@click.argument("agent", type=AGENT)
+@click.option(
+    "--for",
+    "seconds",
+    type=DURATION,
+    metavar="TIME",
+    help="For so long (30m, 2h, 7d); else until it is resumed.",
+)
+@click.option("--hours", type=click.FloatRange(min=0, min_open=True), hidden=True, help="The same in hours.")
+@session_command
+def pause(session: CommandSession, agent: str, seconds: int | None, hours: float | None) -> None:
+    """Rest an agent's captures. After the time it is captured again by itself."""
+    if seconds is not None:
+        hours = seconds / 3600
+    paused = registry.pause_agent(session.context, registry.find_agent(session.context, agent), hours=hours)
+    wake_daemon(session.context)
+    until = f" until {time_text(paused.paused_until)}" if paused.paused_until else ""
+    said = f"{paused.name} rests{until}. Go on: lifeboat agents resume {quote_argument(paused.name)}"
+    document = {**_document(paused), "paused_until": paused.paused_until}
+    session.output.document(document, lambda: session.output.line(said))
+
+
+@agents.command(short_help="Go on capturing an agent.")
+@click.argument("agent", type=AGENT)
+@session_command
+def resume(session: CommandSession, agent: str) -> None:
+    """Go on capturing an agent that was paused, or begin with one that was imported."""
+    resumed = registry.resume_agent(session.context, registry.find_agent(session.context, agent))
+    wake_daemon(session.context)
+    session.output.document(_document(resumed), lambda: session.output.line(f"{resumed.name} is captured again."))

@@ -1,0 +1,431 @@
+"""`lifeboat alf`: work on files of the Agent Life Format. No agent needs to be protected for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.states.agent_state import StateChanges
+from lifeboat_cli.archives import encryption_options
+from lifeboat_cli.terminal.command_session import CommandSession, session_command
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.lazy_group import LazyGroup
+from lifeboat_cli.terminal.option_types import COUNT, RUNTIME
+from lifeboat_core.texts.human_text import count_text, path_text, size_text, time_text
+
+if TYPE_CHECKING:
+    from lifeboat_alf.common.json_types import JsonObject
+    from lifeboat_alf.snapshot import SnapshotReader
+    from lifeboat_core.exchange import Archive
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+NEW_FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+_LAZY = {
+    "import": "lifeboat_cli.archives.alf_import:import_file",
+    "convert": "lifeboat_cli.archives.alf_convert:convert_file",
+}
+
+
+@click.group(cls=LazyGroup, lazy=_LAZY)
+def alf() -> None:
+    """Archives and deltas of the Agent Life Format."""
+
+
+@alf.command(
+    short_help="Check a file: an archive, or one of another memory system.",
+    epilog=format_examples("lifeboat alf validate juniper.alf", "lifeboat alf validate memory.aicf --strict"),
+)
+@click.argument("file", type=FILE)
+@click.option("--strict", is_flag=True, help="Warnings count as errors.")
+@encryption_options.passphrase_option
+@session_command
+def validate(session: CommandSession, file: Path, strict: bool, passphrase_stdin: bool) -> int:
+    """Check a snapshot or a delta against the format, its checksums and its own inventory; a file of another memory
+    system against its own format, with its codes and line numbers."""
+    from lifeboat_core.exchange.file_check import check_file
+
+    found = check_file(session.context, file, encryption_options.passphrase_from_stdin(passphrase_stdin), strict=strict)
+
+    def text() -> None:
+        is_ours = found.format_name == "alf"
+        for severity, findings in (("error", found.errors), ("warning", found.warnings)):
+            for finding in findings:
+                code = "" if is_ours else f" ({finding.code})"
+                session.output.line(f"{severity}: {finding}{code}")
+        of = "" if is_ours else f" ({found.format_name})"
+        session.output.line(f"{file}{of}: {'valid' if found.ok else 'not valid'}", style="bold")
+
+    session.output.document(found.to_json(), text)
+    return 0 if found.ok else 1
+
+
+@alf.command(epilog=format_examples("lifeboat alf show juniper.alf"))
+@click.argument("file", type=FILE)
+@encryption_options.passphrase_option
+@session_command
+def show(session: CommandSession, file: Path, passphrase_stdin: bool) -> None:
+    """What a file holds, without writing anything."""
+    with _opened(session, passphrase_stdin, file) as (archive,):
+        document = _describe(archive)
+
+    def text() -> None:
+        sealed = encryption_options.describe_encryption(document["encryption"])
+        session.output.table(("field", "value"), _rows({**document, "encryption": sealed}))
+
+    session.output.document(document, text)
+
+
+def _rows(document: dict[str, Any]) -> list[tuple[str, str]]:
+    """Figures of a file in people's words; what is a document of its own is left to `--json`."""
+    return [(key.replace("_", " "), _cell(key, value)) for key, value in document.items() if not _is_nested(value)]
+
+
+def _is_nested(value: object) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and not (value and isinstance(value[0], str)))
+
+
+def _cell(key: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(value)
+    return time_text(value) if key.endswith(("_at", "_timestamp")) and value else str(value)
+
+
+def _describe(archive: Archive) -> dict[str, Any]:
+    described = _describe_delta(archive) if archive.is_delta else _describe_snapshot(archive)
+    return {**described, "encryption": archive.encryption_json()}
+
+
+def _describe_delta(archive: Archive) -> dict[str, Any]:
+    from lifeboat_alf.deltas.delta_writer import DeltaReader
+
+    with DeltaReader(archive.stream) as delta:
+        return {"kind": "delta", "agent_id": delta.agent_id, "manifest": delta.manifest, **_sync(delta.manifest)}
+
+
+def _describe_snapshot(archive: Archive) -> dict[str, Any]:
+    from lifeboat_alf.snapshot import SnapshotReader
+
+    with SnapshotReader(archive.stream) as snapshot:
+        manifest = snapshot.manifest
+        memory = manifest.get("layers", {}).get("memory", {})
+        return {
+            "kind": "snapshot",
+            "agent": manifest.get("agent", {}).get("name"),
+            "agent_id": snapshot.sequence.agent_id,
+            "runtime": manifest.get("agent", {}).get("source_runtime"),
+            "sequence": snapshot.sequence.number,
+            "created_at": manifest.get("created_at"),
+            "records": memory.get("record_count", 0),
+            "signed": snapshot.sequence.signature is not None,
+            "warnings": list(snapshot.warnings),
+            "manifest": manifest,
+        }
+
+
+def _sync(manifest: dict[str, object]) -> dict[str, object]:
+    sync = manifest.get("sync")
+    return dict(sync) if isinstance(sync, dict) else {}
+
+
+@contextmanager
+def _opened(session: CommandSession, passphrase_stdin: bool, *files: Path) -> Iterator[tuple[Archive, ...]]:
+    """Files to read, encrypted or not; one passphrase for all."""
+    from lifeboat_core.exchange import open_archive
+
+    passphrase = encryption_options.passphrase_from_stdin(passphrase_stdin)
+    with ExitStack() as stack:
+        yield tuple(stack.enter_context(open_archive(session.context, file, passphrase)) for file in files)
+
+
+@alf.command("diff", epilog=format_examples("lifeboat alf diff monday.alf tuesday.alf"))
+@click.argument("first", type=FILE)
+@click.argument("second", type=FILE)
+@encryption_options.passphrase_option
+@session_command
+def diff_files(session: CommandSession, first: Path, second: Path, passphrase_stdin: bool) -> None:
+    """What leads from one snapshot to another."""
+    from lifeboat_alf.deltas.state_diff import diff_states
+
+    with _opened(session, passphrase_stdin, first, second) as archives, _snapshots(*archives) as (before, after):
+        changes = diff_states(before, after)
+        document = _changes_document(changes)
+        if before.keys != after.keys:  # outside of the signed state
+            operation = "remove" if after.keys is None else "put"
+            document["entries"].append({"path": archive_layout.KEYS, "operation": operation})
+    rows = [(change["operation"], path_text(change["path"])) for change in document["entries"]]
+    rows += [(change["operation"], f"memory {change['id']}") for change in document["records"]]
+
+    def text() -> None:
+        if not rows:
+            session.output.line("Both hold the same.")
+            return
+        session.output.table(("operation", "what"), rows)
+
+    session.output.document(document, text)
+
+
+def _changes_document(changes: StateChanges) -> dict[str, list[dict[str, str]]]:
+    return {
+        "entries": [
+            {"path": change.path, "operation": "remove" if change.entry is None else "put"}
+            for change in changes.entries
+        ],
+        "records": [{"id": change.record.id, "operation": change.operation} for change in changes.records],
+    }
+
+
+@contextmanager
+def _snapshots(*archives: Archive) -> Iterator[tuple[SnapshotReader, ...]]:
+    from lifeboat_alf.snapshot import SnapshotReader
+
+    for archive in archives:
+        _refuse_delta(archive)
+    with ExitStack() as stack:
+        yield tuple(stack.enter_context(SnapshotReader(archive.stream)) for archive in archives)
+
+
+def _refuse_delta(archive: Archive) -> None:
+    if archive.is_delta:
+        raise click.UsageError(f"{archive.path} is a delta. Make a snapshot with it first: lifeboat alf apply")
+
+
+@alf.command(
+    short_help="Apply deltas to a snapshot.",
+    epilog=format_examples("lifeboat alf apply monday.alf tuesday.alf-delta -o tuesday.alf"),
+)
+@click.argument("snapshot", type=FILE)
+@click.argument("deltas", type=FILE, nargs=-1, required=True)
+@click.option("-o", "--output", "target", type=NEW_FILE, required=True, help="The snapshot to write.")
+@click.option("--force", is_flag=True, help="Replace the file when it is there.")
+@encryption_options.add_rewrite_options
+@session_command
+def apply(
+    session: CommandSession,
+    snapshot: Path,
+    deltas: tuple[Path, ...],
+    target: Path,
+    force: bool,
+    encrypt: bool | None,
+    recipients: tuple[str, ...],
+    passphrase_stdin: bool,
+) -> int:
+    """Apply deltas, in order, to a snapshot: the result is the snapshot at the last sequence.
+
+    The snapshot and each result are held against the digests they were signed with. Exit 1 when the files hold no key
+    for a credential in the result.
+    """
+    from lifeboat_alf.snapshot import write_snapshot
+    from lifeboat_core.exchange import create_archive, open_archive
+    from lifeboat_core.exchange.archive_stack import NEEDS_A_SNAPSHOT, open_stack
+
+    passphrase = encryption_options.passphrase_from_stdin(passphrase_stdin)
+    with ExitStack() as stack:
+        archives = [
+            stack.enter_context(open_archive(session.context, file, passphrase)) for file in (snapshot, *deltas)
+        ]
+        seal = encryption_options.choose_rewrite_encryption(encrypt, recipients, passphrase, archives, session.output)
+        _refuse_delta(archives[0])
+        made = stack.enter_context(open_stack(archives))
+        with create_archive(session.context, target, seal, force=force) as stream:
+            write_snapshot(made.state, stream, keys=made.keys)
+        number, unopened = made.state.sequence.number, made.unopened
+    document = {"path": str(target), "sequence": number, "unopened": unopened}
+
+    def text() -> None:
+        session.output.line(f"{target}: the agent at sequence {number}")
+        for label in unopened:
+            session.output.warn(f"no key in these files opens the credential {label}")
+        if unopened:
+            session.output.line(f"A snapshot holds the keys: {NEEDS_A_SNAPSHOT}")
+
+    session.output.document(document, text)
+    return 1 if unopened else 0
+
+
+@alf.command(
+    short_help="Remove memories for good and write a new file.",
+    epilog=format_examples(
+        "lifeboat alf purge juniper.alf --record ID --dry-run",
+        "lifeboat alf purge juniper.alf --record ID -o without.alf",
+        "lifeboat alf purge juniper.alf --text-stdin --passage -o without.alf < text",
+    ),
+)
+@click.argument("file", type=FILE)
+@click.option("--record", "records", metavar="ID", multiple=True, help="A record's id; may be given often.")
+@click.option("--text-stdin", is_flag=True, help="Whatever holds this text, which is read from standard input.")
+@click.option("--text", metavar="T", help="The same; the shell's history keeps what is typed here.")
+@click.option("--pattern-stdin", is_flag=True, help="Whatever fits a regular expression, read from standard input.")
+@click.option("-o", "--output", "target", type=NEW_FILE, help="The purged snapshot to write.")
+@click.option("--passage", is_flag=True, help="Cut only the match; records and files keep the rest.")
+@click.option("--only", is_flag=True, help="Exactly these records, not the whole chain they belong to.")
+@click.option("--derived", is_flag=True, help="Also what was derived from nothing else.")
+@click.option("--dry-run", is_flag=True, help="Say what would go; write nothing.")
+@click.option(
+    "--reason",
+    type=click.Choice(["gdpr_article_17", "ccpa_deletion", "user_request", "security_incident"]),
+    default="user_request",
+    show_default=True,
+    help="What the audit record says.",
+)
+@click.option("--requested-by", help="The id of the principal who asks; the primary one when it is not given.")
+@click.option("--force", is_flag=True, help="Replace the file when it is there.")
+@encryption_options.add_rewrite_options
+@session_command
+def purge(
+    session: CommandSession,
+    file: Path,
+    records: tuple[str, ...],
+    text_stdin: bool,
+    text: str | None,
+    pattern_stdin: bool,
+    target: Path | None,
+    passage: bool,
+    only: bool,
+    derived: bool,
+    dry_run: bool,
+    reason: str,
+    requested_by: str | None,
+    force: bool,
+    encrypt: bool | None,
+    recipients: tuple[str, ...],
+    passphrase_stdin: bool,
+) -> None:
+    """Remove records for good, or all that holds a text, and write a new file. The audit record goes to standard
+    output.
+
+    The old file stays as it is: delete it, and its copies. With --passphrase-stdin the passphrase is the first line of
+    standard input, and the text is the rest.
+    """
+    from lifeboat_alf.purging.file_purge import purge_file
+    from lifeboat_alf.purging.purge_items import PurgeOptions
+    from lifeboat_cli.archives import alf_purge_terms
+    from lifeboat_core.exchange import create_archive, open_archive
+    from lifeboat_core.purge.memory_pieces import pieces_of
+
+    if target is None and not dry_run:
+        raise click.UsageError("Name the file to write with -o, or try --dry-run.")
+    terms = alf_purge_terms.check_terms(
+        records, text_stdin=text_stdin, text=text, pattern_stdin=pattern_stdin, passage=passage
+    )
+    passphrase = encryption_options.passphrase_from_stdin(passphrase_stdin)
+    wanted = alf_purge_terms.read_purge_target(terms)
+    with ExitStack() as stack:
+        archive = stack.enter_context(open_archive(session.context, file, passphrase))
+        stream = None
+        if target is not None and not dry_run:
+            seal = encryption_options.choose_rewrite_encryption(
+                encrypt, recipients, passphrase, [archive], session.output
+            )
+            stream = stack.enter_context(create_archive(session.context, target, seal, force=force))
+        purged = purge_file(
+            archive.stream,
+            records,
+            stream,
+            wanted=wanted,
+            options=PurgeOptions(only=only, passage=passage, derived=derived),
+            dry_run=dry_run,
+            reason=reason,
+            requested_by=requested_by,
+            now=session.context.clock.now(),
+            pieces=pieces_of(session.context),
+        )
+    for warning in purged.warnings:
+        session.output.warn(warning)
+    document = alf_purge_terms.describe_planned_purge(purged) if dry_run else purged.audit
+    session.output.document(
+        document, lambda: alf_purge_terms.print_purged(session.output, purged, target, dry_run=dry_run)
+    )
+
+
+@alf.command(
+    short_help="Write an agent, or its changes, as one file.",
+    epilog=format_examples(
+        "lifeboat alf export openclaw ~/.openclaw/workspace -o juniper.alf",
+        "lifeboat alf export openclaw ~/.openclaw/workspace --since 3 -o changes.alf-delta",
+        "lifeboat alf export openclaw ~/.openclaw/workspace --encrypt -o juniper.alf.age",
+    ),
+)
+@click.argument("runtime", type=RUNTIME)
+@click.argument("folder", type=FOLDER)
+@click.option("-o", "--output", "target", type=NEW_FILE, required=True, help="The file to write.")
+@click.option("--since", type=click.IntRange(min=0), help="Write the delta since this sequence instead of a snapshot.")
+@click.option("--artifact-threshold", type=COUNT, help="Files up to this many bytes travel inside the archive.")
+@click.option(
+    "--embeddings",
+    type=click.Choice(["files", "inline"]),
+    default="files",
+    show_default=True,
+    help="Vectors in files of their own, or inside the records.",
+)
+@click.option("--force", is_flag=True, help="Replace the file when it is there.")
+@encryption_options.add_export_options
+@session_command
+def export(
+    session: CommandSession,
+    runtime: str,
+    folder: Path,
+    target: Path,
+    since: int | None,
+    artifact_threshold: int | None,
+    embeddings: str,
+    force: bool,
+    encrypt: bool,
+    recipients: tuple[str, ...],
+    passphrase_stdin: bool,
+) -> int:
+    """Export the agent in FOLDER as RUNTIME left it: a complete read, reconciled with its history if it has one.
+
+    The history of a protected agent gets what the read finds, also while the agent is paused: every exported sequence
+    is one of its own. With --artifact-threshold that is a sequence apart, and the next one is as usual again.
+    Exit 1 when something could not be read, or a limit keeps it out: the file has the rest. Where nothing can be
+    written to the history, the file has the newest captured sequence, and exit 1 says so.
+    """
+    from lifeboat_core import exchange
+
+    seal = encryption_options.choose_export_encryption(
+        encrypt, recipients, encryption_options.passphrase_from_stdin(passphrase_stdin)
+    )
+    with session.output.progress("Exporting"):
+        report = exchange.export_agent(
+            session.context,
+            runtime,
+            folder,
+            target,
+            since=since,
+            threshold=artifact_threshold,
+            embeddings_inline=embeddings == "inline",
+            force=force,
+            encryption=seal,
+        )
+    document = report.to_json()
+    session.output.document(document, lambda: _print_export(session, target, since, document))
+    return 0 if report.is_whole else 1
+
+
+def _print_export(session: CommandSession, target: Path, since: int | None, document: JsonObject) -> None:
+    made = "the agent at" if since is None else f"what changed since sequence {since}, up to"
+    counted = count_text(document["records"], "record")
+    session.output.line(f"{target}: {made} sequence {document['sequence']}", style="bold")
+    session.output.line(f"{counted}, {size_text(document['bytes'])}")
+    if document["encryption"] is not None:
+        session.output.line(
+            f"Sealed as a whole, memory too, {encryption_options.describe_encryption(document['encryption'])}."
+        )
+    for warning in document["warnings"]:
+        session.output.warn(warning)
+    left = document["artifacts"]["referenced"]
+    for item in left:
+        session.output.line(f"named, not included: {item['filename']} ({size_text(item['size_bytes'])})")
+    if left:
+        largest = max(item["size_bytes"] for item in left)
+        session.output.line(f"With --artifact-threshold {largest} the file holds them too.")

@@ -1,0 +1,107 @@
+"""`lifeboat alf purge`: what is looked for, and what is said of it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lifeboat_cli.terminal.output import CommandOutput
+from lifeboat_core.texts.human_text import count_text, path_text
+
+if TYPE_CHECKING:
+    from lifeboat_alf.purging.file_purge import FilePurgeResult
+    from lifeboat_alf.purging.purge_terms import PurgeTerms
+
+_LARGEST = 1 << 20
+"""Characters of a text that is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlfPurgeTerms:
+    """What was asked for: `text` from the command line, or one from standard input, or a pattern from there."""
+
+    text: str | None
+    is_on_stdin: bool
+    is_pattern: bool
+
+
+def check_terms(
+    records: tuple[str, ...], *, text_stdin: bool, text: str | None, pattern_stdin: bool, passage: bool
+) -> AlfPurgeTerms:
+    """Raises UsageError for options that do not go together. Reads nothing yet."""
+    given = sum((text_stdin, text is not None, pattern_stdin))
+    if given > 1:
+        raise click.UsageError("--text-stdin, --text and --pattern-stdin: one of them at a time")
+    if not given and not records:
+        raise click.UsageError("What is to go? --record ID, --text-stdin or --pattern-stdin")
+    if passage and not given:
+        raise click.UsageError("--passage cuts a text: it goes with --text-stdin, --text or --pattern-stdin")
+    if text is not None:
+        click.echo("warning: the shell's history keeps the text; next time use --text-stdin", err=True)
+    return AlfPurgeTerms(text, text_stdin or pattern_stdin, pattern_stdin)
+
+
+def read_purge_target(terms: AlfPurgeTerms) -> PurgeTerms:
+    """What is looked for. Raises UsageError for an empty text, PurgeError for a pattern that will not do."""
+    from lifeboat_alf.purging.bounded_patterns import compile_pattern
+    from lifeboat_alf.purging.purge_terms import PurgeTerms
+
+    text = _from_stdin() if terms.is_on_stdin else terms.text
+    if text is None:
+        return PurgeTerms()
+    if not text.strip():
+        raise click.UsageError("The text is empty: it would be found everywhere.")
+    return PurgeTerms(patterns=(compile_pattern(text),)) if terms.is_pattern else PurgeTerms(texts=(text,))
+
+
+def _from_stdin() -> str:
+    """What is left of standard input, without the line break at its end; asked for where a person sits."""
+    if sys.stdin is None:
+        raise click.UsageError("--text-stdin needs a standard input")
+    if sys.stdin.isatty():
+        return str(click.prompt("Text to destroy (it is not shown)", hide_input=True, err=True))
+    try:
+        text = sys.stdin.read(_LARGEST + 1)
+    except UnicodeDecodeError:
+        raise click.UsageError("standard input is not text in UTF-8") from None
+    if len(text) > _LARGEST:
+        raise click.UsageError(f"more than {_LARGEST} characters are no text to look for")
+    return text.removeprefix("\ufeff").removesuffix("\n").removesuffix("\r")
+
+
+def describe_planned_purge(purged: FilePurgeResult) -> dict[str, Any]:
+    """The document of a dry run: the audit record as it would be, and what goes from where."""
+    return {
+        **purged.audit,
+        "partitions": [{"file": file, "records": count} for file, count in purged.counts.items()],
+        "files": [{"path": path, "matches": count} for path, count in purged.files.items()],
+        "hits": [hit._asdict() for hit in purged.hits],
+        "warnings": purged.warnings,
+    }
+
+
+def print_purged(output: CommandOutput, purged: FilePurgeResult, target: Path | None, *, dry_run: bool) -> None:
+    """What went, or would go, for people."""
+    output.line(_headline(purged, target, dry_run=dry_run), style="bold")
+    if purged.counts:
+        output.table(("partition", "memories"), [(file, str(count)) for file, count in purged.counts.items()])
+    if purged.files:
+        output.table(("file", "matches"), [(path_text(path), str(count)) for path, count in purged.files.items()])
+    if dry_run and purged.hits:
+        rows = [(path_text(hit.where), "" if hit.line is None else str(hit.line), hit.masked) for hit in purged.hits]
+        output.table(("where", "line", "match"), rows)
+    if not dry_run:
+        audit = purged.audit
+        output.line(f"{audit['purge_id']}: {audit['reason']}, asked for by {audit['requested_by']}")
+
+
+def _headline(purged: FilePurgeResult, target: Path | None, *, dry_run: bool) -> str:
+    number = len(purged.audit["record_ids"])
+    if not (number or purged.hits or purged.files):
+        return "Nothing of it was found."
+    gone = count_text(number, "memory", "memories") if number else "No memory, only the match"
+    return f"{gone} would go." if dry_run else f"{gone} left out of {target}."

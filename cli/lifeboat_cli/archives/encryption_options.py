@@ -1,0 +1,106 @@
+"""Options of commands that read or write files which may be encrypted as a whole."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from lifeboat_cli.terminal.output import CommandOutput
+from lifeboat_core.texts.human_text import count_text
+from lifeboat_core.texts.misplaced_words import refuse_in_field
+
+if TYPE_CHECKING:
+    from lifeboat_core.exchange import Archive, ArchiveEncryption
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+passphrase_option = click.option(
+    "--passphrase-stdin", is_flag=True, help="The passphrase of an encrypted file stands on standard input."
+)
+_recipient_option = click.option(
+    "--recipient", "recipients", metavar="AGE1...", multiple=True, help="A further age key that opens it."
+)
+
+
+def add_export_options(command: Command) -> Command:
+    encrypt = click.option("--encrypt", is_flag=True, help="Seal the whole file, memory too; your key opens it.")
+    use_passphrase = click.option(
+        "--passphrase-stdin", is_flag=True, help="Encrypt with a passphrase from standard input instead of your key."
+    )
+    return encrypt(_recipient_option(use_passphrase(command)))
+
+
+def add_rewrite_options(command: Command) -> Command:
+    """For a command that makes a file of others: what was sealed stays sealed unless `--plain` says otherwise."""
+    encrypt = click.option(
+        "--encrypt/--plain", default=None, help="Seal the new file, or not; else as what it is made from."
+    )
+    return encrypt(_recipient_option(passphrase_option(command)))
+
+
+def passphrase_from_stdin(wanted: bool) -> str | None:
+    """One line of standard input, asked for where a person sits; None when it is not wanted."""
+    if not wanted:
+        return None
+    if sys.stdin is None:
+        raise click.UsageError("--passphrase-stdin needs a standard input")
+    if sys.stdin.isatty():
+        return str(click.prompt("Passphrase", hide_input=True, err=True))
+    try:
+        return sys.stdin.readline().rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise click.UsageError("the passphrase on standard input is no text") from None
+
+
+def choose_export_encryption(
+    encrypt: bool, recipients: tuple[str, ...], passphrase: str | None
+) -> ArchiveEncryption | None:
+    if not encrypt and (recipients or passphrase is not None):
+        raise click.UsageError("--recipient and --passphrase-stdin need --encrypt")
+    return _encryption(recipients, _new(passphrase)) if encrypt else None
+
+
+def choose_rewrite_encryption(
+    encrypt: bool | None,
+    recipients: tuple[str, ...],
+    passphrase: str | None,
+    sources: Sequence[Archive],
+    output: CommandOutput,
+) -> ArchiveEncryption | None:
+    """How a file is written that is made from others. A passphrase that opened them all closes it again."""
+    sealed = [source for source in sources if source.is_encrypted]
+    if not (encrypt if encrypt is not None else sealed):
+        if recipients:
+            raise click.UsageError("--recipient needs --encrypt")
+        return None
+    if any(source.recipients > 1 for source in sealed) and not recipients:
+        output.warn("it was encrypted for further keys, the new file is for yours only: name them with --recipient")
+    by_key = any(source.key_id is not None for source in sealed)
+    return _encryption(recipients, None if by_key else passphrase if sealed else _new(passphrase))
+
+
+def _new(passphrase: str | None) -> str | None:
+    """Return a passphrase that no file has yet. Raises WordsMisplaced."""
+    return None if passphrase is None else refuse_in_field("the passphrase", passphrase)
+
+
+def _encryption(recipients: tuple[str, ...], passphrase: str | None) -> ArchiveEncryption:
+    from lifeboat_core.exchange import ArchiveEncryption
+
+    if recipients and passphrase is not None:
+        raise click.UsageError("A file opens with keys or with a passphrase: --recipient or --passphrase-stdin.")
+    return ArchiveEncryption(recipients, passphrase)
+
+
+def describe_encryption(encryption: dict[str, Any] | None) -> str:
+    """For whom a file is encrypted, in people's words. `encryption` as in reports."""
+    if encryption is None:
+        return "none"
+    if encryption["key_id"] is None:
+        return "with a passphrase, which alone opens it"
+    others = encryption["recipients"] - 1
+    beside = f" and for {count_text(others, 'further key')}" if others else ""
+    return f"for your key {encryption['key_id']}{beside}"

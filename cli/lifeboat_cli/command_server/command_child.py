@@ -1,0 +1,190 @@
+"""One command in a process of its own: its words and its input are given, what it says is collected and sent at once.
+
+Nothing that happens to the reader of the answer ends the command: what it says goes to memory until it is through.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_cli.command_server.refused_commands import refusal_reason_of
+from lifeboat_core.errors import BadRequest, UnexpectedError
+from lifeboat_core.processes.progress import StepProgress
+from lifeboat_daemon.control import command_messages, error_documents
+from lifeboat_daemon.control.command_messages import CommandEnded, CommandRunFailed, CommandTold, RunCommand
+from lifeboat_keys.hardening import disable_core_dumps
+
+_INTERRUPTED = 130
+_MOST_NOTES = 1024 * 1024
+_WHOLE = 4096
+"""Bytes. So much (PIPE_BUF) goes into a pipe whole or not at all, and so nobody waits for its reader."""
+_FOR_TERMINALS = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS", "LINES")
+
+
+@dataclass(frozen=True, slots=True)
+class ChildCommand:
+    """What a child has to do, and the pipe for its answer."""
+
+    run: RunCommand
+    answers: int
+
+
+class _BoundedOutput(io.BytesIO):
+    """What a command says. What is too much is not kept, and known."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+        self.said = 0
+
+    def write(self, data: object, /) -> int:
+        size = memoryview(data).nbytes  # type: ignore[arg-type]
+        self.said += size
+        if self.said <= self._most:
+            super().write(data)  # type: ignore[arg-type]
+        return size
+
+    @property
+    def is_whole(self) -> bool:
+        return self.said <= self._most
+
+    def text(self) -> str:
+        return self.getvalue().decode(errors="backslashreplace")
+
+
+def main() -> None:
+    """Do the one command that comes over standard input, and answer over standard output."""
+    disable_core_dumps()
+    answers = os.dup(1)
+    line = sys.stdin.buffer.readline()
+    replace_streams()
+    hide_terminals()
+    found = command_messages.decode_for_server(line)
+    if isinstance(found, RunCommand):
+        perform_command(ChildCommand(found, answers))
+
+
+def replace_streams() -> None:
+    """What a library or a program that is started reads is empty, and what it prints goes nowhere."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nothing, stream)
+    if nothing > 2:
+        os.close(nothing)
+
+
+def hide_terminals() -> None:
+    """Nobody's terminal is written to, whatever the environment says of one."""
+    for name in _FOR_TERMINALS:
+        os.environ.pop(name, None)
+
+
+def perform_command(job: ChildCommand) -> None:
+    """Run a command, answer, and end the process."""
+    status = 1
+    try:
+        answer, status = _outcome(job)
+        _send(job.answers, command_messages.encode(answer))
+    finally:
+        os._exit(status)  # at once: interpreters that end take milliseconds, and nothing is left to be done
+
+
+def _outcome(job: ChildCommand) -> tuple[CommandEnded | CommandRunFailed, int]:
+    out, notes = _BoundedOutput(command_messages.MOST_SAID), _BoundedOutput(_MOST_NOTES)
+    status: int | None = None
+    try:
+        _be_interruptible()
+        _take_streams(job.run.text, out, notes)
+        status = _run(job)
+        _no_longer()
+    except KeyboardInterrupt:
+        status = _INTERRUPTED if status is None else status  # before it began, or when it was through
+    except LifeboatError as error:
+        return CommandRunFailed(job.run.number, error_documents.describe_error(error)), error.exit_status
+    except Exception as error:  # LIFEBOAT_DEBUG lets it out; its text may hold anything
+        return CommandRunFailed(
+            job.run.number, error_documents.describe_error(UnexpectedError(type(error).__name__))
+        ), 1
+    finally:
+        _no_longer()
+    if not out.is_whole:
+        most = command_messages.MOST_SAID >> 20
+        problem = UnexpectedError(f"it said {out.said >> 20} MiB, of which {most} MiB can be taken: ask for less")
+        return CommandRunFailed(job.run.number, error_documents.describe_error(problem)), 1
+    return CommandEnded(job.run.number, status, out.text(), notes.text()), status
+
+
+def _run(job: ChildCommand) -> int:
+    from lifeboat_cli import program
+    from lifeboat_cli.terminal import output
+
+    why = refusal_reason_of(job.run.words)
+    if why is not None:
+        raise BadRequest(why)
+    output.listener = _teller(job)
+    status = program.run_command(list(job.run.words))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return status
+
+
+def _be_interruptible() -> None:
+    """From here on a signal is Ctrl-C. Whoever forks holds it back until then."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if sys.platform == "win32":
+        signal.signal(signal.SIGBREAK, signal.default_int_handler)
+    else:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def _no_longer() -> None:
+    """What was said stands, whatever is pressed now."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _take_streams(text: str, out: _BoundedOutput, notes: _BoundedOutput) -> None:
+    """The three streams of a command: none of them is a terminal's, and none can break off."""
+    sys.stdin = io.TextIOWrapper(io.BytesIO(text.encode(errors="surrogateescape")), encoding="utf-8")
+    sys.stdout = io.TextIOWrapper(out, encoding="utf-8")
+    sys.stderr = io.TextIOWrapper(notes, encoding="utf-8", write_through=True)
+
+
+def _teller(job: ChildCommand) -> Callable[[StepProgress], None]:
+    def tell(told: StepProgress) -> None:
+        line = command_messages.encode(
+            CommandTold(job.run.number, told.text, told.done, told.total, told.rate, told.seconds_left)
+        )
+        if len(line) <= _WHOLE:
+            _send_if_it_fits(job.answers, line)
+
+    return tell
+
+
+def _send_if_it_fits(answers: int, line: bytes) -> None:
+    """A reader that does not read misses how far it is, and holds nothing up."""
+    with contextlib.suppress(OSError):
+        _set_blocking(answers, False)
+        try:
+            os.write(answers, line)
+        finally:
+            _set_blocking(answers, True)
+
+
+def _set_blocking(answers: int, blocking: bool) -> None:
+    if sys.platform != "win32":  # Python 3.11 cannot do that to a pipe there
+        os.set_blocking(answers, blocking)
+
+
+def _send(answers: int, line: bytes) -> None:
+    """An answer that nobody waits for any more is no failure."""
+    with contextlib.suppress(OSError):
+        left = memoryview(line)
+        while left:
+            left = left[os.write(answers, left) :]

@@ -1,0 +1,25 @@
+"""Commands that never end by themselves, or are made for a terminal: a program that waits for an answer gets none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_NEVER = (("tui",), ("demo",), ("completion",), ("daemon", "run"), ("endpoint", "serve"))
+_FOR_EVER = frozenset({"--follow", "--watch"})
+
+
+def refusal_reason_of(words: Sequence[str]) -> str | None:
+    """Why a command is not run here, None where it is."""
+    named = [word for word in words if not word.startswith("-")]
+    for command in _NEVER:
+        if tuple(named[: len(command)]) == command:
+            return f"lifeboat {' '.join(command)} is for a terminal"
+    if named[:1] == ["setup"] and "--json" not in words:
+        return "lifeboat setup asks questions; with --json it does not"
+    found = _FOR_EVER.intersection(_options(words))
+    return f"with {min(found)} a command never ends" if found else None
+
+
+def _options(words: Sequence[str]) -> Sequence[str]:
+    """What stands before the end of options."""
+    return words[: words.index("--")] if "--" in words else words

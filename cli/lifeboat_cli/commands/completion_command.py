@@ -1,0 +1,40 @@
+"""`lifeboat completion`: what a shell needs to complete commands, options and agents' names."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_cli.terminal.command_session import is_json_wanted
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.output import CommandOutput
+
+
+class UnknownShell(LifeboatError):
+    code = "unknown_shell"
+    title = "There is no completion for this shell"
+    fix = "lifeboat completion bash"
+
+
+@click.command(
+    short_help="Complete commands and names in bash, zsh or fish.",
+    epilog=format_examples(
+        'eval "$(lifeboat completion bash)"', "lifeboat completion fish > ~/.config/fish/completions/lifeboat.fish"
+    ),
+)
+@click.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def completion(shell: str, as_json: bool) -> None:
+    """Print the completion script of SHELL: bash, zsh or fish.
+
+    Commands, options, agents, their sequences and settings are completed.
+    """
+    from lifeboat_cli.program import program
+
+    kind = get_completion_class(shell)
+    if kind is None:
+        raise UnknownShell(f"{shell} is not supported by this version")
+    script = kind(program, {}, "lifeboat", "_LIFEBOAT_COMPLETE").source()
+    output = CommandOutput(as_json=as_json or is_json_wanted())
+    output.document({"shell": shell, "script": script}, lambda: click.echo(script))

@@ -1,0 +1,185 @@
+"""`lifeboat config`: every setting with its value, where it comes from and what it does."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from lifeboat_cli.terminal.command_session import CommandSession, session_command
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.option_types import AGENT, SETTING
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import home_lock
+from lifeboat_core.errors import BadSetting
+from lifeboat_core.settings import config_file as settings
+from lifeboat_core.settings.config_file import SettingValue
+from lifeboat_core.settings.settings_table import CHOICE, SWITCHES, find_setting
+from lifeboat_core.texts import misplaced_words
+from lifeboat_core.texts.human_text import quote_argument
+from lifeboat_daemon.control.poke_daemon import wake_daemon
+
+_NOT_SHOWN = "(set, not shown)"
+_TEXTS = (CHOICE, "cron", "command", "path", "address")
+_LONGEST = 64 * 1024
+"""Characters of a value on standard input."""
+
+
+@click.group()
+def config() -> None:
+    """Settings: each with its value, its source and its effect."""
+
+
+def _document(value: SettingValue) -> dict[str, object]:
+    """Of a private setting it is told whether it is set."""
+    known = find_setting(value.name)
+    document = {
+        "name": value.name,
+        "value": value.written,
+        "source": value.source,
+        "effect": value.effect,
+        "default": known.default,
+        "kind": known.kind,
+        "choices": known.choices,
+        "example": known.example,
+        "per_agent": known.per_agent,
+        "private": known.private,
+    }
+    return {**document, "value": None, "set": bool(value.value)} if value.private else document
+
+
+def _agent(session: CommandSession, name: str | None) -> Agent | None:
+    return agents.find_agent(session.context, name) if name else None
+
+
+@config.command("list")
+@click.argument("agent", required=False, type=AGENT)
+@session_command
+def list_settings(session: CommandSession, agent: str | None) -> None:
+    """Every setting; with AGENT, as they hold for this agent."""
+    found = _agent(session, agent)
+    loaded = session.context.config()
+    if loaded.problem:
+        session.output.warn(f"{loaded.problem}; the last good settings are in force")
+    values = loaded.all(found.settings if found else None)
+    rows = [(value.name, _written(value), value.source, value.effect) for value in values]
+    document = {"settings": [_document(value) for value in values], "problem": loaded.problem}
+    session.output.document(document, lambda: session.output.table(("setting", "value", "source", "effect"), rows))
+
+
+@config.command("get")
+@click.argument("name", type=SETTING)
+@click.argument("agent", required=False, type=AGENT)
+@session_command
+def get_setting(session: CommandSession, name: str, agent: str | None) -> None:
+    """One setting."""
+    found = _agent(session, agent)
+    value = session.context.config().get(name, found.settings if found else None)
+    session.output.document(_document(value), lambda: session.output.line(_written(value)))
+
+
+@config.command(
+    "set",
+    epilog=format_examples(
+        "lifeboat config set cadence after_session",
+        "lifeboat config set transcripts true --agent Juniper",
+        "lifeboat config set cadence --default",
+        "lifeboat config set ping.url --stdin < address.txt",
+    ),
+)
+@click.argument("name", type=SETTING)
+@click.argument("value", required=False)
+@click.option("--agent", type=AGENT, help="Only for this agent.")
+@click.option("--default", "to_default", is_flag=True, help="Take the setting back to its default.")
+@click.option("--stdin", "from_stdin", is_flag=True, help="Read the value from standard input.")
+@session_command
+def set_setting(
+    session: CommandSession, name: str, value: str | None, agent: str | None, to_default: bool, from_stdin: bool
+) -> None:
+    """Change a setting. A value that is not understood changes nothing.
+
+    Addresses are private: whoever has one can use it. They are kept apart and never shown; give them with --stdin.
+    """
+    if [value is not None, to_default, from_stdin].count(True) != 1:
+        raise click.UsageError("Give a value, --stdin, or --default.")
+    written = None if to_default else _given(session, name, value, "set")
+    found = _agent(session, agent)
+    with home_lock(session.context, "config set"):
+        if found is None:
+            now = settings.write_config(session.context.home, session.context.files, name, written).get(name)
+        else:
+            changed = agents.write_setting(session.context, found, name, written)
+            now = session.context.config().get(name, changed.settings)
+    wake_daemon(session.context)
+    said = f"{now.name} = {_written(now)} ({now.source if found is None else f'{found.name}, {now.source}'})"
+    session.output.document(_document(now), lambda: session.output.line(said))
+
+
+@config.command(
+    epilog=format_examples(
+        "lifeboat config check retention.daily 60d",
+        "lifeboat config check cadence after_session --agent Juniper",
+        "lifeboat config check ping.url --stdin < address.txt",
+    )
+)
+@click.argument("name", type=SETTING)
+@click.argument("value", required=False)
+@click.option("--agent", type=AGENT, help="Whether this agent can have it for itself.")
+@click.option("--stdin", "from_stdin", is_flag=True, help="Read the value from standard input.")
+@session_command
+def check(session: CommandSession, name: str, value: str | None, agent: str | None, from_stdin: bool) -> None:
+    """Whether a setting can have a value. Changes nothing; ends with 1 and says why when it cannot."""
+    if (value is not None) == from_stdin:
+        raise click.UsageError("Give a value or --stdin.")
+    known = find_setting(name)
+    written = _given(session, name, value, "check")
+    settings.check_settings({name: written}, per_agent=_agent(session, agent) is not None)
+    document = {"ok": True, "name": name, "kind": known.kind, "value": None if known.private else written}
+    session.output.document(document, lambda: session.output.line(f"{name} can have this value."))
+
+
+def _given(session: CommandSession, name: str, value: str | None, command: str) -> object:
+    """What was typed, or came from standard input. Raises UnknownSetting, BadSetting."""
+    if value is None:
+        return _natural(name, _from_stdin(session, name))
+    if find_setting(name).private and value != "none":
+        typed = f"lifeboat config {command} {quote_argument(name)} --stdin"
+        session.output.warn(f"the value of {name} stands in the history of your shell now; next time: {typed}")
+    return _natural(name, value)
+
+
+def _from_stdin(session: CommandSession, name: str) -> str:
+    """One line. Raises BadSetting when there is none, or more than one."""
+    if sys.stdin.isatty():
+        session.output.note(f"The value of {name}, then Enter:")
+        text = sys.stdin.readline()
+    else:
+        text = sys.stdin.read(_LONGEST)
+    lines = text.strip().splitlines()
+    if len(lines) != 1:
+        raise BadSetting(f"{name}: this has to be one line, and {len(lines)} came from standard input")
+    return misplaced_words.refuse_in_field(f"the value of {name}", lines[0])
+
+
+def _written(value: SettingValue) -> object:
+    """A value as TOML spells it; of a private one only that it is set."""
+    if value.private and value.value:
+        return _NOT_SHOWN
+    return str(value.written).lower() if isinstance(value.written, bool) else value.written
+
+
+def _natural(name: str, text: str) -> object:
+    """Numbers and switches as TOML spells them, everything else as text: `yes` may be one word of several."""
+    if find_setting(name).kind in _TEXTS:
+        return text
+    if text.lower() in SWITCHES:
+        return SWITCHES[text.lower()]
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return text

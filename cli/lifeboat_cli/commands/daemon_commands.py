@@ -1,0 +1,199 @@
+"""`lifeboat daemon`: the process that watches and captures."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import click
+
+from lifeboat_cli.terminal.command_session import CommandSession, session_command
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.option_types import COUNT
+from lifeboat_core.processes.installed_release import read_release
+from lifeboat_core.texts.human_text import age_text, size_text
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.service.daemon_lifecycle import DaemonState
+
+_COVERAGE = {"events": "watched", "partial": "partly watched", "polling": "looked at", "none": "not watched"}
+
+
+@click.group()
+def daemon() -> None:
+    """The process that watches and captures."""
+
+
+@daemon.command(short_help="Be the daemon, here, until Ctrl-C.", epilog=format_examples("lifeboat daemon run"))
+@click.option("--wait", is_flag=True, help="Where another daemon serves this home, wait until it ends.")
+def run(wait: bool) -> None:
+    """Be the daemon, here, until Ctrl-C; what happens is told on standard error."""
+    from lifeboat_daemon.service.daemon_lifecycle import COMMAND
+
+    command = [*COMMAND, "--foreground", *(["--wait"] if wait else [])]
+    if os.name == "nt":  # where the process that replaces this one would be another one, behind the shell's back
+        sys.exit(subprocess.run(command, check=False).returncode)
+    os.execv(command[0], command)
+
+
+@daemon.command(short_help="Have the daemon running.", epilog=format_examples("lifeboat daemon start"))
+@session_command
+def start(session: CommandSession) -> None:
+    """Have the daemon running, through the service where one is installed. It outlives this terminal."""
+    from lifeboat_daemon.service import daemon_lifecycle
+
+    started = daemon_lifecycle.start_daemon(session.context, session.output.note)
+    found = started.standing
+
+    def text() -> None:
+        first = "It runs already" if started.how == "already" else "It runs now"
+        session.output.line(f"{first}: {_named(found)}.")
+        if started.how == "process":
+            session.output.line(_how_long(session))
+
+    session.output.document({"how": started.how, **found.to_json()}, text)
+
+
+@daemon.command(epilog=format_examples("lifeboat daemon stop"))
+@session_command
+def stop(session: CommandSession) -> None:
+    """End the daemon at a safe point. Nothing is captured until it runs again."""
+    from lifeboat_daemon.service import daemon_lifecycle
+
+    before = daemon_lifecycle.stop_daemon(session.context, session.output.note)
+    said = "It was not running." if before is None else f"Stopped: {_named(before)}."
+    document = {"stopped": before is not None, "pid": before.pid if before else None}
+    session.output.document(document, lambda: session.output.line(said))
+
+
+@daemon.command(
+    short_help="End the daemon, if it runs, and start it.", epilog=format_examples("lifeboat daemon restart")
+)
+@session_command
+def restart(session: CommandSession) -> None:
+    """End the daemon, if it runs, and start it: after an upgrade, or when it does not answer."""
+    from lifeboat_daemon.service import daemon_lifecycle
+
+    daemon_lifecycle.stop_daemon(session.context, session.output.note)
+    started = daemon_lifecycle.start_daemon(session.context, session.output.note)
+    said = f"It runs now: {_named(started.standing)}."
+    document = {"how": started.how, **started.standing.to_json()}
+    session.output.document(document, lambda: session.output.line(said))
+
+
+@daemon.command(
+    short_help="Whether the daemon runs, and what it does.", epilog=format_examples("lifeboat daemon status")
+)
+@session_command
+def status(session: CommandSession) -> int:
+    """Whether the daemon runs, since when, what it watches and what it does. Exit 1 when it does not."""
+    from lifeboat_daemon.service import daemon_lifecycle
+
+    found = daemon_lifecycle.inspect_daemon(session.context)
+    session.output.document(found.to_json(), lambda: _print(session, found))
+    return 0 if found.told is not None else 1
+
+
+@daemon.command(epilog=format_examples("lifeboat daemon reload"))
+@session_command
+def reload(session: CommandSession) -> int:
+    """Have the daemon read the settings again. It does so by itself, too, when a file changes."""
+    from lifeboat_daemon.service import daemon_lifecycle
+
+    problem = daemon_lifecycle.reload_daemon(session.context)
+    said = "The settings are in force." if problem is None else f"The last good settings stay in force: {problem}"
+    session.output.document({"problem": problem}, lambda: session.output.line(said))
+    return 0 if problem is None else 1
+
+
+@daemon.command(
+    short_help="What the daemon did, without names and content.",
+    epilog=format_examples(
+        "lifeboat daemon log", "lifeboat daemon log --level warning", "lifeboat daemon log --follow"
+    ),
+)
+@click.option("--lines", type=COUNT, default=50, show_default=True, help="At most so many, the newest.")
+@click.option(
+    "--level",
+    type=click.Choice(("debug", "info", "warning", "error")),
+    default="debug",
+    help="Only what is at least as grave as this.",
+)
+@click.option("--follow", is_flag=True, help="Then what comes, until Ctrl-C; with --json one document a line.")
+@session_command
+def log(session: CommandSession, lines: int, level: str, follow: bool) -> None:
+    """What the daemon did, oldest first: kinds, numbers and times, no names of files and no content."""
+    from lifeboat_daemon.service import event_log_reader
+
+    found = event_log_reader.read_last_events(session.context.home, lines, level=level)
+    if not follow:
+        session.output.document({"events": found}, lambda: _print_events(session, found))
+        return
+    _print_events(session, found)
+    coming = event_log_reader.follow_events(session.context.home)
+    _print_events(session, (event for event in coming if event_log_reader.is_at_least(event, level)))
+
+
+def _print_events(session: CommandSession, events: Iterable[dict[str, object]]) -> None:
+    for event in events:
+        _print_event(session, event)
+
+
+def _print_event(session: CommandSession, event: dict[str, object]) -> None:
+    from lifeboat_daemon.service.event_log import format_event
+
+    if session.output.as_json:
+        session.output.json_line(event)
+    else:
+        time, level = event.get("time", ""), event.get("level", "")
+        session.output.verbatim(f"{time} {level:<7} {format_event(event)}")
+
+
+def _named(found: DaemonState) -> str:
+    since = "" if found.uptime is None else f", for {age_text(found.uptime)}"
+    return f"process {found.pid or '(unknown)'}{since}"
+
+
+def _how_long(session: CommandSession) -> str:
+    """Until when a daemon runs that was started by hand, and what has it run at every login, where anything does."""
+    from lifeboat_daemon import units
+
+    if units.inspect_unit(session.context).problem is not None:
+        return "It ends with this computer, on which no service manager answers: start it again after that."
+    return "It ends with this computer. To have it at every login: lifeboat service install"
+
+
+def _print(session: CommandSession, found: DaemonState) -> None:
+    output = session.output
+    if not found.running:
+        output.line("The daemon is not running: nothing is captured by itself.", style="bold")
+        output.verbatim("lifeboat daemon start")
+        return
+    memory = "" if found.rss is None else f", {size_text(found.rss)} of memory"
+    output.line(f"The daemon runs: {_named(found)}, release {found.release or 'unknown'}{memory}.", style="bold")
+    if found.problem is not None:
+        output.line(f"{found.problem.title}: {found.problem.message}.")
+        output.verbatim(found.problem.fix or "lifeboat daemon restart")
+    if found.told is None:
+        return
+    if found.release != read_release():
+        output.line(
+            f"Release {read_release()} is installed and comes with the next change, or: lifeboat daemon restart"
+        )
+    output.line(f"Socket: {found.told.address}")
+    rows = [
+        (each.name, each.cadence, _COVERAGE.get(each.mode, each.mode), each.folders, each.captures, each.failures)
+        for each in found.told.agents
+    ]
+    if rows:
+        output.table(("agent", "cadence", "changes are", "folders", "captures", "failures"), rows)
+    for each in found.told.agents:
+        if each.reason:
+            output.line(f"{each.name}: {each.reason}")
+    for job in found.told.jobs:
+        output.line(f"{job.state}: {job.operation}{f', {job.text}' if job.text else ''}, {age_text(job.seconds)}")
+    if not found.told.jobs:
+        output.line("Nothing is being done now.")

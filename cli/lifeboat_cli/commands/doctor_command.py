@@ -1,0 +1,87 @@
+"""`lifeboat doctor`: what is wrong, why, and which command helps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from lifeboat_cli.commands.findings_text import print_findings
+from lifeboat_cli.terminal.command_session import CommandSession, examining_command
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.option_types import REMOTE
+from lifeboat_core.texts.human_text import quote_argument
+
+if TYPE_CHECKING:
+    from lifeboat_cli.doctor import DoctorCheckResult
+
+_CONFORMANCE = "conformance"
+
+
+@click.command(
+    epilog=format_examples("lifeboat doctor", "lifeboat doctor --bundle report.zip", "lifeboat doctor --remote home")
+)
+@click.option("--trust-clock", is_flag=True, help="The clock is right, although it does not follow from before.")
+@click.option(
+    "--bundle",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write what somebody who helps needs to know, and nothing that is yours, to a new ZIP file.",
+)
+@click.option("--remote", type=REMOTE, help="Ask this second copy, and try out whether it does what one must.")
+@examining_command
+def doctor(session: CommandSession, trust_clock: bool, bundle: Path | None, remote: str | None) -> int:
+    """Examine the home, the key, every agent and its vault. Exit 1 when something is broken."""
+    from lifeboat_cli.doctor import run_doctor_checks
+    from lifeboat_core.machine import clock_trust
+
+    if trust_clock:
+        clock_trust.confirm_clock(session.context)
+    if bundle is not None:
+        return _write_bundle(session, bundle)
+    with session.output.progress("Examining"):
+        found = list(run_doctor_checks(session.context)) if remote is None else _of_remote(session, remote)
+    return print_findings(session.output, found, quiet=_is_tried_and_held)
+
+
+def _of_remote(session: CommandSession, name: str) -> list[DoctorCheckResult]:
+    """What a second copy says, and whether it does what one must. Raises UnknownRemote, ConfigError."""
+    from lifeboat_cli.doctor import DoctorCheckResult, DoctorFinding, DoctorLevel
+    from lifeboat_core.remotes import remote_conformance, remote_examination, remote_registry
+
+    config = remote_registry.find_remote(session.context, name)
+    found = [
+        DoctorCheckResult("remote", config.name, one)
+        for one in remote_examination.examine_remote(session.context, config)
+    ]
+    if any(one.finding.level is DoctorLevel.ERROR for one in found):
+        return found
+    for result in remote_conformance.run_conformance(session.context, config):
+        level = DoctorLevel.OK if result.ok else DoctorLevel.ERROR
+        finding = DoctorFinding(level, result.name, result.message or "as it must be")
+        found.append(DoctorCheckResult(_CONFORMANCE, config.name, finding))
+    return found
+
+
+def _is_tried_and_held(one: DoctorCheckResult) -> bool:
+    """One of the many checks of what any second copy does, without a finding."""
+    return one.check == _CONFORMANCE and one.finding.level == "ok"
+
+
+def _write_bundle(session: CommandSession, target: Path) -> int:
+    """Gather, write, and say what is in it: nobody has to send what they have not seen."""
+    from lifeboat_cli.support import support_bundle
+
+    with session.output.progress("Gathering"):
+        parts = support_bundle.write_support_bundle(session.context, target)
+
+    def text() -> None:
+        session.output.line(f"{target} holds, and nothing else:")
+        for part in parts:
+            session.output.line(f"  {part.name:<14} {part.what}")
+        session.output.line("No content, no names of files or agents, no keys, no credentials.")
+        session.output.verbatim(f"Look before you send it: unzip -p {quote_argument(str(target))}")
+
+    listed = [{"name": part.name, "what": part.what} for part in parts]
+    session.output.document({"path": str(target), "bytes": target.stat().st_size, "parts": listed}, text)
+    return 0

@@ -1,0 +1,40 @@
+"""What a doctor found, as text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from lifeboat_alf.common.doctor_checks import DoctorCheckResult, DoctorLevel
+from lifeboat_cli.terminal.output import CommandOutput
+from lifeboat_core.texts.human_text import count_text
+
+_STYLES = {DoctorLevel.OK: "green", DoctorLevel.WARNING: "yellow", DoctorLevel.ERROR: "red"}
+
+
+def print_findings(
+    output: CommandOutput,
+    found: Sequence[DoctorCheckResult],
+    *,
+    quiet: Callable[[DoctorCheckResult], bool] = lambda one: False,
+) -> int:
+    """The exit status: 1 when something is broken. `quiet`: what is in the JSON and counted, and no line of its own."""
+    broken = sum(one.finding.level is DoctorLevel.ERROR for one in found)
+
+    def text() -> None:
+        for one in (each for each in found if not quiet(each)):
+            finding = one.finding
+            output.line(f"{finding.level:<8} {finding.subject}: {finding.result}", style=_STYLES[finding.level])
+            if finding.fix:
+                output.verbatim(f"         {finding.fix}")
+        if held := sum(map(quiet, found)):
+            done = f"does {count_text(held, 'thing')} that a second copy must do"
+            output.line(f"{'ok':<8} tried out with made-up agents: it {done}; --json names each")
+        output.line(_sum_up(broken, len(found)), style="bold")
+
+    output.document({"ok": not broken, "findings": [one.to_json() for one in found]}, text)
+    return 1 if broken else 0
+
+
+def _sum_up(broken: int, checks: int) -> str:
+    checked = count_text(checks, "check")
+    return f"{broken} of {checked} found something broken." if broken else f"Nothing is broken ({checked})."

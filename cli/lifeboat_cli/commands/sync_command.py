@@ -1,0 +1,202 @@
+"""`lifeboat sync`: capture now, and send it to every second copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from lifeboat_cli.terminal.command_session import CommandSession, session_command
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.option_types import AGENT
+from lifeboat_cli.terminal.output import CommandOutput
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents import agent_sync
+from lifeboat_core.agents import manage_agents as registry
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.capture_report import MOST_REASONS
+from lifeboat_core.capture.sync_json import failure_document, is_whole, list_left_out
+from lifeboat_core.errors import Busy, ServiceError
+from lifeboat_core.health import remote_health
+from lifeboat_core.machine import clock_trust
+from lifeboat_core.purge import purge_folders
+from lifeboat_core.system_refusals import convert_error
+from lifeboat_core.texts.human_text import count_text, group_changes, path_text, quote_argument
+from lifeboat_vault.errors import VaultDamaged, VaultMissing, VaultUnusable
+
+_LISTS = {
+    "unread": "could not be read, its last version stays",
+    "unstable": "changed while it was read, its last version stays",
+    "waiting": "may hold secrets and does not parse, its last version stays",
+    "left_out": "is not kept as it is now",
+    "looks_like_secret": "holds what looks like a secret",
+}
+_UNREADABLE = frozenset((VaultMissing.code, VaultDamaged.code, VaultUnusable.code))
+"""Codes of errors after which nobody can say what a vault holds."""
+
+
+@click.command(
+    short_help="Capture what changed, and send it to every second copy.",
+    epilog=format_examples("lifeboat sync", "lifeboat sync Juniper"),
+)
+@click.argument("names", metavar="[AGENT]...", nargs=-1, type=AGENT)
+@click.option("--unless-paused", is_flag=True, help="Leave an agent alone that rests, also one that is named.")
+@session_command
+def sync(session: CommandSession, names: tuple[str, ...], unless_paused: bool) -> int:
+    """Capture what changed, of every agent or of those named, and send it to every second copy, by the service where
+    one runs; then let go what retention lets go, and the history of agents that were removed a month ago. It ends with
+    1 when an agent was not captured, when something of it is not in the newest sequence as it is now (it could not be
+    read, changed meanwhile, or a limit keeps it out), or when a second copy that is not optional did not get it."""
+    chosen = [agents.find_agent(session.context, name) for name in names] or agents.list_agents(session.context)
+    if not chosen:
+        session.output.note("No agent is protected yet: lifeboat agents discover")
+    due = [agent for agent in chosen if (names and not unless_paused) or not _rests(session, agent)]
+    documents = _captured_by_daemon(session, due)
+    if documents is None:
+        documents = [_synced(session, agent) for agent in due]
+        registry.sweep_removed(session.context, trusted=clock_trust.is_clock_trusted(session.context))
+        _tell_of_erased(session)
+    session.output.document({"agents": documents}, lambda: _print(session.output, documents))
+    return 1 if any(map(_has_failed, documents)) else 0
+
+
+def _tell_of_erased(session: CommandSession) -> None:
+    """Second copies of agents that were purged whole, where they could not be told before."""
+    if purge_folders.list_purged_agent_ids(session.context):
+        from lifeboat_core.purge import agent_purge
+
+        agent_purge.tell_remotes_of_purged_agents(session.context)
+
+
+def _has_failed(document: dict[str, Any]) -> bool:
+    return not is_whole(document) or any(map(remote_health.has_failed, document["remotes"]))
+
+
+def _rests(session: CommandSession, agent: Agent) -> bool:
+    """Whether an agent is left alone, which is said."""
+    if agent.watched and not agent.is_paused(session.context.now()):
+        return False
+    why = "its captures rest" if agent.watched else "it was imported and is not captured yet"
+    session.output.note(f"{agent.name}: {why}; lifeboat agents resume {quote_argument(agent.name)} goes on")
+    return True
+
+
+def _captured_by_daemon(session: CommandSession, chosen: list[Agent]) -> list[dict[str, Any]] | None:
+    """What the service says of captures that it makes now; None when there is no service that answers."""
+    from lifeboat_daemon.control import control_methods
+    from lifeboat_daemon.control.daemon_client import connect_if_running
+
+    try:
+        client = connect_if_running(session.context.home)
+        if client is None:
+            return None
+        with client, session.output.progress("Capturing and sending"):
+            documents: list[dict[str, Any]] = client.ask(control_methods.SYNC, agents=[agent.id for agent in chosen])[
+                "agents"
+            ]
+    except ServiceError as error:
+        session.output.warn(f"the service did not capture: {error.message}; it is done without it")
+        return None
+    return [_with_patience(session, chosen, document) for document in documents]
+
+
+def _with_patience(session: CommandSession, chosen: list[Agent], document: dict[str, Any]) -> dict[str, Any]:
+    """What the service says of one agent. It waits for nobody who has the agent's lock; this command does, where that
+    is worth it."""
+    agent = next((one for one in chosen if one.id == document["id"]), None)
+    return document if agent is None or document.get("code") != Busy.code else _synced(session, agent)
+
+
+def _synced(session: CommandSession, agent: Agent) -> dict[str, Any]:
+    """One agent, captured and sent by this process."""
+    document = _capture(session, agent)
+    with session.output.progress(f"Sending {agent.name}") as tell:
+        remotes = agent_sync.send_to_remotes(session.context, agent, tell=tell)
+    return {**document, "remotes": remotes}
+
+
+def _capture(session: CommandSession, agent: Agent) -> dict[str, Any]:
+    """One agent's capture; what fails for one does not keep the others from theirs."""
+    try:
+        with session.output.progress(f"Capturing {agent.name}"):
+            return agent_sync.sync_agent(session.context, agent)
+    except Exception as error:  # a mistake of the program too: the other agents are captured all the same
+        return failure_document(agent, agent_sync.find_head_number(session.context, agent), convert_error(error))
+
+
+def _print(output: CommandOutput, documents: list[dict[str, Any]]) -> None:
+    for document in documents:
+        print_capture(output, document)
+        if document.get("fix"):
+            output.warn(f"what helps: {document['fix']}")
+        for remote in document["remotes"]:
+            _print_remote(output, document["name"], remote)
+
+
+def _print_remote(output: CommandOutput, name: str, remote: dict[str, Any]) -> None:
+    """One line for each second copy; what helps is an advice of its own."""
+    text = describe_remote_result(remote)
+    if remote["state"] in ("ok", "held") or remote["optional"]:
+        output.line(f"{name}: {text}")
+        return
+    output.warn(f"{name}: {text}")
+    if remote["fix"]:
+        output.note(f"  what helps: {remote['fix']}")
+
+
+def describe_remote_result(remote: dict[str, Any]) -> str:
+    """What came of sending to one second copy, in one line."""
+    place = f"{remote['name']} (optional)" if remote["optional"] else remote["name"]
+    if remote["state"] == "ok":
+        return f"{place} has sequence {remote['sequence']}"
+    said = f"{place}: {remote['message'] or remote['state']}"
+    if remote["sequence"] is not None:
+        return f"{said}; it has sequence {remote['sequence']}"
+    return said if remote["code"] in _UNREADABLE else f"{said}; it has nothing yet"
+
+
+def print_capture(output: CommandOutput, document: dict[str, Any]) -> None:
+    """Say what one capture took and what it left out."""
+    output.line(_sentence(document))
+    _print_remarks(output, document)
+
+
+def _print_remarks(output: CommandOutput, document: dict[str, Any]) -> None:
+    """What a capture could not keep as it is, and what it holds, on standard error."""
+    for warning in document["warnings"]:
+        output.warn(warning)
+    for name, meaning in _LISTS.items():
+        files = document[name]
+        shown = list(files.items())[: None if name == "looks_like_secret" else MOST_REASONS]
+        for path, reason in shown:
+            output.warn(f"{path_text(path)} {meaning}: {reason}")
+        if len(files) > len(shown):
+            rest = f"lifeboat agents show {quote_argument(document['name'])} --left-out"
+            output.warn(f"{len(files) - len(shown)} more files, each of which {meaning}: {rest}")
+    for path, count in document["kept_out"].items():
+        output.warn(f"{path_text(path)} holds what was purged in {count_text(count, 'place')}, and is kept without it")
+    for path, count in document["purged_again"].items():
+        places = count_text(count, "place")
+        output.warn(f"{path_text(path)} holds what was purged in {places}, in other words, and is kept as it is")
+    if document["held"]:
+        name, before = quote_argument(document["name"]), document["held"].get("previous")
+        output.warn(f"held: {document['held'].get('reason', '')}. Was that an accident?")
+        output.note(f"  take it back: lifeboat restore {name} --at {before}")
+        output.note(f"  let it go:    lifeboat agents accept {name}")
+
+
+def _sentence(document: dict[str, Any]) -> str:
+    """One capture in one line."""
+    name, number = document["name"], document["sequence"]
+    if document["state"] == "error":
+        if number is not None:
+            return f"{name}: not captured; sequence {number} stays"
+        if document.get("code") in _UNREADABLE:
+            return f"{name}: not captured; what was captured before cannot be read"
+        return f"{name}: not captured; nothing was captured before"
+    missing = len(list_left_out(document))
+    partial = f"; partial: {count_text(missing, 'file')} not in it as now" if missing else ""
+    if not document["changed"]:
+        return f"{name}: nothing changed since sequence {number}{partial}"
+    parts = group_changes(document["records"], document["raw"])
+    return f"{name}: sequence {number}: {'; '.join(parts) or 'details changed'}{partial}"

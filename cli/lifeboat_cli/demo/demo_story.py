@@ -1,0 +1,175 @@
+"""The story of an agent that is protected, changes, is lost and comes back, with every claim checked.
+
+Each chapter returns what it saw; `DemoChapter.problems` is empty when all of it was true.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_cli.demo import demo_workspace as harbour
+from lifeboat_cli.demo.tree_comparison import Tree, find_files_holding, list_differences, read_tree
+from lifeboat_core.agents import manage_agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.capture_run import capture_agent
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.path_variables import HOME as VARIABLE
+from lifeboat_core.restore import RestoreOptions, restore_agent
+from lifeboat_core.texts.human_text import age_text, group_changes
+from lifeboat_core.verify import samples_and_drills
+
+
+@dataclass(frozen=True, slots=True)
+class DemoChapter:
+    """One part of the story: its heading, what happened in sentences, and what was not as promised."""
+
+    heading: str
+    sentences: list[str]
+    problems: list[str] = field(default_factory=list)
+
+
+class DemoStory:
+    """Tells the chapters in order; `folder` is empty at first and thrown away by the caller."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.today = datetime.now(UTC).date()
+        self.state_dir = folder / "user" / ".openclaw"
+        self.workspace = self.state_dir / "workspace"
+        environment = {"PATH": os.environ.get("PATH", ""), "HOME": str(folder / "user"), VARIABLE: str(folder / "home")}
+        harbour.write_workspace(self.state_dir, self.today)
+        self.context = Context.open(environment)
+        self.trees: dict[int, Tree] = {}
+        self.agent: Agent
+
+    def chapters(self) -> Iterator[DemoChapter]:
+        """Every chapter, told as it happens."""
+        tellers: tuple[Callable[[], DemoChapter], ...] = (
+            self.protected,
+            self.first_day,
+            self.second_day,
+            self.verified,
+            self.lost,
+            self.restored,
+            self.went_back,
+            self.tampered,
+            self.kept_secret,
+        )
+        for tell in tellers:
+            yield tell()
+
+    def protected(self) -> DemoChapter:
+        self.agent, found = manage_agents.protect_workspace(self.context, self.workspace)
+        number = self._remember()
+        return DemoChapter(
+            "An agent is protected",
+            [
+                f"Ada lives in {self.workspace}.",
+                f"Sequence {number} holds {found.records['created']} memories and {found.raw['put']} files.",
+                "The two secrets in openclaw.json and .env were cut out and sealed.",
+            ],
+            [] if number == 0 else [f"the first sequence has the number {number}, not 0"],
+        )
+
+    def first_day(self) -> DemoChapter:
+        harbour.change_workspace(self.workspace, self.today)
+        found = capture_agent(self.context, self.agent)
+        number = self._remember()
+        problems = []
+        if found.records["created"] != 2:
+            problems.append(f"two new sections became {found.records['created']} new memories")
+        return DemoChapter(
+            "A day passes",
+            [
+                "A section on top of MEMORY.md, a line in the log, a script, one note thrown away.",
+                f"Sequence {number}: {'; '.join(group_changes(found.records, found.raw))}.",
+            ],
+            problems,
+        )
+
+    def second_day(self) -> DemoChapter:
+        harbour.change_workspace_again(self.workspace)
+        found = capture_agent(self.context, self.agent)
+        number = self._remember()
+        again = capture_agent(self.context, self.agent)
+        problems = ["a capture of an unchanged workspace made a sequence"] if again.changed else []
+        return DemoChapter(
+            "Another day",
+            [f"Sequence {number}: {'; '.join(group_changes(found.records, found.raw))}."],
+            problems,
+        )
+
+    def verified(self) -> DemoChapter:
+        drill = samples_and_drills.drill_vault(self.context, self.agent)
+        return DemoChapter(
+            "The copy is tried out",
+            [f"A restore drill wrote {drill.files} files and compared every byte.", self._age()],
+            list(drill.mismatches),
+        )
+
+    def lost(self) -> DemoChapter:
+        shutil.rmtree(self.workspace)
+        found = capture_agent(self.context, self.agent)
+        problems = ["the loss of the workspace was captured as a change"] if found.changed else []
+        return DemoChapter(
+            "The workspace is lost",
+            ["rm -r took everything.", "Lifeboat captures nothing from a missing folder: the last sequence stays."],
+            problems,
+        )
+
+    def restored(self) -> DemoChapter:
+        report = restore_agent(self.context, self.agent, RestoreOptions())
+        head = max(self.trees)
+        problems = list_differences(self.trees[head], read_tree(self.workspace))
+        what = f"every byte, right, link, empty folder and time of {len(self.trees[head])} paths"
+        sentence = f"Sequence {report.sequence} is back: {what}."
+        return DemoChapter("Ada is brought back", [sentence], problems)
+
+    def went_back(self) -> DemoChapter:
+        target = self.folder / "as-it-was"
+        report = restore_agent(self.context, self.agent, RestoreOptions(at="0", to=target))
+        problems = list_differences(self.trees[0], read_tree(target))
+        paths = len(self.trees[0])
+        sentence = f"Sequence {report.sequence}, two days older, stands beside it: {paths} paths, all the same."
+        return DemoChapter("And an older moment", [sentence], problems)
+
+    def tampered(self) -> DemoChapter:
+        """Change SOUL.md inside a copy of the vault, with every unkeyed checksum recomputed; it must be refused."""
+        from lifeboat_cli.demo.tampered_home import write_tampered_home
+
+        stolen = write_tampered_home(self.context, self.agent, self.folder / "thief")
+        try:
+            restore_agent(stolen, self.agent, RestoreOptions(to=self.folder / "poisoned"))
+        except LifeboatError as error:
+            return DemoChapter("Somebody edits the copy", [f"A changed SOUL.md is refused: {error.message}."])
+        return DemoChapter("Somebody edits the copy", [], ["a state that nobody signed was restored without a word"])
+
+    def kept_secret(self) -> DemoChapter:
+        found: list[Path] = []
+        for secret in (harbour.FAKE_KEY, harbour.FAKE_TOKEN):
+            found += find_files_holding(self.context.home.folder, secret.encode())
+        return DemoChapter(
+            "The secrets",
+            ["No file of Lifeboat's holds the key or the token in clear."],
+            [f"{path} holds a secret in clear" for path in found],
+        )
+
+    def _remember(self) -> int:
+        """The tree as it is now, under the number of the sequence that has just captured it."""
+        with self.context.vault(self.agent.id) as vault:
+            head = vault.head()
+        number = 0 if head is None else head.number
+        self.trees[number] = read_tree(self.workspace)
+        return number
+
+    def _age(self) -> str:
+        seconds = samples_and_drills.measure_verified_age(self.context, self.agent)
+        if seconds is None:
+            return "There is no verified copy."
+        return f"The last verified copy is {age_text(seconds)} old. It is on this disk only."

@@ -1,0 +1,65 @@
+"""A folder as it is, read without any of Lifeboat's own code, so that a comparison proves something."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+
+class TreeEntry(NamedTuple):
+    """One path: `kind` is file, link, folder or other (a FIFO, a socket); `content` a digest or a link's target; `mode`
+    the permission bits of a file; `mtime_ns` of a file."""
+
+    kind: str
+    content: str
+    mode: int
+    mtime_ns: int
+
+
+Tree = dict[bytes, TreeEntry]
+
+
+def read_tree(folder: Path) -> Tree:
+    """Every path below a folder, as raw bytes, with all that has to come back."""
+    tree: Tree = {}
+    root = os.fsencode(folder)
+    for parent, folders, names in os.walk(root):
+        for name in (*folders, *names):
+            path = os.path.join(parent, name)
+            tree[os.path.relpath(path, root)] = _node(path)
+    return tree
+
+
+def _node(path: bytes) -> TreeEntry:
+    info = os.lstat(path)
+    if stat.S_ISLNK(info.st_mode):
+        return TreeEntry("link", os.fsdecode(os.readlink(path)), 0, 0)
+    if stat.S_ISDIR(info.st_mode):
+        return TreeEntry("folder", "", 0, 0)
+    if not stat.S_ISREG(info.st_mode):
+        return TreeEntry("other", "", 0, 0)
+    with open(path, "rb") as stream:
+        digest = hashlib.sha256(stream.read()).hexdigest()
+    return TreeEntry("file", digest, stat.S_IMODE(info.st_mode), info.st_mtime_ns)
+
+
+def list_differences(wanted: Tree, found: Tree) -> list[str]:
+    """One sentence for each path that is missing, extra or not the same."""
+    sentences = [f"{os.fsdecode(path)} is missing" for path in sorted(wanted.keys() - found.keys())]
+    sentences += [f"{os.fsdecode(path)} should not be there" for path in sorted(found.keys() - wanted.keys())]
+    for path in sorted(wanted.keys() & found.keys()):
+        if wanted[path] != found[path]:
+            sentences.append(f"{os.fsdecode(path)} differs: {wanted[path]} became {found[path]}")
+    return sentences
+
+
+def find_files_holding(folder: Path, needle: bytes) -> list[Path]:
+    """Every file below a folder in which some bytes stand in clear."""
+    return [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_symlink() and needle in path.read_bytes()
+    ]

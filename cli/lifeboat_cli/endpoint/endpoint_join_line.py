@@ -1,0 +1,32 @@
+"""Join lines, for whoever makes a token while the server runs, or ran: where it answers is kept with the endpoint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lifeboat_cli.endpoint.endpoint_session import EndpointSession
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.endpoint import Endpoint
+
+_ADDRESS = "address"
+
+
+def save_server_address(endpoint: Endpoint, url: str, pin: str) -> None:
+    """The server answers there now."""
+    endpoint.control.set(_ADDRESS, {"url": url, "pin": pin})
+
+
+def make_join_line(endpoint: Endpoint, secret: str) -> str | None:
+    """The line for a token, None where no server ever answered for the endpoint."""
+    from lifeboat_vault.remote.join_lines import JoinLine, format_join_line
+
+    address = endpoint.control.get(_ADDRESS)
+    return None if not isinstance(address, dict) else format_join_line(JoinLine(address["url"], secret, address["pin"]))
+
+
+def print_join_line(session: EndpointSession, joined: str | None) -> None:
+    """The command for the machine that joins."""
+    if joined is not None:
+        session.output.line("On the machine of the agents:")
+        session.output.verbatim(f"  lifeboat remote add endpoint '{joined}'")

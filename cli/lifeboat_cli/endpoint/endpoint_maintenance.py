@@ -1,0 +1,190 @@
+"""`lifeboat endpoint compact`, `verify` and `accept`: less that is kept, proof that what is kept is whole, and the word
+that what is gone may be gone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command, select_tenants
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_core.texts.human_text import count_text, size_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lifeboat_endpoint.maintenance.endpoint_verification import EndpointFinding, EndpointVerification
+    from lifeboat_endpoint.maintenance.tenant_care import TenantCare
+
+
+@click.command(
+    short_help="Let go of what is too old, and encrypt the rest under the newest key.",
+    epilog=format_examples(
+        "lifeboat endpoint compact --data /srv/lifeboat", "lifeboat endpoint compact home --data /srv/lifeboat"
+    ),
+)
+@click.argument("tenant", required=False)
+@click.option("--trust-clock", is_flag=True, help="The clock is right, although it does not follow from before.")
+@endpoint_command
+def compact(session: EndpointSession, tenant: str | None, trust_clock: bool) -> int:
+    """Let go of what the retention and the size caps let go, give back the space, and encrypt under the newest data key
+    whatever is under an older one; then the older keys are destroyed.
+
+    A server may run meanwhile; uploads in parts that are under way when keys change begin anew.
+    """
+    from lifeboat_endpoint.maintenance import tenant_care, trusted_time
+
+    with session.open() as endpoint:
+        if trust_clock:
+            trusted_time.trust_clock(endpoint)
+        tenants = [one for one in select_tenants(endpoint, tenant) if one.state == "active"]
+        with session.output.progress("compacting") as tell:
+            done = []
+            for number, one in enumerate(tenants):
+                tell("", number, len(tenants))
+                done.append(tenant_care.compact_tenant(endpoint, one))
+    documents = [_care_document(one) for one in done]
+    problems = sum(len(one.problems) for one in done)
+
+    def text() -> None:
+        for one in done:
+            _say_care(session, one)
+
+    session.output.document({"tenants": documents, "problems": problems}, text)
+    return 1 if problems else 0
+
+
+def _care_document(done: TenantCare) -> dict[str, Any]:
+    return {
+        "tenant": done.tenant.name,
+        "id": done.tenant.id,
+        "bytes_freed": done.bytes_freed,
+        "swept": done.swept,
+        "keys_destroyed": done.destroyed,
+        "clock_trusted": done.is_clock_trusted,
+        "problems": done.problems,
+        "agents": [
+            {
+                "id": agent_id,
+                "sequences": care.sequences,
+                "large_files": care.large_files,
+                "bytes_freed": care.bytes_freed,
+                "steps": care.steps,
+            }
+            for agent_id, care in done.agents.items()
+        ],
+    }
+
+
+def _say_care(session: EndpointSession, done: TenantCare) -> None:
+    name = done.tenant.name
+    freed = f"{size_text(max(0, done.bytes_freed))} are free again"
+    session.output.line(f"{name}: {count_text(len(done.agents), 'agent')}, {freed}.")
+    for agent_id, care in done.agents.items():
+        for step in care.steps:
+            session.output.line(f"  {agent_id}: {step}")
+    if done.destroyed:
+        session.output.line(
+            f"  {count_text(len(done.destroyed), 'older data key was', 'older data keys were')} destroyed"
+        )
+    if not done.is_clock_trusted:
+        session.output.warn(f"{name}: nothing was thinned or swept, because the clock is not trusted")
+    for problem in done.problems:
+        session.output.warn(f"{name}: {problem}")
+
+
+@click.command(
+    short_help="Read back and check everything that is kept.",
+    epilog=format_examples(
+        "lifeboat endpoint verify --data /srv/lifeboat", "lifeboat endpoint verify home --data /srv/lifeboat"
+    ),
+)
+@click.argument("tenant", required=False)
+@endpoint_command
+def verify(session: EndpointSession, tenant: str | None) -> int:
+    """Read back and check everything that is kept, of one tenant or of all: every body against its leaf, every state
+    against digest and signature, sealed files against what was sent; also the audit, and who may reach data and key.
+    Files are named whose bytes never came: a machine sends them with its next sync, also where salt, SHA-256 or size of
+    such a file was falsified.
+
+    Exit status 1 when anything is not as it should be. A file whose bytes never came changes no exit status.
+    """
+    from lifeboat_endpoint.maintenance.endpoint_verification import verify_endpoint
+
+    with session.open() as endpoint:
+        proof = verify_endpoint(endpoint, select_tenants(endpoint, tenant))
+    document = {
+        "ok": proof.ok,
+        "tenants": proof.tenants,
+        "agents": proof.agents,
+        "sealed_agents": proof.sealed_agents,
+        "sequences": proof.sequences,
+        "objects": proof.objects,
+        "bytes": proof.bytes,
+        "orphans": proof.orphans,
+        "findings": [_finding_document(one) for one in proof.findings],
+        "absent": [_finding_document(one) for one in proof.absent],
+    }
+    session.output.document(document, lambda: _say_proof(session, proof))
+    return 0 if proof.ok else 1
+
+
+def _finding_document(found: EndpointFinding) -> dict[str, Any]:
+    return {
+        "kind": found.kind,
+        "tenant": found.tenant or None,
+        "agent": found.agent or None,
+        "subject": found.subject or None,
+        "message": found.message,
+    }
+
+
+def _say_proof(session: EndpointSession, proof: EndpointVerification) -> None:
+    sealed = f" and {count_text(proof.sealed_agents, 'sealed one')}" if proof.sealed_agents else ""
+    looked = f"{count_text(proof.agents, 'agent')}{sealed} of {count_text(proof.tenants, 'tenant')}"
+    read = f"{count_text(proof.sequences, 'sequence')}, {size_text(proof.bytes)} read back"
+    if proof.ok:
+        whole = "All that came is whole" if proof.absent else "All of it is whole"
+        session.output.line(f"{whole}: {looked}, {read}.")
+    else:
+        wrong = count_text(len(proof.findings), "thing is not as it", "things are not as they")
+        session.output.line(f"{wrong} should be: {looked}, {read}.")
+        _say_findings(session, proof.findings)
+    if proof.absent:
+        absent = count_text(len(proof.absent), "file that a sequence names", "files that sequences name")
+        session.output.line(
+            f"The endpoint has no bytes of {absent}; a machine that has them sends them with its next sync:"
+        )
+        _say_findings(session, proof.absent)
+
+
+def _say_findings(session: EndpointSession, findings: Sequence[EndpointFinding]) -> None:
+    for found in findings:
+        where = " ".join(part for part in (found.tenant, found.agent, found.subject) if part)
+        session.output.line(f"  {where}: {found.message}" if where else f"  {found.message}")
+
+
+@click.command(
+    short_help="What an older client removed may go.",
+    epilog=format_examples(
+        "lifeboat endpoint accept home 0190f0a0-0000-7000-8000-0000000000a1 --data /srv/lifeboat",
+    ),
+)
+@click.argument("tenant")
+@click.argument("agent_id", metavar="AGENT")
+@endpoint_command
+def accept(session: EndpointSession, tenant: str, agent_id: str) -> None:
+    """What an older client removed may go: the agent, named by its id, is held no more, and the state before the
+    removal is kept only as long as any other.
+
+    A machine of Lifeboat accepts what it removes itself: lifeboat agents accept.
+    """
+    with session.open() as endpoint:
+        found = endpoint.control.tenant(tenant)
+        was_held = endpoint.space(found.id).accept_held(agent_id)
+        if was_held:
+            endpoint.control.note(None, "agent.accept", agent_id, {"tenant": found.id})
+    said = "What was removed may go; the agent is not held any more." if was_held else "Nothing was held."
+    document = {"tenant": found.name, "id": agent_id, "was_held": was_held}
+    session.output.document(document, lambda: session.output.line(said))

@@ -1,0 +1,251 @@
+"""`lifeboat timeline`, `label`, `diff`, `search`: what was, what changed, and where something stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_cli.terminal.command_session import CommandSession, session_command
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.option_types import AGENT, COUNT, MOMENT, SIZE, TEXT
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.texts.human_text import NO_BREAK, count_text, group_changes, quote_argument, size_text, time_text
+
+if TYPE_CHECKING:
+    from lifeboat_core.memories.memory_search import MemoryFilters
+
+_BY_KIND = {"import": "a whole archive", "rotate": "credentials sealed anew"}
+"""What a sequence of a kind changed, where its counts do not say it."""
+_LIMIT = 20
+"""Hits of a search where nobody says how many."""
+_COLUMNS = ("sequence", "time", "kind", "changes", "size", "verified in", "label, pins")
+
+
+@click.command(
+    epilog=format_examples(
+        "lifeboat timeline Juniper --limit 10",
+        "lifeboat timeline Juniper --since 2026-11-20 --until 2026-11-21T18:00",
+    )
+)
+@click.argument("agent", type=AGENT)
+@click.option("--limit", type=COUNT, help="Only so many, the newest.")
+@click.option("--since", metavar="TIME", help="Only those from this time on.")
+@click.option("--until", metavar="TIME", help="Only those up to this time.")
+@click.option("--days", type=click.IntRange(1, 3660), help="With --json: changes by day, for so many days.")
+@session_command
+def timeline(
+    session: CommandSession, agent: str, limit: int | None, since: str | None, until: str | None, days: int | None
+) -> None:
+    """Every kept sequence of an agent, newest first."""
+    from lifeboat_core.history import sequence_timeline as history
+
+    found = agents.find_agent(session.context, agent)
+    document = history.make_timeline(session.context, found, history.TimelineRequest(since, until, limit, days))
+
+    def text() -> None:
+        session.output.table(_COLUMNS, map(_row, document["entries"]))
+        for one in document["set_aside"]:
+            session.output.line(f"A history that gave way is only on this machine, until {time_text(one['until'])}:")
+            session.output.verbatim(f"  lifeboat restore {quote_argument(found.name)} --from {one['from']} --dry-run")
+
+    session.output.document(document, text)
+
+
+def _row(entry: JsonObject) -> tuple[str, ...]:
+    """A sequence in the table."""
+    return (
+        str(entry["sequence"]),
+        time_text(entry["created_at"]).replace(" ", NO_BREAK),
+        entry["kind"],
+        _BY_KIND.get(entry["kind"]) or describe_changes(entry["changes"]),
+        size_text(entry["bytes"]).replace(" ", NO_BREAK),
+        ", ".join(entry["verified"]),
+        ", ".join(filter(None, (entry["label"], *entry["pins"]))),
+    )
+
+
+@click.command(
+    short_help="Name a sequence, so that it is never thinned.",
+    epilog=format_examples(
+        'lifeboat label Juniper 12 "before the move"',
+        "lifeboat label Juniper 12",
+        "lifeboat label Juniper 12 --remove",
+    ),
+)
+@click.argument("agent", type=AGENT)
+@click.argument("sequence", type=MOMENT)
+@click.argument("text", required=False)
+@click.option("--remove", is_flag=True, help="Take the name away.")
+@session_command
+def label(session: CommandSession, agent: str, sequence: str, text: str | None, remove: bool) -> None:
+    """Name a sequence. While it has a name it is never thinned. Without TEXT: what it is called.
+
+    Names stay on this machine: they do not travel to second copies, which thin by their own rules.
+    """
+    from lifeboat_core.history import sequence_labels
+
+    if remove and text is not None:
+        raise click.UsageError("Give a name or --remove, not both.")
+    found = agents.find_agent(session.context, agent)
+    if remove or text is not None:
+        entry = sequence_labels.set_label(session.context, found, sequence, text)
+    else:
+        entry = sequence_labels.load_labelled_sequence(session.context, found, sequence)
+    called = "has no name" if entry["label"] is None else f"is called: {entry['label']}"
+    said = f"Sequence {entry['sequence']} of {found.name} {called}"
+    session.output.document({"agent": found.id, "entry": entry}, lambda: session.output.line(said))
+
+
+def describe_changes(counts: JsonObject) -> str:
+    """`3 memories created, 1 updated; 2 files written` from a sequence's counts."""
+    return "; ".join(group_changes(counts.get("records", {}), counts.get("raw", {}))) or "details"
+
+
+@click.command(
+    short_help="What changed between two moments.",
+    epilog=format_examples(
+        "lifeboat diff Juniper",
+        "lifeboat diff Juniper 3",
+        "lifeboat diff Juniper 3 7 --names-only",
+        "lifeboat diff Juniper 2026-11-20T18:00 workspace",
+        "lifeboat diff Juniper 3 7 --path MEMORY.md",
+    ),
+)
+@click.argument("agent", type=AGENT)
+@click.argument("first", required=False, type=MOMENT, metavar="[FROM]")
+@click.argument("second", required=False, type=MOMENT, metavar="[TO]")
+@click.option("--names-only", is_flag=True, help="Without the changed lines.")
+@click.option(
+    "--path",
+    "paths",
+    metavar="GLOB",
+    multiple=True,
+    help="Only these files and their memories, with every changed line.",
+)
+@click.option("--limit", type=SIZE, default="4MB", show_default=True, help="Leave out what would be more than this.")
+@session_command
+def diff(
+    session: CommandSession,
+    agent: str,
+    first: str | None,
+    second: str | None,
+    names_only: bool,
+    paths: tuple[str, ...],
+    limit: int,
+) -> None:
+    """What changed between two moments: sequences, times, or the workspace as it stands (the default for TO)."""
+    from lifeboat_core.history import differences
+
+    found = agents.find_agent(session.context, agent)
+    narrow = differences.DifferenceFilter(paths, limit, names_only)
+    document = differences.compare_sequences(session.context, found, first, second, narrow)
+
+    def text() -> None:
+        for line in differences.format_differences(document, names_only=names_only):
+            session.output.verbatim(line)
+
+    session.output.document(document, text)
+
+
+@click.command(
+    short_help="Search an agent's memory, and with --history its past.",
+    epilog=format_examples(
+        "lifeboat search Juniper insurance",
+        "lifeboat search Juniper blue folder --type semantic",
+        "lifeboat search Juniper insurance --history",
+        "lifeboat search Juniper insurance --for-agent",
+    ),
+)
+@click.argument("agent", type=AGENT)
+@click.argument("words", type=TEXT, nargs=-1, required=True)
+@click.option("--type", "memory_type", type=TEXT, help="Only this memory type.")
+@click.option("--namespace", type=TEXT, help="Only this namespace.")
+@click.option("--tag", type=TEXT, help="Only records with this tag.")
+@click.option("--identity-version", type=int, help="Only memories made under this version of the identity.")
+@click.option("--history", "in_history", is_flag=True, help="Also what is not there any more, and lines of files.")
+@click.option("--for-agent", is_flag=True, help="As data that another agent may read: wrapped, escaped, bounded.")
+@click.option("--limit", type=COUNT, help="At most so many; 20, with --for-agent 10 and never more than 100.")
+@session_command
+def search(
+    session: CommandSession,
+    agent: str,
+    words: tuple[str, ...],
+    memory_type: str | None,
+    namespace: str | None,
+    tag: str | None,
+    identity_version: int | None,
+    in_history: bool,
+    for_agent: bool,
+    limit: int | None,
+) -> None:
+    """Search an agent's present memory; with --history everything that is kept of it.
+
+    In the history a word may be a part of a longer one, and each hit says from which sequence to which it stood
+    there. What was purged is found nowhere.
+
+    Memories were written by whoever spoke to the agent. Give them to another one with --for-agent only: as a quotation
+    that cannot end itself, without invisible characters, at most 360 characters of each.
+    """
+    from lifeboat_core.memories import memory_search as index
+
+    if in_history and for_agent:
+        raise click.UsageError("--for-agent shows the present memory: leave --history away.")
+    found = agents.find_agent(session.context, agent)
+    filters = index.MemoryFilters(memory_type, namespace, tag, identity_version)
+    if in_history:
+        _search_history(session, found, " ".join(words), filters, limit or _LIMIT)
+        return
+    if for_agent:
+        _recall(session, found, " ".join(words), filters, limit)
+        return
+    hits = index.search_memories(session.context, found, " ".join(words), filters, limit=limit or _LIMIT)
+
+    def text() -> None:
+        for hit in hits:
+            session.output.line(f"{hit.origin_file or 'no file'}  {hit.id}", style="bold")
+            session.output.line(f"  {hit.snippet}")
+        session.output.note(f"{count_text(len(hits), 'memory', 'memories')} found")
+
+    session.output.document({"agent": found.id, "hits": [hit.to_json() for hit in hits]}, text)
+
+
+def _recall(
+    session: CommandSession, found: agents.Agent, words: str, filters: MemoryFilters, limit: int | None
+) -> None:
+    from lifeboat_cli.history import recall_for_agent
+
+    if limit is not None and limit > recall_for_agent.MOST_HITS:
+        raise click.UsageError(f"--for-agent shows at most {recall_for_agent.MOST_HITS} memories.")
+    answer = recall_for_agent.recall_memories(
+        session.context, found, words, filters, limit=limit or recall_for_agent.HITS
+    )
+
+    def text() -> None:
+        for line in answer.lines():
+            session.output.verbatim(line)
+
+    session.output.document(answer.to_json(), text)
+
+
+def _search_history(
+    session: CommandSession, found: agents.Agent, words: str, filters: MemoryFilters, limit: int
+) -> None:
+    from lifeboat_core.memories import history_search
+
+    document = history_search.search_history(session.context, found, words, filters, limit=limit)
+
+    def text() -> None:
+        for hit in document["hits"]:
+            place = hit["id"] if hit["path"] is None else f"line {hit['line']}"
+            until = "now" if hit["present"] else f"sequence {hit['last']}"
+            origin = hit["origin_file"] or "no file"
+            session.output.line(f"{origin}  {place}  from sequence {hit['first']} until {until}", style="bold")
+            session.output.line(f"  {hit['snippet']}")
+        session.output.note(f"{len(document['hits'])} of {count_text(document['total'], 'place')} shown")
+        if document["unread"]:
+            unread = count_text(document["unread"], "old version of a file", "old versions of files")
+            session.output.note(f"{unread} would have been too much to read")
+
+    session.output.document(document, text)

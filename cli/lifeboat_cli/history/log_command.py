@@ -1,0 +1,64 @@
+"""`lifeboat log`: what was done with the agents, and when."""
+
+from __future__ import annotations
+
+import click
+
+from lifeboat_cli.terminal.command_session import CommandSession, session_command
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.option_types import AGENT, COUNT
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.texts.human_text import NO_BREAK, time_text
+
+
+@click.command(
+    short_help="What was done with the agents, and when.",
+    epilog=format_examples(
+        "lifeboat log",
+        "lifeboat log Juniper --limit 10",
+        "lifeboat log --kind restore --kind undo",
+        "lifeboat log --follow",
+    ),
+)
+@click.argument("agent", required=False, type=AGENT)
+@click.option("--limit", type=COUNT, default=50, show_default=True, help="At most so many, the newest.")
+@click.option("--kind", "kinds", multiple=True, help="Only what is of this kind; may be given several times.")
+@click.option("--follow", is_flag=True, help="What is done from now on, until Ctrl-C; with --json one document a line.")
+@session_command
+def log(session: CommandSession, agent: str | None, limit: int, kinds: tuple[str, ...], follow: bool) -> None:
+    """What was done, newest first: captures, restores, imports, undo, keys, purges, thinning, what was held."""
+    from lifeboat_core.history import activity_log
+
+    if follow:
+        _follow(session, agent, kinds)
+        return
+
+    found = agents.list_agents(session.context) if agent is None else [agents.find_agent(session.context, agent)]
+    told = activity_log.list_activity(session.context, found, everything=agent is None, limit=limit, kinds=kinds)
+    rows = [(time_text(each.time).replace(" ", NO_BREAK), each.name, each.kind, each.text) for each in told]
+
+    def text() -> None:
+        if not rows:
+            session.output.line("Nothing of this kind was done yet." if kinds else "Nothing was done yet.")
+            return
+        session.output.table(("time", "agent", "what", "details"), rows)
+
+    session.output.document({"entries": [each.to_json() for each in told]}, text)
+
+
+def _follow(session: CommandSession, agent: str | None, kinds: tuple[str, ...]) -> None:
+    from lifeboat_daemon.control.activity_following import EVERY, follow_activity
+
+    if agent is not None:
+        agents.find_agent(session.context, agent)
+
+    def polls() -> None:
+        session.output.note(f"No daemon runs: the files are looked at every {EVERY:.0f} seconds.")
+
+    for each in follow_activity(session.context, agent, polls=polls):
+        if kinds and each.kind not in kinds:
+            continue
+        if session.output.as_json:
+            session.output.json_line(each.to_json())
+        else:
+            session.output.verbatim(f"{time_text(each.time)}  {each.name}  {each.kind}  {each.text}")

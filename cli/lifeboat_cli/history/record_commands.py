@@ -1,0 +1,162 @@
+"""`lifeboat records`: single memories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_cli.terminal.command_session import CommandSession, session_command
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.option_types import AGENT, COUNT, TEXT
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.home.context import Context
+from lifeboat_core.memories import edit_records as memories
+from lifeboat_core.texts.human_text import NO_BREAK, count_text, path_text, time_text, when_text
+from lifeboat_vault.vault import SequenceRow
+
+Change = Callable[[Context, Agent, tuple[str, ...]], SequenceRow | None]
+
+
+@click.group()
+def records() -> None:
+    """What an agent remembers: list, show, forget, bring back, pin."""
+
+
+@records.command(
+    "list",
+    epilog=format_examples(
+        "lifeboat records list Juniper --limit 20",
+        "lifeboat records list Juniper --type preference --words tea",
+        "lifeboat records list Juniper --status deleted",
+    ),
+)
+@click.argument("agent", type=AGENT)
+@click.option("--type", "memory_type", type=TEXT, help="Only this memory type.")
+@click.option("--status", type=TEXT, help="Only active, archived or deleted ones; without it all but the deleted.")
+@click.option("--namespace", type=TEXT, help="Only this namespace.")
+@click.option("--tag", type=TEXT, help="Only memories with this tag.")
+@click.option("--identity-version", type=int, help="Only memories made under this version of the identity.")
+@click.option("--words", type=TEXT, default="", help="Only memories that hold these words; the last may be unfinished.")
+@click.option("--limit", type=COUNT, help="Only so many, the newest.")
+@click.option("--after", type=TEXT, metavar="ID", help="Go on after this memory, which ended the page before.")
+@session_command
+def list_records(
+    session: CommandSession,
+    agent: str,
+    memory_type: str | None,
+    status: str | None,
+    namespace: str | None,
+    tag: str | None,
+    identity_version: int | None,
+    words: str,
+    limit: int | None,
+    after: str | None,
+) -> None:
+    """What an agent remembers, newest first."""
+    from lifeboat_core.memories import record_listing
+    from lifeboat_core.memories.memory_search import MemoryFilters
+
+    found = agents.find_agent(session.context, agent)
+    filters = MemoryFilters(memory_type, namespace, tag, identity_version)
+    page = record_listing.list_records_page(
+        session.context, found, record_listing.RecordPageRequest(filters, status, words, limit, after)
+    )
+
+    def text() -> None:
+        session.output.table(("since", "type", "status", "file", "id", "memory"), map(_row, page["records"]))
+        session.output.note(f"{page['shown']} of {count_text(page['total'], 'memory', 'memories')}")
+        if page["next"] is not None:
+            session.output.note(f"There are more: the same command with --after {page['next']}")
+
+    session.output.document(page, text)
+
+
+def _row(record: JsonObject) -> tuple[str, ...]:
+    return (
+        when_text(record["created_at"]).replace(" ", NO_BREAK),
+        record["memory_type"],
+        record["status"] + (", pinned" if record["pinned"] else ""),
+        record["origin_file"],
+        record["id"],
+        record["snippet"],
+    )
+
+
+@records.command(epilog=format_examples("lifeboat search Juniper insurance", "lifeboat records show Juniper ID"))
+@click.argument("agent", type=AGENT)
+@click.argument("ids", type=TEXT, metavar="ID...", nargs=-1, required=True)
+@session_command
+def show(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
+    """The memories that ids name; any id of a chain will do."""
+    found = memories.show_records(session.context, agents.find_agent(session.context, agent), ids)
+
+    def text() -> None:
+        for record in found:
+            about = record["about"]
+            session.output.line(f"{record['id']}  {record['memory_type']}  {record['status']}", style="bold")
+            made = time_text(record["temporal"]["created_at"])
+            session.output.line(f"from {path_text(about['provenance']['origin_file'] or 'nowhere')}, {made}")
+            for sentence in _about(about):
+                session.output.line(sentence)
+            session.output.block(about["text"].rstrip("\n") or record["content"])
+
+    session.output.document({"records": found}, text)
+
+
+def _about(about: JsonObject) -> Iterator[str]:
+    """What there is to say of a memory beside its text, in sentences."""
+    if about["first_sequence"] is not None:
+        until = "now" if about["present"] else f"sequence {about['last_sequence']}"
+        yield f"said this from sequence {about['first_sequence']} until {until}"
+    if len(about["chain"]) > 1:
+        yield f"what it was before: {', '.join(one['id'] for one in about['chain'] if not one['current'])}"
+    for link in about["links"]:
+        yield f"{link['relation']}: {link['target'] or link['id']} ({link['state']}) {link['snippet']}".rstrip()
+
+
+def _change(session: CommandSession, agent: str, ids: tuple[str, ...], change: Change, word: str) -> None:
+    row = change(session.context, agents.find_agent(session.context, agent), ids)
+    document: dict[str, Any] = {"sequence": None if row is None else row.number, "changed": row is not None}
+    counted = count_text(len(ids), "memory", "memories")
+    said = f"{counted} {word} (sequence {row.number})." if row is not None else "Nothing to change."
+    session.output.document(document, lambda: session.output.line(said))
+
+
+@records.command(epilog=format_examples("lifeboat search Juniper insurance", "lifeboat records forget Juniper ID"))
+@click.argument("agent", type=AGENT)
+@click.argument("ids", type=TEXT, metavar="ID...", nargs=-1, required=True)
+@session_command
+def forget(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
+    """Drop memories, also while their file still holds the text. Reversible; history keeps them."""
+    _change(session, agent, ids, memories.forget_records, "forgotten")
+
+
+@records.command()
+@click.argument("agent", type=AGENT)
+@click.argument("ids", type=TEXT, metavar="ID...", nargs=-1, required=True)
+@session_command
+def restore(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
+    """Bring forgotten or deleted memories back."""
+    _change(session, agent, ids, memories.restore_records, "brought back")
+
+
+@records.command()
+@click.argument("agent", type=AGENT)
+@click.argument("ids", type=TEXT, metavar="ID...", nargs=-1, required=True)
+@session_command
+def pin(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
+    """Memories that must not go without your word."""
+    _change(session, agent, ids, memories.pin_records, "pinned")
+
+
+@records.command()
+@click.argument("agent", type=AGENT)
+@click.argument("ids", type=TEXT, metavar="ID...", nargs=-1, required=True)
+@session_command
+def unpin(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
+    """Take pins away."""
+    _change(session, agent, ids, memories.unpin_records, "no longer pinned")

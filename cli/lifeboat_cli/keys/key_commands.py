@@ -1,0 +1,206 @@
+"""`lifeboat keys`: the key that opens the credentials, and the 24 words that are this key.
+
+No option takes a word or a passphrase as its value, and no result holds one: they come from a terminal, a file, or the
+environment.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from lifeboat_cli.keys import key_status_text, passphrase_input
+from lifeboat_cli.terminal import word_screen
+from lifeboat_cli.terminal.command_session import CommandSession, session_command
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.lazy_group import LazyGroup
+from lifeboat_cli.terminal.option_types import DURATION
+from lifeboat_cli.terminal.private_text_files import DASH, OUT_FILE, open_destination, refuse_mixture
+from lifeboat_core.errors import NobodyToAsk
+from lifeboat_core.home import home_key
+from lifeboat_core.texts.human_text import time_text
+from lifeboat_daemon.control.poke_daemon import wake_daemon
+from lifeboat_keys.errors import KeyExists
+from lifeboat_keys.home.home_keys import HomeKeys, KeyStatus
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.stores.store_kinds import StoreKind
+
+ELSEWHERE = {
+    "prove": "lifeboat_cli.keys.key_words_commands:prove",
+    "recover": "lifeboat_cli.keys.key_words_commands:recover",
+    "export-kit": "lifeboat_cli.keys.key_words_commands:export_kit",
+    "rotate": "lifeboat_cli.keys.key_rotate_command:rotate",
+    "rename-machine": "lifeboat_cli.keys.key_rotate_command:rename_machine",
+}
+"""Commands of this group that have a module of their own."""
+
+
+@click.group(cls=LazyGroup, lazy=ELSEWHERE)
+def keys() -> None:
+    """The key that opens the credentials, and its 24 words."""
+
+
+# The key and its words ------------------------------------------------------------------------------------------
+
+
+@keys.command(
+    short_help="Make the key and show its 24 words.",
+    epilog=format_examples(
+        "lifeboat keys init",
+        "lifeboat keys init --store passphrase",
+        "lifeboat keys init --words-to /media/stick/words --no-prove",
+    ),
+)
+@key_status_text.STORE
+@passphrase_input.STDIN
+@click.option("--words-to", type=OUT_FILE, help="Write the words to this new file instead (- for standard output).")
+@click.option("--no-prove", is_flag=True, help="Do not ask for three of the words.")
+@session_command
+def init(
+    session: CommandSession, store: str | None, words_to: Path | None, no_prove: bool, passphrase_stdin: bool
+) -> None:
+    """Make the key where there is none, show its 24 words, and ask for three of them.
+
+    A key that is there is never replaced: its words are shown when they were never proven, and with --store it moves.
+    """
+    session = passphrase_input.with_stdin_passphrase(session, passphrase_stdin)
+    before = session.context.keys().status()
+    wanted = StoreKind(store) if store else None
+    shown = _is_to_be_shown(session, before, wanted, words_to)
+    context = session.context
+    if shown or wanted is not None:
+        context = (
+            passphrase_input.with_unlocked_key(session)
+            if _is_wrapped(before)
+            else passphrase_input.with_new_passphrase(session, wanted)
+        )
+    with open_destination(session, words_to) as write:
+        made = _made(session, context.keys(), wanted)
+        key = context.keys().user_key() if shown else None
+        if key is not None and write is not None:
+            write(" ".join(key.words()))
+    if key is not None and word_screen.has_terminal(session.output):
+        _show_and_prove(session, key, show=write is None, ask=not no_prove)
+    _say_key(session, context.keys().status(), made=made, words_to=words_to)
+
+
+def _is_to_be_shown(
+    session: CommandSession, before: KeyStatus, wanted: StoreKind | None, words_to: Path | None
+) -> bool:
+    """Whether the words are shown now. Raises, before anything is made, where they would not arrive."""
+    refuse_mixture(session, words_to)
+    if before.proven_at is not None and words_to is not None:
+        message = f"the words of the key {before.key_id} were proven on {time_text(before.proven_at)}"
+        raise KeyExists(message, fix="lifeboat keys export-kit -o FILE")
+    arrives = words_to is not None or word_screen.has_terminal(session.output)
+    is_move = before.key_id is not None and wanted is not None
+    if before.proven_at is None and not arrives and not is_move:
+        raise NobodyToAsk("nobody would see the 24 words: name a file", fix="lifeboat keys init --words-to FILE")
+    return before.proven_at is None and arrives
+
+
+def _is_wrapped(before: KeyStatus) -> bool:
+    return before.key_id is not None and before.store is StoreKind.PASSPHRASE
+
+
+def _made(session: CommandSession, found: HomeKeys, store: StoreKind | None) -> bool:
+    """Make the key where there is none, else bring it where it shall lie; whether it was made now."""
+    _refuse_away(found, store)
+    made = found.ensure(store)
+    if store is not None and not made:
+        for name in found.move(store):
+            session.output.note(f"{name}, which only its mode protected, is gone.")
+    return made
+
+
+def _refuse_away(found: HomeKeys, store: StoreKind | None) -> None:
+    """A keyring that is to take a key and cannot. What helps where the key is in it already would not help here."""
+    problem = found.store_problem(store) if store is StoreKind.KEYRING else None
+    if problem is not None and found.store is not store:
+        problem.fix = "unlock the keyring of your desktop, then again; or lifeboat keys init --store passphrase"
+        raise problem
+
+
+def _show_and_prove(session: CommandSession, key: UserKey, *, show: bool, ask: bool) -> None:
+    """The words on the terminal until they are written down, and three of them asked for until they are right."""
+    try:
+        while True:
+            if show:
+                word_screen.show_key_words(session.output, key.words(), key.key_id)
+            if not ask:
+                return
+            if word_screen.ask_three_words(session.output, key.words()):
+                break
+            show = True
+    except (click.Abort, KeyboardInterrupt):
+        session.output.warn(f"the key {key.key_id} is there, its words were never proven; lifeboat keys init goes on")
+        raise
+    session.context.keys().note_proven(session.context.now())
+
+
+def _say_key(session: CommandSession, status: KeyStatus, *, made: bool, words_to: Path | None) -> None:
+    document = {
+        "key_id": status.key_id,
+        "store": str(status.store),
+        "made": made,
+        "proven_at": status.proven_at,
+        "words_to": None if words_to is None else str(words_to),
+    }
+    say = session.output.note if words_to == DASH else session.output.line
+
+    def text() -> None:
+        say(f"Your key {status.key_id} lies in {key_status_text.PLACES[status.store]}.")
+        if status.proven_at is None:
+            say("Its words were never proven: lifeboat keys prove")
+        else:
+            say(f"Its words were proven on {time_text(status.proven_at)}; again at any time: lifeboat keys prove")
+        say("One page with everything that a new machine needs: lifeboat keys export-kit -o FILE")
+
+    session.output.document(document, text)
+
+
+# Where it lies --------------------------------------------------------------------------------------------------
+
+
+@keys.command(short_help="Where the key lies, and what hangs on it.", epilog=format_examples("lifeboat keys status"))
+@session_command
+def status(session: CommandSession) -> None:
+    """Where the key lies, whether it can be used, and what hangs on it."""
+    document = home_key.describe_user_key(session.context)
+    session.output.document(document, lambda: key_status_text.print_status(session.output, document))
+
+
+@keys.command(
+    short_help="Open a locked key for a time.",
+    epilog=format_examples("lifeboat keys unlock", "lifeboat keys unlock --for 8h"),
+)
+@click.option("--for", "seconds", type=DURATION, help="How long it stays open, such as 8h; until it is locked else.")
+@passphrase_input.STDIN
+@session_command
+def unlock(session: CommandSession, seconds: int | None, passphrase_stdin: bool) -> None:
+    """Open a key that is wrapped with a passphrase, or have the desktop open its keyring."""
+    session = passphrase_input.with_stdin_passphrase(session, passphrase_stdin)
+    found = session.context.keys()
+    held = found.unlock(passphrase_input.ask_passphrase(session, found.store), seconds)
+    if held is None:
+        session.output.note(f"A key in {key_status_text.PLACES[found.store]} is never locked.")
+    wake_daemon(session.context)
+    _say_state(session, found.status())
+
+
+@keys.command(short_help="Close what was unlocked.", epilog=format_examples("lifeboat keys lock"))
+@session_command
+def lock(session: CommandSession) -> None:
+    """Close what was unlocked: from now on the passphrase is needed again."""
+    found = session.context.keys()
+    if not found.lock():
+        session.output.note("Nothing was held open.")
+    wake_daemon(session.context)
+    _say_state(session, found.status())
+
+
+def _say_state(session: CommandSession, status: KeyStatus) -> None:
+    document = {"key_id": status.key_id, "store": str(status.store), "state": str(status.state), "note": status.note}
+    said = status.note or f"key: {status.state}"
+    session.output.document(document, lambda: session.output.line(said))

@@ -1,0 +1,204 @@
+"""`lifeboat keys rotate`: another key in the place of the one in force; and the names of the machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_cli.keys import passphrase_input
+from lifeboat_cli.terminal import word_screen
+from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmation, session_command
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.private_text_files import DASH, IN_FILE, OUT_FILE, open_destination, read_private_text
+from lifeboat_core.errors import NobodyToAsk
+from lifeboat_core.exchange.new_file import refuse_existing
+from lifeboat_core.home import user_key_rotation
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.user_key_rotation import RotationReport
+from lifeboat_core.texts.human_text import count_text, quote_argument
+from lifeboat_keys.errors import KeysError, NoPassphrase
+from lifeboat_keys.home import device_registry
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.recovery import recovery_kit
+
+_SAFE = "The words of the old key open nothing new from then on; what was kept before goes on with the new words."
+_STOLEN = "What was sealed so far is sealed anew, but old copies stay open to whoever has the old key."
+
+
+@click.command(
+    short_help="Put another key in the place of yours.",
+    epilog=format_examples(
+        "lifeboat keys rotate",
+        "lifeboat keys rotate --compromised",
+        "lifeboat keys rotate --lost laptop",
+        "lifeboat keys rotate --words-to /media/stick/words --no-prove --yes",
+        "lifeboat keys rotate --words-from /media/stick/words",
+    ),
+)
+@click.option("--compromised", is_flag=True, help="Others may have the key: seal everything anew, trust it no more.")
+@click.option("--lost", metavar="MACHINE", help="A machine was lost with the key: this, and what it signs is refused.")
+@click.option("--words-to", type=OUT_FILE, help="Write the new words to this new file instead.")
+@click.option(
+    "--words-from",
+    type=IN_FILE,
+    help="Take the key of these words, which another machine of yours has already, instead of a new one.",
+)
+@click.option("--no-prove", is_flag=True, help="Do not ask for three of the words.")
+@click.option("--yes", is_flag=True, help="Do not ask whether to replace the key.")
+@passphrase_input.STDIN
+@session_command
+def rotate(
+    session: CommandSession,
+    compromised: bool,
+    lost: str | None,
+    words_to: Path | None,
+    words_from: Path | None,
+    no_prove: bool,
+    yes: bool,
+    passphrase_stdin: bool,
+) -> int:
+    """Put another key in the place of yours, show its 24 words, and ask for three of them.
+
+    No history is rewritten, and with the new words everything opens that the old key opened. The new key takes effect
+    when its words are with you; until then nothing changed. With --words-from another machine follows one that has
+    the new key. With --passphrase-stdin, words from standard input follow its line.
+    """
+    _check_usage(words_to, words_from)
+    session = passphrase_input.with_stdin_passphrase(session, passphrase_stdin)
+    session = replace(session, context=_with_passphrase(session))
+    old = user_key_rotation.load_key_in_force(session.context)
+    machine = None if lost is None else user_key_rotation.find_lost_machine(session.context, lost)
+    _check_arrival(session, words_to, words_from)
+    if not yes:
+        session.output.note(_STOLEN if compromised or machine else _SAFE)
+        ask_confirmation(session, f"Replace the key {old.key_id}?", otherwise=f"this replaces the key {old.key_id}")
+    if words_from is not None:
+        new, proven = recovery_kit.key_in(read_private_text(words_from)), True
+    else:
+        new = UserKey.generate()
+        with _void_unless_in_force(session, new):
+            proven = _hand_over(session, new, words_to, ask=not no_prove)
+    with _void_unless_in_force(session, new), session.output.progress("Replacing the key"):
+        report = user_key_rotation.rotate_user_key(session.context, old, new, compromised=compromised, lost=machine)
+    keys = session.context.keys()
+    if proven:
+        keys.note_proven(session.context.now())
+    if keys.lock():
+        session.output.note("The old key was unlocked; the new one is not: lifeboat keys unlock")
+    document = {**report.to_json(), "words_to": None if words_to is None else str(words_to)}
+    session.output.document(document, lambda: _say(session, report))
+    return 1 if report.settled.unfinished else 0
+
+
+def _check_usage(words_to: Path | None, words_from: Path | None) -> None:
+    if words_to is not None and words_from is not None:
+        raise click.UsageError("Give --words-to or --words-from, not both.")
+    if words_to == DASH:
+        raise click.UsageError("The new words need a file: standard output may be lost before they are kept.")
+
+
+def _check_arrival(session: CommandSession, words_to: Path | None, words_from: Path | None) -> None:
+    """Refuse, before anything is asked, new words that would not come to the user."""
+    if words_to is not None:
+        refuse_existing(words_to)
+    elif words_from is None and not word_screen.has_terminal(session.output):
+        raise NobodyToAsk("the new words would be shown to nobody; name a file for them", fix="add --words-to FILE")
+
+
+def _with_passphrase(session: CommandSession) -> Context:
+    """A key wrapped with a passphrase is opened with it, and the new one wrapped; one that is only held open is not
+    enough."""
+    context = passphrase_input.with_unlocked_key(session)
+    keys = context.keys()
+    if isinstance(keys.store_problem(keys.store), NoPassphrase):
+        return passphrase_input.with_new_passphrase(session, keys.store)
+    return context
+
+
+def _hand_over(session: CommandSession, new: UserKey, words_to: Path | None, *, ask: bool) -> bool:
+    """The words are with the user when this returns; whether three of them were proven."""
+    with open_destination(session, words_to) as write:
+        if write is not None:
+            write(" ".join(new.words()))
+    shown = words_to is not None
+    while word_screen.has_terminal(session.output):
+        if not shown:
+            word_screen.show_key_words(session.output, new.words(), new.key_id)
+        if not ask:
+            return False
+        if word_screen.ask_three_words(session.output, new.words()):
+            return True
+        shown = False
+    return False
+
+
+@contextmanager
+def _void_unless_in_force(session: CommandSession, new: UserKey) -> Iterator[None]:
+    """Words may be on paper when something stops the command: whether they open anything has to be said."""
+    try:
+        yield
+    except (LifeboatError, click.Abort, KeyboardInterrupt):
+        session.output.warn(_what_the_words_are(session, new))
+        raise
+
+
+def _what_the_words_are(session: CommandSession, new: UserKey) -> str:
+    try:
+        is_in_force = session.context.keys().public == new.public
+    except KeysError:  # the keys are written as far as the disk let them be
+        return f"keep the words of both keys: lifeboat keys status says whether {new.key_id} is yours, once it can"
+    if is_in_force:
+        return f"your key was replaced: the words of the key {new.key_id} are yours from now on"
+    return f"your key was not replaced: words of the key {new.key_id} open nothing"
+
+
+def _say(session: CommandSession, report: RotationReport) -> None:
+    output = session.output
+    output.line(f"Your key is {report.key_id} now; it replaced {report.former}.", style="bold")
+    output.line("Archives that are made from now on bring the former key along, for the new words only.")
+    if report.compromised:
+        signed = sum(one["countersigned"] for one in report.settled.vaults)
+        if signed:
+            output.line(f"{count_text(signed, 'state')} of the history signed anew.")
+        output.line("What else the old key, or one before it, signs is refused.")
+    if report.revoked is not None:
+        output.line(f"{report.revoked.name} ({report.revoked.id}) is refused from now on.")
+        for remote in report.remotes:
+            output.line(f"Its token of {remote['name']} was revoked.")
+        if not report.remotes:
+            output.line("No remote is configured, so there is no token to revoke.")
+    if report.reissue:
+        output.line("Old copies of these stay open to whoever has the old key. Let their issuers make new ones:")
+        columns = ("agent", "service", "type", "credential")
+        fields = ("agent", "service", "credential_type", "label")
+        output.table(columns, [[one[name] or "" for name in fields] for one in report.reissue])
+    for one in report.settled.refused:
+        output.warn(f"{one['agent']}, sequence {one['sequence']}: its signature does not hold, and was not renewed")
+    for text in report.settled.warnings:
+        output.warn(text)
+    for text in report.settled.unfinished:
+        output.warn(f"not finished, the next command goes on: {text}")
+    output.line("Words and pages of the old key are void: they open old copies only.")
+    output.verbatim("A new page for paper: lifeboat keys export-kit -o FILE")
+
+
+@click.command(
+    "rename-machine",
+    short_help="Call a machine something else.",
+    epilog=format_examples("lifeboat keys rename-machine laptop old-laptop"),
+)
+@click.argument("machine")
+@click.argument("name")
+@session_command
+def rename_machine(session: CommandSession, machine: str, name: str) -> None:
+    """Call a machine something else; `lifeboat keys status` lists them."""
+    machines = session.context.keys().machines
+    found = device_registry.find_machine(machines.all(), machine)
+    machines.rename(found, name)
+    said = f"The machine {found.id} is called {quote_argument(name)} now."
+    session.output.document({"id": found.id, "name": name}, lambda: session.output.line(said))

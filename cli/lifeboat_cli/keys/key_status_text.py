@@ -1,0 +1,71 @@
+"""What people are told about their key, and how they name where it lies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from lifeboat_cli.terminal.output import CommandOutput
+from lifeboat_core.texts.human_text import NO_BREAK, time_text
+from lifeboat_keys.home.home_keys import KeyState
+from lifeboat_keys.stores.store_kinds import StoreKind
+
+PLACES = {
+    StoreKind.KEYRING: "the keyring of this desktop",
+    StoreKind.PASSPHRASE: "a file wrapped with a passphrase",
+    StoreKind.COMMAND: "what the setting key_command runs",
+    StoreKind.KEY_FILE: "the file that LIFEBOAT_KEY_FILE names",
+    StoreKind.FILE: "a file of this home that only its mode protects",
+}
+STORE = click.option(
+    "--store",
+    type=click.Choice([str(kind) for kind in StoreKind]),
+    help="Where the key shall lie; the best place there is when this is not given.",
+)
+NEVER_PROVEN = "The 24 words of your key were never written down and proven: lifeboat keys init"
+
+
+def print_status(output: CommandOutput, document: dict[str, Any]) -> None:
+    """What `user_keys.describe` found."""
+    if document["key_id"] is None:
+        is_broken = document["state"] == KeyState.ERROR
+        said = f"The key cannot be used: {document['note']}" if is_broken else "There is no key yet: lifeboat keys init"
+        output.line(said)
+        return
+    if document["state"] == KeyState.OK:
+        output.line(f"Key {document['key_id']}: ok, {document['description']}", style="bold")
+    else:
+        output.line(f"Key {document['key_id']}: {document['state']}", style="bold")
+        output.line(f"It lies in {PLACES[StoreKind(document['store'])]}: {document['note']}")
+    proven_at = document["proven_at"]
+    output.line(f"Its 24 words were last proven on {time_text(proven_at)}." if proven_at else NEVER_PROVEN)
+    _table(output, ("former key", "replaced", "others may hold it"), [_former(one) for one in document["former"]])
+    _table(
+        output, ("machine", "id", "first seen", "last seen", "standing"), [_machine(m) for m in document["machines"]]
+    )
+    for problem in document["problems"]:
+        output.warn(problem)
+    _table(output, ("agent", "its key"), [(one["name"], one["pair"] or "none yet") for one in document["agents"]])
+
+
+def _table(output: CommandOutput, columns: tuple[str, ...], rows: list[tuple[object, ...]]) -> None:
+    if rows:
+        output.line()
+        output.table(columns, rows)
+
+
+def _former(one: dict[str, Any]) -> tuple[object, ...]:
+    return one["key_id"], _moment(one["replaced_at"]), "yes" if one["compromised"] else "no"
+
+
+def _machine(one: dict[str, Any]) -> tuple[object, ...]:
+    if one["revoked_at"] is not None:
+        standing = f"lost since {_moment(one['revoked_at'])}"
+    else:
+        standing = "this one" if one["here"] else ""
+    return one["name"], one["id"], _moment(one["first_seen"]), _moment(one["last_seen"]), standing
+
+
+def _moment(timestamp: str) -> str:
+    return time_text(timestamp).replace(" ", NO_BREAK)

@@ -1,0 +1,189 @@
+"""`lifeboat keys prove`, `recover` and `export-kit`: the words held against the key, taken as the key, put on paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from lifeboat_cli.keys import key_status_text, passphrase_input
+from lifeboat_cli.terminal import word_screen
+from lifeboat_cli.terminal.command_session import CommandSession, session_command
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.private_text_files import (
+    DASH,
+    IN_FILE,
+    OUT_FILE,
+    open_destination,
+    read_private_text,
+    refuse_mixture,
+)
+from lifeboat_core.errors import NobodyToAsk, WordsNotProven
+from lifeboat_core.home import home_key
+from lifeboat_core.texts.human_text import quote_argument
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.recovery import bip39_words, recovery_kit, word_challenge
+from lifeboat_keys.stores.store_kinds import StoreKind
+
+
+@click.command(
+    short_help="Try out whether you have the words.",
+    epilog=format_examples("lifeboat keys prove", "lifeboat keys prove --words-from words.txt"),
+)
+@click.option("--words-from", type=IN_FILE, help="Compare all 24 words in this file (- for standard input).")
+@click.option("--answers-stdin", is_flag=True, help="Three or more lines of standard input, each like: 7 abandon")
+@session_command
+def prove(session: CommandSession, words_from: Path | None, answers_stdin: bool) -> None:
+    """Ask for three of the words, or compare all of them. Where the key itself is away, all of them."""
+    if words_from is not None and answers_stdin:
+        raise click.UsageError("Give --words-from or --answers-stdin, not both.")
+    key_id = session.context.keys().public.key_id
+    if answers_stdin:
+        _prove_by_answers(session)
+    elif words_from is not None:
+        home_key.prove_words(session.context, recovery_kit.key_in(read_private_text(words_from)))
+    else:
+        _prove_on_terminal(session)
+    proven_at = session.context.keys().status().proven_at
+    said = f"They are the words of your key {key_id}."
+    session.output.document({"key_id": key_id, "proven_at": proven_at}, lambda: session.output.line(said))
+
+
+def _prove_on_terminal(session: CommandSession) -> None:
+    if not word_screen.has_terminal(session.output):
+        raise NobodyToAsk("nobody can be asked for words here", fix="lifeboat keys prove --words-from FILE")
+    key = home_key.find_user_key(passphrase_input.with_unlocked_key(session))
+    if key is None:
+        session.output.note("The key itself is not at hand, so all 24 words are asked for.")
+        home_key.prove_words(session.context, word_screen.type_words(session.output))
+    elif word_screen.ask_three_words(session.output, key.words()):
+        home_key.prove_words(session.context, key)
+    else:
+        raise WordsNotProven("three answers for one word were wrong", fix=_after_failed_proof(session))
+
+
+def _prove_by_answers(session: CommandSession) -> None:
+    """Which answer was wrong is not said: whoever guesses word by word learns nothing."""
+    given = [_answer(line) for line in read_private_text(DASH).splitlines() if line.strip()]
+    if len({place for place, _ in given}) < word_challenge.ASKED:
+        raise WordsNotProven(
+            f"give {word_challenge.ASKED} different words, each in a line with its number, like: 7 abandon",
+            fix="lifeboat keys prove --help",
+        )
+    key = session.context.keys().user_key()
+    if not all([word_challenge.is_right(key.words(), place, word) for place, word in given]):
+        raise WordsNotProven("not every word is the right one at its place", fix=_after_failed_proof(session))
+    home_key.prove_words(session.context, key)
+
+
+def _answer(line: str) -> tuple[int, str]:
+    """The number and the word of a line. Raises WordsNotProven, which does not repeat them."""
+    number, _, word = line.strip().partition(" ")
+    place = number.rstrip(".):")
+    if not (
+        place.isascii() and place.isdigit() and len(place) < 3 and 1 <= int(place) <= bip39_words.WORDS and word.strip()
+    ):
+        raise WordsNotProven(
+            f"each line has to be a number from 1 to {bip39_words.WORDS} and its word, like: 7 abandon",
+            fix="lifeboat keys prove --help",
+        )
+    return int(place), word
+
+
+def _after_failed_proof(session: CommandSession) -> str:
+    proven_at = session.context.keys().status().proven_at
+    return "lifeboat keys init" if proven_at is None else "lifeboat keys export-kit -o FILE"
+
+
+@click.command(
+    short_help="Take the key from its words.",
+    epilog=format_examples(
+        "lifeboat keys recover", "lifeboat keys recover --kit kit.txt", "lifeboat keys recover --words-from words.txt"
+    ),
+)
+@click.option("--words-from", type=IN_FILE, help="Read the words from this file (- for standard input).")
+@click.option("--kit", "page", type=IN_FILE, help="Read them from a recovery kit (- for standard input).")
+@key_status_text.STORE
+@passphrase_input.STDIN
+@session_command
+def recover(
+    session: CommandSession, words_from: Path | None, page: Path | None, store: str | None, passphrase_stdin: bool
+) -> None:
+    """Take the key from its 24 words, on a new machine or where its secret was lost.
+
+    A home that has another key is left as it is. With --passphrase-stdin, words from standard input follow its line.
+    """
+    session = passphrase_input.with_stdin_passphrase(session, passphrase_stdin)
+    if words_from is not None and page is not None:
+        raise click.UsageError("Give --words-from or --kit, not both.")
+    key = _given_key(session, words_from, page)
+    home_key.refuse_other_key(session.context, key)
+    wanted = StoreKind(store) if store else None
+    context = passphrase_input.with_new_passphrase(session, wanted or _store_in_use(session))
+    was_here = home_key.recover_user_key(context, key, wanted)
+    status = context.keys().status()
+    document = {"key_id": key.key_id, "store": str(status.store), "was_here": was_here}
+
+    def text() -> None:
+        session.output.line(f"Your key {key.key_id} is {'here, as before' if was_here else 'back'}.", style="bold")
+        session.output.line(f"It lies in {key_status_text.PLACES[status.store]}.")
+        session.output.line("Bring an agent back from a second copy, credentials included:")
+        session.output.verbatim("  lifeboat remote add NAME JOIN-LINE")
+        session.output.verbatim("  lifeboat restore AGENT --from NAME --to WORKSPACE --state-dir FOLDER \\")
+        session.output.verbatim("    --with-credentials --adopt")
+        session.output.line("from an archive:")
+        session.output.verbatim("  lifeboat alf import FILE --to WORKSPACE --state-dir FOLDER --with-credentials")
+        session.output.line("or from the vault of this home:")
+        session.output.verbatim("  lifeboat restore AGENT --with-credentials")
+
+    session.output.document(document, text)
+
+
+def _store_in_use(session: CommandSession) -> StoreKind | None:
+    """Where the home has its key, None where it has none. A passphrase that was forgotten is replaced there."""
+    keys = session.context.keys()
+    return None if keys.key_id is None else keys.store
+
+
+def _given_key(session: CommandSession, words_from: Path | None, page: Path | None) -> UserKey:
+    if words_from is not None:
+        return recovery_kit.key_in(read_private_text(words_from))
+    if page is not None:
+        return recovery_kit.read_kit(read_private_text(page))
+    if not word_screen.has_terminal(session.output):
+        raise NobodyToAsk(
+            "nobody can be asked for the words here; name a file", fix="lifeboat keys recover --words-from FILE"
+        )
+    return word_screen.type_words(session.output)
+
+
+@click.command(
+    "export-kit",
+    short_help="Write the recovery kit, one page for paper.",
+    epilog=format_examples("lifeboat keys export-kit -o kit.txt", "lifeboat keys export-kit -o - | lp"),
+)
+@click.option(
+    "-o", "--output", "target", type=OUT_FILE, required=True, help="The file to write (- for standard output)."
+)
+@click.option("--force", is_flag=True, help="Replace the file when it is there.")
+@session_command
+def export_kit(session: CommandSession, target: Path, force: bool) -> None:
+    """Write one page with the 24 words, the key id, a QR code, and what a new machine needs. It is the key."""
+    from lifeboat_cli.keys.kit_remotes import list_kit_remotes
+
+    refuse_mixture(session, target)
+    key = passphrase_input.with_unlocked_key(session).keys().user_key()
+    made_at = session.context.now()
+    with open_destination(session, target, force=force) as write:
+        assert write is not None
+        write(recovery_kit.render_kit(key, made_at[:10], list_kit_remotes(session.context)).rstrip("\n"))
+    document = {"path": str(target), "key_id": key.key_id, "created_at": made_at}
+    session.output.document(document, lambda: _say_kit(session, target))
+
+
+def _say_kit(session: CommandSession, target: Path) -> None:
+    if target == DASH:
+        session.output.note("Whoever has this page has the key.")
+        return
+    session.output.line(f"{target} is the key: print it, then delete the file.", style="bold")
+    session.output.verbatim(f"Try it out: lifeboat keys prove --words-from {quote_argument(str(target))}")

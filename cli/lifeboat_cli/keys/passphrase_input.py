@@ -1,0 +1,97 @@
+"""Passphrases: typed where nobody sees them, or taken from standard input or the environment; never from an option.
+
+One that was typed is in the context that is returned, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import click
+
+from lifeboat_cli.terminal.command_session import CommandSession
+from lifeboat_cli.terminal.private_text_files import read_first_line
+from lifeboat_cli.terminal.word_screen import has_terminal
+from lifeboat_core.errors import NobodyToAsk
+from lifeboat_core.home.context import Context
+from lifeboat_keys.errors import KeyLocked, KeysError, NoPassphrase
+from lifeboat_keys.stores.key_environment import PASSPHRASE, PASSPHRASE_FILE
+from lifeboat_keys.stores.passphrase_wrapping import PASSPHRASE_LENGTH
+from lifeboat_keys.stores.store_kinds import StoreKind
+from lifeboat_keys.words_in_texts import holds_recovery_words
+
+STDIN = click.option("--passphrase-stdin", is_flag=True, help="The first line of standard input is the passphrase.")
+
+
+def with_stdin_passphrase(session: CommandSession, wanted: bool) -> CommandSession:
+    """The session that has the passphrase on standard input, where that is wanted. Raises NoPassphrase."""
+    if not wanted:
+        return session
+    passphrase = _typed() if sys.stdin is not None and sys.stdin.isatty() else read_first_line()
+    if not passphrase:
+        raise NoPassphrase("standard input begins with an empty line", fix="put the passphrase on its first line")
+    return replace(session, context=_with(session.context, passphrase))
+
+
+def with_new_passphrase(session: CommandSession, store: StoreKind | None) -> Context:
+    """The context in which a key is put into a store; a passphrase for it is typed twice."""
+    if store is not StoreKind.PASSPHRASE or not _may_be_typed(session):
+        return session.context
+    return _with(session.context, _new())
+
+
+def with_unlocked_session(session: CommandSession) -> CommandSession:
+    """The session in which the key is used; see `with_unlocked_key`."""
+    return replace(session, context=with_unlocked_key(session))
+
+
+def with_unlocked_key(session: CommandSession) -> Context:
+    """The context in which the key is used; the passphrase is typed when it is locked."""
+    if _may_be_typed(session):
+        try:
+            session.context.keys().user_key()
+        except KeyLocked:
+            return _with(session.context, _typed())
+        except KeysError:
+            pass
+    return session.context
+
+
+def ask_passphrase(session: CommandSession, store: StoreKind) -> str | None:
+    """The passphrase that was typed, None where it comes from the environment or none is needed. Raises NobodyToAsk."""
+    if store is not StoreKind.PASSPHRASE or _is_given(session):
+        return None
+    if not has_terminal(session.output):
+        raise NobodyToAsk("nobody can be asked for the passphrase here", fix="set LIFEBOAT_PASSPHRASE_FILE")
+    return _typed()
+
+
+def _new() -> str:
+    """Twice the same, and long enough."""
+    question = f"New passphrase, {PASSPHRASE_LENGTH} characters or more"
+    return str(click.prompt(question, hide_input=True, confirmation_prompt=True, value_proc=_long_enough, err=True))
+
+
+def _long_enough(passphrase: str) -> str:
+    if len(passphrase) < PASSPHRASE_LENGTH:
+        raise click.UsageError("that has fewer characters")  # which asks again
+    if holds_recovery_words(passphrase):
+        raise click.UsageError("those are recovery words: a passphrase is another secret")
+    return passphrase
+
+
+def _typed() -> str:
+    return str(click.prompt("Passphrase", hide_input=True, err=True))
+
+
+def _may_be_typed(session: CommandSession) -> bool:
+    return not _is_given(session) and has_terminal(session.output)
+
+
+def _is_given(session: CommandSession) -> bool:
+    return any(session.context.environment.get(name) for name in (PASSPHRASE, PASSPHRASE_FILE))
+
+
+def _with(context: Context, passphrase: str) -> Context:
+    return replace(context, environment={**context.environment, PASSPHRASE: passphrase})

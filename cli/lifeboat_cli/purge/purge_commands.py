@@ -1,0 +1,288 @@
+"""`lifeboat purge`: something an agent knows is destroyed everywhere, with proof (ALF §3.1.11)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lifeboat_alf.purging.file_purge import REASONS
+from lifeboat_cli.purge import purge_text
+from lifeboat_cli.terminal.command_session import CommandSession, can_ask, session_command
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.option_types import AGENT
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.errors import ConsentNeeded
+from lifeboat_core.texts import misplaced_words
+from lifeboat_core.texts.safe_text import line_text, name_text
+from lifeboat_daemon.control.poke_daemon import wake_daemon
+
+if TYPE_CHECKING:
+    from lifeboat_core.purge.purge_request import PurgeRequest
+    from lifeboat_core.purge.purge_run import Owners
+    from lifeboat_core.purge.purge_search import PurgeMatches
+
+INTERRUPTED = 130
+"""The exit status after Ctrl-C."""
+_LARGEST = 1 << 20
+"""Bytes of a text that is looked for."""
+
+
+@click.command(
+    short_help="Destroy what an agent knows, everywhere, with proof.",
+    epilog=format_examples(
+        "lifeboat purge Juniper",
+        "lifeboat purge Juniper --record ID --dry-run",
+        "lifeboat purge Juniper --text-stdin --workspace --yes < text",
+        "lifeboat purge Juniper --text-stdin --memory --dry-run < text",
+        "lifeboat purge Juniper --all --reason gdpr_article_17",
+    ),
+)
+@click.argument("agent", type=AGENT)
+@click.option(
+    "--record", "records", metavar="ID", multiple=True, help="A memory, by any id it ever had; may be given often."
+)
+@click.option("--text-stdin", is_flag=True, help="Whatever holds this text, which is read from standard input.")
+@click.option("--text", metavar="T", help="The same; the shell's history keeps what is typed here.")
+@click.option("--pattern-stdin", is_flag=True, help="Whatever fits a regular expression, read from standard input.")
+@click.option("--all", "everything", is_flag=True, help="The whole agent: its history, its keys, every second copy.")
+@click.option("--passage", is_flag=True, help="Cut only the match; what stands around it stays (default).")
+@click.option("--line", is_flag=True, help="Cut the whole line in which it stands.")
+@click.option("--memory", is_flag=True, help="Destroy every memory that holds it, with all that it ever said.")
+@click.option("--only", is_flag=True, help="Not what a memory was before, nor what it became.")
+@click.option("--derived", is_flag=True, help="Also what was derived from nothing else.")
+@click.option("--workspace", is_flag=True, help="Cut the live files too; else they are kept out of captures.")
+@click.option("--kept-out", is_flag=True, help="Nothing new: cut from the live files what was purged before.")
+@click.option("--keep-print", is_flag=True, help="Know also a text again that can be guessed; its print can be, too.")
+@click.option("--let-in", is_flag=True, help="Nothing new: capture again the files that a purge left out.")
+@click.option("--reason", type=click.Choice(REASONS), default="user_request", show_default=True, help="For the record.")
+@click.option("--dry-run", is_flag=True, help="Show what would go, and what cannot be reached; destroy nothing.")
+@click.option("--yes", is_flag=True, help="Without asking.")
+@session_command
+def purge(session: CommandSession, /, agent: str, **flags: Any) -> int:
+    """Destroy what an agent knows: in all history here, in second copies, undo folders and caches.
+
+    Without an option it asks for a text, which is not shown, and cuts that passage alone. Numbers, digests and
+    signatures of all states stay as they are, and every other memory and file still restores byte for byte. It cannot
+    be undone. A key or password that leaked has to be revoked where it was issued, first of all.
+    """
+    _check(flags)
+    found = agents.find_agent(session.context, agent)
+    if flags["everything"]:
+        return _erase(session, found, flags)
+    if flags["kept_out"]:
+        return _cut_kept_out(session, found, flags)
+    if flags["let_in"]:
+        return _let_in(session, found, flags)
+    return _purge(session, found, _request(session, flags), flags)
+
+
+def _check(flags: dict[str, Any]) -> None:
+    """Raises UsageError for options that do not go together."""
+    texts = [name for name in ("text_stdin", "text", "pattern_stdin") if flags[name]]
+    if len(texts) > 1:
+        raise click.UsageError("--text-stdin, --text and --pattern-stdin: one of them at a time")
+    wanted = bool(texts or flags["records"])
+    widths = [name for name in ("passage", "line", "memory") if flags[name]]
+    narrowed = [*widths, *(name for name in ("only", "derived", "workspace", "keep_print") if flags[name])]
+    if flags["everything"] and (wanted or narrowed):
+        raise click.UsageError("--all is the whole agent: it goes with --reason, --dry-run and --yes alone")
+    if flags["kept_out"] and (wanted or narrowed or flags["everything"]):
+        raise click.UsageError("--kept-out purges nothing new: it goes with --dry-run and --yes alone")
+    if flags["let_in"] and (wanted or narrowed or flags["everything"] or flags["kept_out"]):
+        raise click.UsageError("--let-in purges nothing new: it goes with --dry-run alone")
+    if len(widths) > 1:
+        raise click.UsageError("--passage, --line and --memory: one of them at a time")
+    if widths and flags["records"]:
+        raise click.UsageError(f"--{widths[0]} is for a text: it goes with --text-stdin, --text or --pattern-stdin")
+    if flags["text"]:
+        click.echo("warning: the shell's history keeps the text; next time use --text-stdin, or no option", err=True)
+
+
+def _request(session: CommandSession, flags: dict[str, Any]) -> PurgeRequest:
+    from lifeboat_alf.purging.bounded_patterns import compile_pattern
+    from lifeboat_alf.purging.purge_items import PurgeOptions
+    from lifeboat_alf.purging.purge_terms import PurgeTerms
+    from lifeboat_core.purge.purge_request import PurgeRequest
+
+    text = flags["text"]
+    if flags["text_stdin"] or flags["pattern_stdin"]:
+        text = _from_stdin()
+    elif text is None and not flags["records"]:
+        text = _asked(session)
+    if text is not None and not text.strip():
+        raise click.UsageError("the text is empty: it would be found everywhere")
+    wanted = PurgeTerms()
+    if text is not None:
+        texts, patterns = ((), (compile_pattern(text),)) if flags["pattern_stdin"] else ((text,), ())
+        wanted = PurgeTerms(texts, patterns, whole_lines=flags["line"])
+    return PurgeRequest(
+        record_ids=tuple(flags["records"]),
+        wanted=wanted,
+        options=PurgeOptions(
+            only=flags["only"], passage=bool(wanted) and not flags["memory"], derived=flags["derived"]
+        ),
+        reason=flags["reason"],
+        workspace=flags["workspace"],
+        capture=not flags["dry_run"],
+        keep_print=flags["keep_print"],
+    )
+
+
+def _from_stdin() -> str:
+    """Without the line break at its end. Raises UsageError."""
+    data = sys.stdin.buffer.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise click.UsageError(f"more than {_LARGEST} bytes are no text to look for")
+    try:
+        return data.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise click.UsageError("standard input is not text in UTF-8") from None
+
+
+def _asked(session: CommandSession) -> str:
+    if not can_ask(session):
+        raise click.UsageError("what is to go? --record ID, --text-stdin, --pattern-stdin or --all")
+    return str(click.prompt("Text to destroy (it is not shown)", hide_input=True, err=True))
+
+
+# Records and texts --------------------------------------------------------------------------------------------------
+
+
+def _purge(session: CommandSession, agent: Agent, request: PurgeRequest, flags: dict[str, Any]) -> int:
+    from lifeboat_core.purge import purge_json, purge_run
+
+    with session.output.progress(f"Looking through everything of {agent.name}") as tell:
+        found, warnings = purge_run.preview_purge(session.context, agent, request, tell)
+    for warning in warnings:
+        session.output.warn(warning)
+    document = purge_json.describe_planned_purge(agent, found)
+    show = partial(purge_text.print_purge_plan, session.output, agent, found, document, workspace=request.workspace)
+    if flags["dry_run"] or not found.plan.leaves:
+        session.output.document(document, show)
+        return 0
+    if not session.output.as_json:
+        show()
+    if not flags["yes"]:
+        _confirm(
+            session, f"purge {len(found.plan.leaves)}", f"{purge_text.describe_extent(document)} would be destroyed"
+        )
+    owners = _owners(session, found, ask=not flags["yes"])
+    with _said_when_cut_off(session), session.output.progress(f"Purging {agent.name}") as tell:
+        done = purge_run.purge_content(session.context, agent, request, found, owners, tell)
+    wake_daemon(session.context, agent)
+    result = purge_json.describe_done_purge(agent, done)
+    session.output.document(result, lambda: purge_text.print_purge_result(session.output, agent, result))
+    return 1 if result["searched"].get("hits") else 0
+
+
+def _confirm(session: CommandSession, phrase: str, otherwise: str) -> None:
+    """A word that nobody types by accident. Raises ConsentNeeded where nobody can be asked."""
+    if not can_ask(session):
+        raise ConsentNeeded(otherwise, fix="the same command with --yes")
+    if click.prompt(f"Type '{name_text(phrase)}' to go on", default="", show_default=False, err=True).strip() != phrase:
+        raise click.Abort
+
+
+@contextmanager
+def _said_when_cut_off(session: CommandSession) -> Iterator[None]:
+    """Ctrl-C while it is under way takes nothing back: what was begun is finished by whoever starts next."""
+    from lifeboat_core.purge import purge_orders, receipt_signing
+
+    before = {each.id for each in receipt_signing.load_receipts(session.context)}
+    try:
+        yield
+    except KeyboardInterrupt:
+        begun = any(purge_orders.list_pending_orders(session.context))
+        if not begun and {each.id for each in receipt_signing.load_receipts(session.context)} == before:
+            raise
+        session.output.warn("stopped in the middle of the purge; the next command, or the service, finishes it")
+        session.output.note("What became of it: lifeboat receipts list")
+        raise click.exceptions.Exit(INTERRUPTED) from None
+
+
+def _owners(session: CommandSession, found: PurgeMatches | None, *, ask: bool) -> Owners:
+    """Second tokens, typed now and never kept, of second copies where a purge would wait."""
+    if not ask or not can_ask(session):
+        return {}
+    asked = [] if found is None else [each.config for each in found.remotes if each.problem is None]
+    if found is None:
+        from lifeboat_core.remotes import remote_registry
+
+        asked = remote_registry.list_usable_remotes(session.context)
+    owners: dict[str, str] = {}
+    for config in asked:
+        if config.url.startswith("http") and not config.sealed:
+            question = f"Second token of {config.name} (Enter: it waits there)"
+            token = click.prompt(line_text(question), default="", show_default=False, hide_input=True, err=True).strip()
+            misplaced_words.refuse_in_field("the token", token)
+            owners |= {config.name: token} if token else {}
+    return owners
+
+
+# What was purged before ----------------------------------------------------------------------------------------------
+
+
+def _cut_kept_out(session: CommandSession, agent: Agent, flags: dict[str, Any]) -> int:
+    from lifeboat_core.agents.locks import agent_lock
+    from lifeboat_core.purge import purge_json, workspace_purge
+
+    context = session.context
+    with agent_lock(context, agent.id, "purge"), context.vault(agent.id) as vault:
+        cuts = workspace_purge.plan_workspace_purge(context, agent, vault)
+        document = purge_json.describe_kept_out(agent, cuts)
+        if flags["dry_run"] or not cuts:
+            session.output.document(document, lambda: purge_text.print_kept_out_files(session.output, agent, cuts))
+            return 0
+        if not session.output.as_json:
+            purge_text.print_kept_out_files(session.output, agent, cuts)
+        if not flags["yes"]:
+            _confirm(session, "cut", "lines of live files would be cut")
+        document["workspace"] = workspace_purge.purge_workspace(context, agent, vault, cuts)
+    wake_daemon(context, agent)
+    session.output.document(document, lambda: purge_text.print_cut_files(session.output, document))
+    return 0
+
+
+def _let_in(session: CommandSession, agent: Agent, flags: dict[str, Any]) -> int:
+    """What may hold purged text, and was left out, because nobody can tell: the user says that it does not."""
+    from lifeboat_core.agents.locks import agent_lock
+    from lifeboat_core.purge import keep_out, purge_json
+
+    context = session.context
+    with agent_lock(context, agent.id, "purge"), context.vault(agent.id) as vault:
+        left = keep_out.read_left_out_files(vault.get(keep_out.FOUND))
+        if not flags["dry_run"]:
+            keep_out.let_in(vault, left, as_they_are=True)
+    wake_daemon(context, agent)
+    document = purge_json.describe_let_in(agent, left, dry_run=flags["dry_run"])
+    session.output.document(document, lambda: purge_text.print_readmitted_files(session.output, agent, document))
+    return 0
+
+
+# A whole agent ------------------------------------------------------------------------------------------------------
+
+
+def _erase(session: CommandSession, agent: Agent, flags: dict[str, Any]) -> int:
+    from lifeboat_core.purge import purge_json, purge_run
+
+    document = purge_json.describe_agent_purge(session.context, agent)
+    if flags["dry_run"]:
+        session.output.document(document, lambda: purge_text.print_whole_agent(session.output, agent, document))
+        return 0
+    if not session.output.as_json:
+        purge_text.print_whole_agent(session.output, agent, document)
+    if not flags["yes"]:
+        _confirm(session, f"purge {agent.name}", f"all of {agent.name} would be destroyed")
+    owners = _owners(session, None, ask=not flags["yes"])
+    with _said_when_cut_off(session), session.output.progress(f"Purging {agent.name}") as tell:
+        done = purge_run.purge_agent(session.context, agent, flags["reason"], owners, tell)
+    wake_daemon(session.context)
+    result = purge_json.describe_done_purge(agent, done)
+    session.output.document(result, lambda: purge_text.print_purge_result(session.output, agent, result))
+    return 0

@@ -1,0 +1,203 @@
+"""Receipts of purges for people and for auditors. Never any content: there is none in them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.redaction.redactions import WHOLE_AGENT
+from lifeboat_cli.terminal.output import CommandOutput
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge import purged_agent_files
+from lifeboat_core.purge.receipt_findings import ReceiptFinding, ReceiptLevel
+from lifeboat_core.texts.human_text import count_text, join_names, time_text, when_text
+from lifeboat_keys.signed.purge_receipt import DONE, WAITING, MachinePurgeNote, PurgeReceipt, VaultPurgeNote
+
+_MOST_PLACES = 3
+_ENOUGH = 13
+"""Characters of an id that tell receipts apart, by the millisecond: what fits a narrow terminal can be pasted."""
+_LOOKED = {
+    "bodies": "version",
+    "files": "file",
+    "live": "live place",
+    "read": "remote file",
+}
+_REASONS = {
+    "gdpr_article_17": "the right to erasure (GDPR, article 17)",
+    "ccpa_deletion": "a deletion under the CCPA",
+    "user_request": "the user's wish",
+    "security_incident": "a security incident",
+}
+
+
+def collect_agent_names(context: Context) -> dict[str, str]:
+    """What agents are called, by id, also those that were purged whole."""
+    gone = {one.agent.id: one.name for one in purged_agent_files.list_purged_agents(context)}
+    return gone | {one.id: one.name for one in agents.list_agents(context)}
+
+
+# A list of them -------------------------------------------------------------------------------------------------------
+
+
+def summarize_receipt(receipt: PurgeReceipt, known: Mapping[str, str]) -> JsonObject:
+    """One receipt in `receipts list --json`."""
+    audit = receipt.audit
+    return {
+        "id": receipt.id,
+        "agent_id": receipt.agent_id,
+        "agent": known.get(receipt.agent_id),
+        "scope": audit["scope"],
+        "records": len(audit.get("record_ids", [])),
+        "reason": audit["reason"],
+        "requested_at": audit["requested_at"],
+        "completed_at": audit["completed_at"],
+        "done": receipt.is_done,
+        "vaults": [encode_vault_note(each) for each in receipt.vaults],
+    }
+
+
+def make_receipt_row(receipt: PurgeReceipt, known: Mapping[str, str]) -> tuple[str, ...]:
+    return (
+        receipt.id[:_ENOUGH],
+        known.get(receipt.agent_id, receipt.agent_id),
+        time_text(receipt.audit["requested_at"]),
+        _what(receipt.audit),
+        _stands(receipt),
+    )
+
+
+def encode_vault_note(note: VaultPurgeNote) -> JsonObject:
+    """How a purge stands in one vault, without what the vault signed."""
+    return {name: value for name, value in asdict(note).items() if name != "receipt"}
+
+
+def describe_vault_note(note: VaultPurgeNote) -> str:
+    """`done`, `waits until ...: why`, `pending since ...: why`."""
+    if note.state == DONE:
+        return f"done, but {note.message}" if note.message else "done"
+    if note.state == WAITING and note.applies_at is not None:
+        why = note.message or "so that its owner can refuse it"
+        return f"waits until {time_text(note.applies_at)}: {why}"
+    return f"pending since {time_text(note.since)}: {note.message or 'it was not reached yet'}"
+
+
+def _what(audit: Mapping[str, Any]) -> str:
+    if audit["scope"] == WHOLE_AGENT:
+        return "the whole agent"
+    count = len(audit["record_ids"])
+    return count_text(count, "memory", "memories") if count else "text in files"
+
+
+def _stands(receipt: PurgeReceipt) -> str:
+    left = [each for each in receipt.vaults if each.state != DONE]
+    if not left:
+        return "done"
+    said = [f"{each.name} {'waits' if each.state == WAITING else 'pending'}" for each in left[:_MOST_PLACES]]
+    more = [f"{len(left) - _MOST_PLACES} more"] if len(left) > _MOST_PLACES else []
+    return join_names([*said, *more])
+
+
+# One of them ----------------------------------------------------------------------------------------------------------
+
+
+def print_receipt(
+    output: CommandOutput, receipt: PurgeReceipt, known: Mapping[str, str], found: Sequence[ReceiptFinding]
+) -> None:
+    """For people: what went where, what is left to do, what nobody can reach."""
+    audit = receipt.audit
+    output.line(f"Purge {receipt.id} of {known.get(receipt.agent_id, receipt.agent_id)}", style="bold")
+    output.line(f"{_what(audit)} went, for {_REASONS[audit['reason']]}, asked for {time_text(audit['requested_at'])}.")
+    for line in _here_lines(receipt.here):
+        output.line(line)
+    if receipt.vaults:
+        output.table(
+            ("vault", "kind", "stands"), ((each.name, each.kind, describe_vault_note(each)) for each in receipt.vaults)
+        )
+    for each in receipt.unreachable:
+        output.line(f"Not reached: {each.name} ({each.what}): {each.why}")
+    _say_verdict(output, found, said={each.name for each in receipt.vaults if each.state != DONE})
+
+
+def print_receipt_findings(output: CommandOutput, found: Sequence[ReceiptFinding]) -> None:
+    """Everything that was looked at, and what that comes to."""
+    output.table(("looked at", "", "found"), ((each.subject, str(each.level), each.message) for each in found))
+    _say_verdict(output, found, said={each.subject for each in found})
+
+
+def _here_lines(here: MachinePurgeNote) -> Iterator[str]:
+    emptied = [
+        count_text(count, word)
+        for count, word in ((here.undo_folders, "undo folder"), (here.staging, "half-done restore"))
+        if count
+    ]
+    caches = ["the caches deleted"] if here.state_db else []
+    if emptied or caches:
+        yield f"On this machine: {join_names([*(f'{each} emptied' for each in emptied), *caches])}."
+    if here.workspace is not None:
+        yield f"In the workspace {count_text(here.workspace, 'file')} cut."
+    elif here.keep_out_until is not None:
+        yield "The workspace was left as it is."
+    if here.keep_out_until is not None:
+        yield f"What still lies there is cut from captures until {when_text(here.keep_out_until)}."
+    looked = [
+        count_text(count, _LOOKED.get(what, what.removesuffix("s")))
+        for what, count in here.searched.items()
+        if count and what != "hits"
+    ]
+    if looked:
+        yield f"Looked through again: {join_names(looked)}; {count_text(here.searched.get('hits', 0), 'hit')}."
+
+
+def _say_verdict(output: CommandOutput, found: Sequence[ReceiptFinding], *, said: Collection[str]) -> None:
+    """What it comes to; of what stands above, `said`, not a second time."""
+    wrong = [each for each in found if each.level is ReceiptLevel.WRONG]
+    left = wrong or [each for each in found if each.level is ReceiptLevel.OPEN]
+    verdict = "The receipt does not hold" if wrong else "The receipt holds, as far as it goes"
+    shown = [f"{each.subject}: {each.message}" for each in left if wrong or each.subject not in said]
+    output.line(f"{verdict if left else 'The receipt holds'}{':' if shown else '.'}", style="bold")
+    for line in shown:
+        output.line(line)
+
+
+# For auditors ---------------------------------------------------------------------------------------------------------
+
+
+def make_audit_view(receipt: PurgeReceipt) -> JsonObject:
+    """The record of ALF §3.1.11, the redaction's digest, and where each vault says so in its chains."""
+    return {
+        "audit": receipt.audit,
+        "redaction": {"id": receipt.id, "digest": receipt.digest},
+        "positions": [_position(each) for each in receipt.vaults if each.receipt is not None],
+    }
+
+
+def _position(note: VaultPurgeNote) -> JsonObject:
+    signed = note.receipt or {}
+    fields = ("vault_id", "kind", "applied", "leaves", "objects", "remaining", "head", "audit", "completed_at", "found")
+    return {"name": note.name, **{name: signed.get(name) for name in (*fields, "signer")}}
+
+
+def print_audit(output: CommandOutput, receipt: PurgeReceipt, found: Sequence[ReceiptFinding]) -> None:
+    view = make_audit_view(receipt)
+    output.line("Audit record (ALF 3.1.11):", style="bold")
+    output.block(json_codec.encode_pretty(view["audit"]).decode())
+    output.line("Redaction:", style="bold")
+    output.verbatim(f"  digest {receipt.digest}")
+    for each in view["positions"]:
+        output.line(f"{each['name']} ({each['kind']}, {each['vault_id']}):", style="bold")
+        for line in _position_lines(each):
+            output.verbatim(f"  {line}")
+    print_receipt_findings(output, found)
+
+
+def _position_lines(position: JsonObject) -> Iterator[str]:
+    yield f"{position['objects']} destroyed, {position['remaining']} left, at {position['completed_at']}"
+    if position["audit"]:
+        yield f"audit row {position['audit']['number']}  {position['audit']['hash']}"
+    if position["head"]:
+        yield f"sequence {position['head']['number']}  {position['head']['digest']}"
+    yield f"signed by its {position['signer']}; it has applied {count_text(position['applied'], 'purge')} of this agent"

@@ -1,0 +1,259 @@
+"""`lifeboat receipts`: the proof of purges. What went where, what is left to do, and whether a receipt holds."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.errors import BadJson, LifeboatError, TooLarge
+from lifeboat_cli.purge import purge_receipt_text as texts
+from lifeboat_cli.terminal.command_session import CommandSession, can_ask, is_json_wanted, session_command
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.option_types import AGENT, REMOTE, NameOption
+from lifeboat_cli.terminal.output import CommandOutput
+from lifeboat_core.errors import BadSetting, FileExists, UnknownReceipt
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.lifeboat_home import Home
+from lifeboat_core.purge import purged_agent_files, receipt_signing, receipt_store
+from lifeboat_core.purge.receipt_checking import RECEIPT as RECEIPT_SUBJECT
+from lifeboat_core.purge.receipt_findings import ReceiptFinding, report_wrong
+from lifeboat_core.texts import misplaced_words
+from lifeboat_core.texts.human_text import quote_argument
+from lifeboat_vault.errors import RemoteDenied
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lifeboat_alf.redaction.redactions import Redaction
+    from lifeboat_core.agents.agent import Agent
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+NEW_FILE = click.Path(dir_okay=False, path_type=Path)
+LARGEST = 64 << 20
+"""Bytes of a receipt that is read from a file."""
+DOES_NOT_HOLD = 3
+UNTRUSTED = 4
+"""The exit status for a receipt that is whole, signed with a key that this home does not know."""
+
+
+def _receipts(ctx: click.Context) -> Iterable[str]:
+    return [receipt.id for receipt in receipt_store.load_receipts(Context.open())]
+
+
+RECEIPT = NameOption("receipt", _receipts)
+
+
+@click.group("receipts")
+def purge_receipts() -> None:
+    """Receipts of purges: what went where, and the proof of it."""
+
+
+# Looking --------------------------------------------------------------------------------------------------------------
+
+
+@purge_receipts.command("list", epilog=format_examples("lifeboat receipts list", "lifeboat receipts list Juniper"))
+@click.argument("agent", type=AGENT, required=False)
+@session_command
+def list_receipts(session: CommandSession, agent: str | None) -> None:
+    """Every purge, and where it is not done yet."""
+    context = session.context
+    wanted = None if agent is None else _agent_id(context, agent)
+    found = [each for each in receipt_signing.load_receipts(context) if wanted in (None, each.agent_id)]
+    damaged = [] if wanted is not None else list(receipt_signing.list_damaged_receipts(context))
+    names = texts.collect_agent_names(context)
+
+    def text() -> None:
+        for receipt_id, why in damaged:
+            session.output.warn(f"the receipt {receipt_id} cannot be read: {why}")
+        if not found:
+            session.output.line("Nothing was purged.")
+            return
+        columns = ("receipt", "agent", "asked for", "what", "stands")
+        session.output.table(columns, (texts.make_receipt_row(each, names) for each in found))
+
+    listed = [texts.summarize_receipt(each, names) for each in found]
+    broken = [{"id": receipt_id, "message": why} for receipt_id, why in damaged]
+    session.output.document({"receipts": listed, "damaged": broken}, text)
+
+
+@purge_receipts.command(
+    short_help="One purge: what is gone, what waits, what cannot be reached.",
+    epilog=format_examples("lifeboat receipts show ID", "lifeboat receipts show ID --audit"),
+)
+@click.argument("receipt_id", metavar="ID", type=RECEIPT)
+@click.option("--audit", is_flag=True, help="For an auditor: the audit record, hashes, and places in the chains.")
+@session_command
+def show(session: CommandSession, receipt_id: str, audit: bool) -> int:
+    """One purge: what went where, which second copies are done, and what cannot be reached. Never any content.
+
+    ID is the receipt's, or the beginning of it. Ends with 3 when the receipt does not hold.
+    """
+    context = session.context
+    receipt = receipt_signing.find_receipt(context, receipt_id)
+    document = receipt.to_json()
+    found = receipt_signing.verify_receipt(context, document)
+    holds = not receipt_signing.has_wrong_finding(found)
+    judged: dict[str, Any] = {"holds": holds, "findings": [each.to_json() for each in found]}
+    if audit:
+        view = {**texts.make_audit_view(receipt), **judged}
+        session.output.document(view, lambda: texts.print_audit(session.output, receipt, found))
+    else:
+        names = texts.collect_agent_names(context)
+        session.output.document(
+            {"receipt": document, **judged}, lambda: texts.print_receipt(session.output, receipt, names, found)
+        )
+    return 0 if holds else DOES_NOT_HOLD
+
+
+@purge_receipts.command(
+    short_help="Whether a receipt in a file holds, on any machine.",
+    epilog=format_examples("lifeboat receipts verify receipt.json"),
+)
+@click.argument("file", type=FILE)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def verify(file: Path, as_json: bool) -> int:
+    """Whether a receipt in a file holds. Nobody is asked, and no home is needed: without one only its consistency can
+    be checked. With one, its keys, the vault's audit and the list of purges count too.
+
+    Ends with 3 when it does not hold, and with 4 when it is whole but was signed with a key that is not known here.
+    """
+    output = CommandOutput(as_json=as_json or is_json_wanted())
+    context = Context.open() if Home.locate(os.environ).exists() else None
+    found = _findings(context, file)
+    holds = not receipt_signing.has_wrong_finding(found)
+    proven = holds and all(each.level is receipt_signing.ReceiptLevel.HOLDS for each in found)
+    document = {"holds": holds, "proven": proven, "findings": [each.to_json() for each in found]}
+    output.document(document, lambda: texts.print_receipt_findings(output, found))
+    if not holds:
+        return DOES_NOT_HOLD
+    return UNTRUSTED if any(each.unknown_key for each in found) else 0
+
+
+# Doing ----------------------------------------------------------------------------------------------------------------
+
+
+@purge_receipts.command(
+    short_help="Let a purge that waits at a second copy happen now.",
+    epilog=format_examples(
+        "lifeboat receipts confirm ID --remote home",
+        "lifeboat receipts confirm ID --remote home --token-stdin < purge-token.txt",
+    ),
+)
+@click.argument("receipt_id", metavar="ID", type=RECEIPT)
+@click.option("--remote", type=REMOTE, required=True, help="The second copy where it waits.")
+@click.option("--token-stdin", is_flag=True, help="Read the second token from standard input; else it is asked for.")
+@session_command
+def confirm(session: CommandSession, receipt_id: str, remote: str, token_stdin: bool) -> None:
+    """Let a purge that waits at a second copy happen now. That needs the second token, with the scope purge, which its
+    owner has: it is typed or read, and never kept."""
+    from lifeboat_core.remotes import remote_registry
+    from lifeboat_core.remotes.redactions import purge_exchange
+
+    context = session.context
+    receipt = receipt_signing.find_receipt(context, receipt_id)
+    agent, redaction = _redaction(context, receipt)
+    config = remote_registry.find_remote(context, remote)
+    token = _token(session, token_stdin)
+    with session.output.progress(f"Purging at {config.name}"):
+        try:
+            purge_exchange.send_redaction(context, agent, config, redaction, owner=token)
+        except RemoteDenied as error:  # the token that was typed, not the one that this machine has
+            again = f"lifeboat receipts confirm {receipt.id} --remote {quote_argument(config.name)}"
+            raise RemoteDenied(f"{error.message}; a token for purge is needed", fix=again) from None
+    note = receipt_signing.find_receipt(context, receipt.id).vault(config.id)
+    state = texts.encode_vault_note(note) if note is not None else None
+
+    def text() -> None:
+        if note is not None:
+            session.output.line(f"{note.name}: {texts.describe_vault_note(note)}")
+
+    session.output.document({"id": receipt.id, "vault": state}, text)
+
+
+@purge_receipts.command(
+    short_help="Write a receipt into a file, for somebody else.",
+    epilog=format_examples("lifeboat receipts export ID -o receipt.json"),
+)
+@click.argument("receipt_id", metavar="ID", type=RECEIPT)
+@click.option("-o", "--output", "file", type=NEW_FILE, required=True, help="The file to write; it must be new.")
+@session_command
+def export(session: CommandSession, receipt_id: str, file: Path) -> None:
+    """Write a receipt into a file, for whoever wants proof. It holds ids, names of second copies and hashes, and
+    nothing of what was purged."""
+    context = session.context
+    receipt = receipt_signing.find_receipt(context, receipt_id)
+    data = json_codec.encode_pretty(receipt.to_json()) + b"\n"
+    try:
+        context.files.write_new(file.absolute(), data, mode=0o600)
+    except FileExistsError:
+        raise FileExists(f"{file} is there already") from None
+    text = f"{file} holds the receipt as of {receipt.changed_at}; check it anywhere: lifeboat receipts verify {file}"
+    session.output.document({"id": receipt.id, "path": str(file)}, lambda: session.output.line(text))
+
+
+# What they need -------------------------------------------------------------------------------------------------------
+
+
+def _agent_id(context: Context, named: str) -> str:
+    """Also of an agent that was purged whole, of which its name is left."""
+    from lifeboat_core.agents import agent as agents
+
+    try:
+        return agents.find_agent(context, named).id
+    except LifeboatError:
+        gone = [
+            one.agent.id
+            for one in purged_agent_files.list_purged_agents(context)
+            if named.casefold() in (one.name.casefold(), one.agent.id)
+        ]
+        known = [each.agent_id for each in receipt_signing.load_receipts(context) if each.agent_id == named]
+        if found := [*gone, *known]:
+            return found[0]
+        raise
+
+
+def _redaction(context: Context, receipt: receipt_signing.PurgeReceipt) -> tuple[Agent, Redaction]:
+    """What has to be sent, and of which agent. Raises UnknownReceipt, UnknownAgent, VaultError."""
+    from lifeboat_core.agents import agent as agents
+
+    gone = purged_agent_files.find_purged_agent(context, receipt.agent_id)
+    if gone is not None:
+        return gone.agent, gone.redaction
+    agent = agents.find_agent(context, receipt.agent_id)
+    with context.vault(agent.id) as vault:
+        for row in vault.redaction_rows():
+            if row.redaction.id == receipt.id:
+                return agent, row.redaction
+    raise UnknownReceipt(f"the vault here does not know of the purge {receipt.id}")
+
+
+def _token(session: CommandSession, from_stdin: bool) -> str:
+    """Typed where nobody sees it, or one line of standard input. Raises BadSetting, which does not repeat it."""
+    from lifeboat_core.remotes.remote_registry import LONGEST_TOKEN
+
+    if from_stdin:
+        text = sys.stdin.read(2 * LONGEST_TOKEN)
+    elif can_ask(session):
+        text = click.prompt("Second token (scope purge), not shown", hide_input=True, err=True)
+    else:
+        raise click.UsageError("Give the second token with --token-stdin.")
+    token = text.strip()
+    if not token or len(token) > LONGEST_TOKEN or not token.isprintable():
+        raise BadSetting("the token has to be one line on standard input", fix="lifeboat receipts confirm --help")
+    return misplaced_words.refuse_in_field("the token", token)
+
+
+def _findings(context: Context | None, file: Path) -> list[ReceiptFinding]:
+    """A file that is not even strict JSON is no receipt that holds. Raises TooLarge, OSError."""
+    if file.stat().st_size > LARGEST:
+        raise TooLarge(f"{file} is larger than any receipt")
+    try:
+        document = json_codec.decode_strict(file.read_bytes(), entry=file.name)
+    except BadJson as error:
+        return [report_wrong(RECEIPT_SUBJECT, error.message)]
+    return receipt_signing.verify_receipt(context, document, may_be_foreign=True)

@@ -1,0 +1,58 @@
+"""`lifeboat remote test`: whether a second copy does what one must, tried out on the real one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from lifeboat_cli.terminal.command_session import CommandSession, session_command
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.option_types import REMOTE
+from lifeboat_core.texts.human_text import count_text
+
+if TYPE_CHECKING:
+    from lifeboat_core.remotes.remote_conformance import ConformanceResult
+
+
+@click.command(
+    short_help="Try out whether a second copy does what one must.",
+    epilog=format_examples("lifeboat remote test home", "lifeboat remote test stick --quick"),
+)
+@click.argument("remote", type=REMOTE)
+@click.option("--quick", is_flag=True, help="Only what takes a moment.")
+@session_command
+def test(session: CommandSession, remote: str, quick: bool) -> int:
+    """Try out on the real one, with made-up agents beside yours, what every second copy must do: take and give back,
+    refuse what does not fit, keep what it took. Exit 1 when it fails in anything."""
+    from lifeboat_core.remotes import remote_conformance, remote_registry
+
+    config = remote_registry.find_remote(session.context, remote)
+    results: list[ConformanceResult] = []
+    with session.output.progress(f"Trying out {config.name}") as tell:
+        for result in remote_conformance.run_conformance(session.context, config, quick=quick, tell=tell):
+            results.append(result)
+            if not session.output.as_json:
+                _say(session, result)
+    failed = [result for result in results if not result.ok]
+    left = sum(len(result.left) for result in results)
+
+    def text() -> None:
+        if failed:
+            session.output.line(f"{len(failed)} of {count_text(len(results), 'check')} failed.", style="bold red")
+        else:
+            session.output.line(f"{config.name} does what it must ({count_text(len(results), 'check')}).", style="bold")
+        if left:
+            which = count_text(left, "made-up agent stays", "made-up agents stay")
+            session.output.line(f"{which} there: only whoever runs it can remove agents.")
+
+    checks = [result.to_json() for result in results]
+    document = {"name": config.name, "ok": not failed, "checks": checks, "left": left}
+    session.output.document(document, text)
+    return 1 if failed else 0
+
+
+def _say(session: CommandSession, result: ConformanceResult) -> None:
+    session.output.line(f"{'ok' if result.ok else 'failed':<8} {result.name}", style="green" if result.ok else "red")
+    if result.message:
+        session.output.line(f"         {result.message}")

@@ -1,0 +1,337 @@
+"""`lifeboat restore`, `undo`, `verify`: bring an agent back, take that back, prove that it would work."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lifeboat_cli.history import conversion_receipt_text
+from lifeboat_cli.keys import passphrase_input
+from lifeboat_cli.restore import quarantine_view, restore_from_remote
+from lifeboat_cli.terminal.command_session import CommandSession, can_ask, examining_command, session_command
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.option_types import AGENT, MOMENT, REMOTE, RUNTIME
+from lifeboat_cli.terminal.output import CommandOutput
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.texts.human_text import count_text, quote_argument
+from lifeboat_daemon.control.poke_daemon import wake_daemon
+
+if TYPE_CHECKING:
+    from lifeboat_core.processes.progress import Tell
+    from lifeboat_core.restore import RestorePlan, RestoreReport
+
+
+def add_row_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Which optional rows of the runtime's databases come along."""
+    cron = click.option("--with-cron", is_flag=True, help="Put scheduled jobs back: on two machines they run twice.")
+    sessions = click.option("--with-sessions", is_flag=True, help="Put the transcripts of sessions back.")
+    return cron(sessions(command))
+
+
+def add_seen_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Which unsigned state was looked at, for scripts."""
+    said = "With --accept-unsigned: the code of the state that was shown, instead of an answer on a terminal."
+    return click.option("--seen", metavar="CODE", help=said)(command)
+
+
+@click.command(
+    short_help="Bring an agent back, as it is or as it was.",
+    epilog=format_examples(
+        "lifeboat restore Juniper --dry-run",
+        "lifeboat restore Juniper --at 3 --path MEMORY.md",
+        "lifeboat restore Juniper --at 2026-11-20T18:00 --to ~/juniper-as-it-was",
+        "lifeboat restore Juniper --with-credentials",
+        "lifeboat restore Juniper --to ~/.openclaw/workspace --state-dir ~/.openclaw --with-credentials",
+        "lifeboat restore Juniper --runtime zeroclaw --to ~/.zeroclaw/agents/juniper/workspace --adopt",
+        "lifeboat restore Juniper --from home-server --to ~/.openclaw/workspace --with-credentials --adopt",
+    ),
+)
+@click.argument("agent", type=AGENT)
+@click.option("--to", "target", type=click.Path(file_okay=False, path_type=Path), help="Another folder; else in place.")
+@click.option("--at", type=MOMENT, metavar="SEQ|TIME", help="A sequence, or a time (the last sequence until then).")
+@click.option("--from", "remote", type=REMOTE, metavar="REMOTE", help="Not from this machine, but from a second copy.")
+@click.option("--runtime", type=RUNTIME, help="Write for this runtime instead of the agent's own.")
+@click.option("--path", "paths", metavar="GLOB", multiple=True, help="Only these files; may be given often.")
+@click.option("--with-credentials", is_flag=True, help="Put all secrets back; else those of files in place only.")
+@click.option("--state-dir", type=click.Path(file_okay=False, path_type=Path), help="The runtime's own folder.")
+@add_row_options
+@click.option("--adopt", is_flag=True, help="With --to: the agent lives there from now on.")
+@click.option("--take-over", metavar="MACHINE", help="With --from and --adopt: from this machine, which wrote lately.")
+@click.option("--finish", is_flag=True, help="Run the runtime's own further steps too.")
+@click.option("--no-reindex", is_flag=True, help="Leave the runtime's search index alone.")
+@click.option("--accept-unsigned", is_flag=True, help="Restore a state that nobody signed, once you have seen it.")
+@add_seen_option
+@click.option("--dry-run", is_flag=True, help="Show the plan with its differences; write nothing.")
+@click.option("--yes", is_flag=True, help="Write into a folder that is not empty without asking.")
+@session_command
+def restore(session: CommandSession, /, agent: str, target: Path | None, at: str | None, **flags: Any) -> int:
+    """Bring an agent back: as it is now or as it was, in place or into another folder.
+
+    With --from it comes from a second copy, also on a machine that never had it; nobody else's role changes, unless
+    --adopt says that the agent lives here from now on. `--from aside` is a history that gave way on this machine.
+    Exit 1 when something could not be restored because the copy of it is damaged (the rest is restored), or when
+    another program moved a restored file away meanwhile.
+    """
+    from lifeboat_adapters.memory_stores import RowChoice
+    from lifeboat_core.restore import RestoreOptions, carry_out_plan, open_plan
+
+    if flags["adopt"] and target is None:
+        raise click.UsageError("--adopt needs --to: the folder in which the agent lives from now on")
+    remote, take_over, seen = flags.pop("remote"), flags.pop("take_over"), flags.pop("seen")
+    if seen is not None and not flags["accept_unsigned"]:
+        raise click.UsageError("--seen goes with --accept-unsigned")
+    if take_over is not None and not (remote and flags["adopt"]):
+        raise click.UsageError("--take-over goes with --from and --adopt")
+    if flags["with_credentials"]:
+        session = passphrase_input.with_unlocked_session(session)
+    globs, reindex = tuple(flags.pop("paths")), not flags.pop("no_reindex")
+    rows = RowChoice(flags.pop("with_cron"), flags.pop("with_sessions"))
+    options = RestoreOptions(at=at, path_globs=globs, reindex=reindex, rows=rows, **flags)
+    if remote is not None:
+        return restore_from_remote.restore_from(session, remote, agent, target, options, take_over, seen)
+    found = agents.find_agent(session.context, agent)
+    with open_plan(session.context, found, target, options) as plan:
+        return run_restore_plan(session, plan, lambda wanted, tell: carry_out_plan(session.context, wanted, tell), seen)
+
+
+def run_restore_plan(
+    session: CommandSession,
+    plan: RestorePlan,
+    run: Callable[[RestorePlan, Tell], RestoreReport],
+    seen: str | None = None,
+) -> int:
+    """Show a plan, or ask about it where something is in the way, and run it. Return the exit status: 1 where
+    something was left out, or is left without its credentials. `seen` is the code of an unsigned state that the user
+    looked at."""
+    from lifeboat_core.restore import full_receipt
+    from lifeboat_core.restore.seen_code import make_seen_code
+    from lifeboat_keys.signed.sequence_signatures import SignatureVerdict
+
+    options = plan.options
+    if options.dry_run:
+        code = None if plan.verdict is SignatureVerdict.SIGNED else make_seen_code(plan)
+        document = plan.to_json() | full_receipt.make_receipt(plan, plan.fates).to_json() | {"seen": code}
+        session.output.document(document, lambda: _print_plan(session, plan))
+        return 0
+    if plan.verdict is not SignatureVerdict.SIGNED:
+        quarantine_view.ask_consent(session, plan, seen)
+    if not plan.is_fresh and not options.yes and can_ask(session):
+        _print_plan(session, plan)
+        click.confirm("Write this?", abort=True, err=True)
+        plan = dataclasses.replace(plan, options=dataclasses.replace(options, yes=True))
+    with session.output.progress(f"Restoring {plan.agent_name}") as tell:
+        report = run(plan, tell).to_json()
+    session.output.document(report, lambda: print_restore_report(session.output, report, options.path_globs))
+    return restore_exit_status(report)
+
+
+def restore_exit_status(report: dict[str, Any]) -> int:
+    """Return 1 for a restore or an import that left something out, or the capture that follows it, and where something
+    that was written is not in its place."""
+    return 1 if any(report[each] for each in ("left_out", "lacking", "not_captured", "moved_away")) else 0
+
+
+def _print_plan(session: CommandSession, plan: Any) -> None:
+    from lifeboat_core.restore import describe_diffs, describe_plan, full_receipt, secret_hiding
+
+    for line in describe_plan(plan):
+        session.output.line(line)
+    session.output.line(conversion_receipt_text.counts_line(full_receipt.make_receipt(plan, plan.fates).to_json()))
+    for line in describe_diffs(plan, secret_hiding.hide_in_files(session.context, plan)):
+        session.output.block(line)
+
+
+def print_restore_report(
+    output: CommandOutput, report: dict[str, Any], globs: tuple[str, ...] = (), *, is_dry_run: bool = False
+) -> None:
+    """What a restore did (or would do), for people. `globs`: it was limited to these files."""
+    output.line(_headline(report, globs, is_dry_run=is_dry_run), style="bold")
+    files = report["files"]
+    said = ", ".join(f"{count} {word}" for word, count in files.items() if count) or "none to write"
+    output.line(f"Files: {said}.")
+    if report["lacking"]:
+        output.line(f"Partial: {count_text(len(report['lacking']), 'file')} without credentials.")
+    is_whole = report["kind"] != "undo" and not globs
+    if is_whole:
+        output.line(f"Memories: {report['records']['restored']}.")
+    if report["kind"] != "undo" and (report["credentials"]["injected"] or report.get("credential_details")):
+        output.line(_credentials(report))
+    if report["objects"]:
+        output.line(conversion_receipt_text.counts_line(report))
+    for warning in report["warnings"]:
+        output.warn(warning)
+    for each in report.get("credential_details", []) if is_dry_run else []:
+        if each["where"]:
+            output.line(f"  {each['label']} -> {each['where']}")
+    for line in _left_out(report):
+        output.warn(line)
+    for line in conversion_receipt_text.detail_lines(report):
+        output.line(f"  {line}")
+    for missing in report.get("capabilities_missing", []):
+        output.warn(f"this machine lacks what {missing['name']} needs: {missing.get('host_requirements', '')}")
+    if report.get("adopted"):
+        output.line(f"{report['name']} lives here from now on: a machine that wrote it before sends nothing more.")
+    for title, command in _next(report):
+        output.line(f"{title}:")
+        output.verbatim(f"  {command}")
+
+
+def _headline(report: dict[str, Any], globs: tuple[str, ...], *, is_dry_run: bool) -> str:
+    if report["kind"] == "undo":
+        return f"The last restore of {report['name']} is taken back in {report['to']}."
+    what = f"What fits {' '.join(globs)} of sequence" if globs else "Sequence"
+    lost = f", without {count_text(len(report['left_out']), 'file')} of it" if report.get("left_out") else ""
+    state = "would be" if is_dry_run else "is"
+    return f"{what} {report['sequence']} of {report['name']} {state} in {report['to']}{lost}."
+
+
+def _credentials(report: dict[str, Any]) -> str:
+    counts = report["credentials"]
+    left = f", {counts['skipped']} left out" if counts["skipped"] else ""
+    return f"Credentials: {counts['injected']} in their places{left}."
+
+
+def _left_out(report: dict[str, Any]) -> Iterator[str]:
+    """Credentials that stay out with why, those a person has to do something about, and what lacks them."""
+    from lifeboat_core.restore.left_out_reasons import ADVISING
+
+    if report["kind"] == "undo":
+        return
+    files = {(item["name"], item["reason"]) for item in report["skipped"]}
+    said = {(item["name"], item["reason"]) for item in report["skipped"] if item.get("warning") == "named"}
+    for each in report.get("credential_details", []):
+        whole = (each["label"].partition(": ")[0], each["reason"])
+        if whole in files:  # the whole file stays out: that is said once
+            if whole not in said:
+                said.add(whole)
+                yield f"{whole[0]}: {whole[1]}"
+            continue
+        needed = f"; {each['reissue']}" if each["reissue"] and each.get("reason_code") not in ADVISING else ""
+        if each["reason"] or needed:
+            yield f"{each['label']}: {each['reason'] or 'it is in its place'}{needed}"
+    for each in report.get("capabilities_without", []):
+        yield f"{each['name']} stays without {', '.join(each['credentials'])}"
+
+
+def _next(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is left to do, each with its command."""
+    from lifeboat_adapters.credential_types import CredentialRefusal
+    from lifeboat_core.restore.left_out_reasons import LeftOutCode
+
+    name = quote_argument(report["name"])
+    left = report["lacking"] or report["without_credentials"]
+    cut_out = any(each.get("warning") and each["reason_code"] == LeftOutCode.CUT_OUT for each in report["skipped"])
+    later = any(
+        each.get("reason_code") == CredentialRefusal.NO_PROGRAM for each in report.get("credential_details", [])
+    )
+    if left or cut_out or later:
+        where = "" if report["in_place"] else f" --to {quote_argument(report['to'])}"
+        where += f" --state-dir {quote_argument(report['state_dir'])}" if report.get("state_dir") else ""
+        yield (
+            "Put the credentials back",
+            f"lifeboat restore {name} --at {report['sequence']}{where} --with-credentials",
+        )
+    if any(each["code"] == "damaged" for each in report.get("left_out", [])):
+        yield "Read the damaged bytes again, from the workspace or a remote", f"lifeboat verify {name} --whole"
+    for step in report["next"]:
+        yield step["title"], step["command"]
+    if report["undo"]:
+        yield "Take it back", f"lifeboat undo {name}"
+
+
+@click.command(epilog=format_examples("lifeboat undo Juniper"))
+@click.argument("agent", required=False, type=AGENT)
+@click.option("--force", is_flag=True, help="Also when files changed since the restore.")
+@session_command
+def undo(session: CommandSession, agent: str | None, force: bool) -> int:
+    """Take the last restore of the last seven days back. It ends with 1 when the capture that follows left something
+    out, or something that was put back was moved away meanwhile."""
+    from lifeboat_core.restore import undo_restore as take_back
+
+    found = agents.find_agent(session.context, agent) if agent else None
+    with session.output.progress("Taking the last restore back") as tell:
+        report = take_back(session.context, found, force=force, tell=tell).to_json()
+    session.output.document(report, lambda: print_restore_report(session.output, report))
+    return 1 if report["not_captured"] or report["moved_away"] else 0
+
+
+@click.command(
+    short_help="Try the copy out: restore it aside, compare every byte.",
+    epilog=format_examples(
+        "lifeboat verify Juniper", "lifeboat verify Juniper --at 3", "lifeboat verify Juniper --remote NAME"
+    ),
+)
+@click.argument("agent", type=AGENT)
+@click.option("--at", type=MOMENT, metavar="SEQ|TIME", help="A sequence or a time instead of the newest.")
+@click.option("--whole", is_flag=True, help="Every kept sequence, not only the one that is tried out.")
+@click.option("--remote", type=REMOTE, help="Restore the newest state of this remote, from its files alone.")
+@examining_command
+def verify(session: CommandSession, agent: str, at: str | None, whole: bool, remote: str | None) -> int:
+    """A restore drill: write the agent to a folder of its own, compare every byte, throw it away. It ends with 1 when
+    the copy does not hold, or when files of the agent are not in it: a limit keeps them out, or they could not be read.
+
+    Bytes that are damaged are read again from the workspace or from a remote that has them, rows of the vault that were
+    lost or changed from a remote.
+    """
+    from lifeboat_core.restore.plan_opening import find_sequence_at
+    from lifeboat_core.verify import samples_and_drills
+
+    found = agents.find_agent(session.context, agent)
+    if remote is not None:
+        if at is not None or whole:
+            raise click.UsageError("--remote tries out the newest state there: leave out --at and --whole.")
+        return _verify_remote(session, found, remote)
+    number = None
+    if at is not None:
+        with session.context.vault(found.id) as vault:
+            number = find_sequence_at(vault, at)
+    with session.output.progress(f"Verifying {found.name}") as tell:
+        report = samples_and_drills.drill_vault(session.context, found, number, whole=whole, tell=tell).to_json()
+    wake_daemon(session.context, found)
+    missing = report["over_limit"] + report["unread"]
+
+    def text() -> None:
+        for healed in report["healed"]:
+            session.output.line(healed)
+        for mismatch in report["mismatches"]:
+            session.output.line(mismatch)
+        for damage in report["damaged"]:
+            session.output.warn(f"{damage}; the copy is as the workspace has it")
+        for reason in report["not_captured"]:
+            session.output.warn(f"not in this sequence: {reason}")
+        problems = count_text(len(report["mismatches"]), "problem")  # not all of them need to be in this sequence
+        verdict = f"was tried: {problems}" if report["mismatches"] else "holds: every byte was written and compared"
+        if missing:
+            verdict += f"; {count_text(missing, 'file')} of the agent not in it"
+        files = count_text(report["files"], "file")
+        files += f", {count_text(report['rows'], 'row')}" if report["rows"] else ""
+        session.output.line(f"{found.name}: sequence {report['sequence']} ({files}) {verdict}", style="bold")
+
+    session.output.document(report, text)
+    return 1 if report["mismatches"] or missing else 0
+
+
+def _verify_remote(session: CommandSession, found: Agent, remote: str) -> int:
+    from lifeboat_core.remotes import remote_drill, remote_registry
+
+    config = remote_registry.find_remote(session.context, remote)
+    with session.output.progress(f"Verifying {found.name} at {config.name}") as tell:
+        report = remote_drill.drill_remote(session.context, found, config, tell).to_json()
+    wake_daemon(session.context, found)
+
+    def text() -> None:
+        for problem in report["mended"]:
+            session.output.line(f"mended by a new snapshot: {problem}")
+        for mismatch in report["mismatches"]:
+            session.output.line(mismatch)
+        verdict = "cannot be restored from" if report["mismatches"] else "holds: every byte came back from there"
+        where = f"sequence {report['sequence']} at {config.name} ({count_text(report['files'], 'file')})"
+        session.output.line(f"{found.name}: {where} {verdict}", style="bold")
+
+    session.output.document(report, text)
+    return 1 if report["mismatches"] else 0

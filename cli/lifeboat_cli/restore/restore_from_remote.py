@@ -1,0 +1,71 @@
+"""`lifeboat restore --from`: from a second copy."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lifeboat_cli.terminal.command_session import CommandSession, explain_interruption
+from lifeboat_daemon.control.poke_daemon import wake_daemon
+
+if TYPE_CHECKING:
+    from lifeboat_core.processes.progress import Tell
+    from lifeboat_core.restore import RestoreOptions, RestorePlan, RestoreReport
+
+_CUT_OFF = "stopped on the way; what arrived stays, and the same command, or lifeboat agents adopt, goes on"
+
+
+def restore_from(
+    session: CommandSession,
+    remote: str,
+    agent: str,
+    target: Path | None,
+    options: RestoreOptions,
+    take_over: str | None,
+    seen: str | None,
+) -> int:
+    """Restore what a remote has of an agent; with `adopt` it lives here from now on. Return the exit status."""
+    from lifeboat_cli.restore.restore_commands import run_restore_plan
+    from lifeboat_core.remotes import remote_restore
+    from lifeboat_core.restore import carry_out_plan
+
+    if options.adopt and target is not None:
+        return _arrive(session, remote, agent, target, options, take_over, seen)
+    with ExitStack() as stack:
+        with session.output.progress(f"Fetching {agent} from {remote}") as tell:
+            plan = stack.enter_context(
+                remote_restore.open_remote_plan(session.context, remote, agent, target, options, tell)
+            )
+        return run_restore_plan(session, plan, lambda wanted, tell: carry_out_plan(session.context, wanted, tell), seen)
+
+
+def _arrive(
+    session: CommandSession,
+    remote: str,
+    agent: str,
+    target: Path,
+    options: RestoreOptions,
+    take_over: str | None,
+    seen: str | None,
+) -> int:
+    from lifeboat_cli.restore.restore_commands import run_restore_plan
+    from lifeboat_core.remotes import remote_restore
+
+    with ExitStack() as stack:
+        with session.output.progress(f"Fetching {agent} from {remote}") as tell:
+            fetching = remote_restore.prepare_arrival(session.context, remote, agent, target, options, tell)
+            plan, source, staged = stack.enter_context(fetching)
+
+        def run(wanted: RestorePlan, tell: Tell) -> RestoreReport:
+            with explain_interruption(session, _CUT_OFF):
+                arrived = remote_restore.carry_out_arrival(
+                    session.context, wanted, source, staged, take_over=take_over, tell=tell
+                )
+            for name, why in arrived.raised.missed.items():
+                session.output.warn(f"{name} does not follow yet: {why}")
+            return arrived.report
+
+        status = run_restore_plan(session, plan, run, seen)
+    wake_daemon(session.context)
+    return status

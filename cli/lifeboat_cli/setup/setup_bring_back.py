@@ -1,0 +1,137 @@
+"""`lifeboat setup`: an agent brought back from a second copy, on a machine that may never have had it."""
+
+from __future__ import annotations
+
+from lifeboat_adapters import adapter_registry as runtimes
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_cli.setup import setup_questions as asking
+from lifeboat_cli.setup import setup_steps as steps
+from lifeboat_cli.setup.setup_protect import set_up_service
+from lifeboat_cli.setup.setup_remote import ask_remote
+from lifeboat_cli.terminal.command_session import CommandSession
+from lifeboat_core.errors import BadSetting, MovedElsewhere
+from lifeboat_core.machine.typed_folders import parse_whole_path
+from lifeboat_core.remotes import remote_registry
+from lifeboat_core.texts.human_text import count_text, make_state_folder_option, size_text, time_text
+
+
+def bring_back(session: CommandSession) -> None:
+    """Second copy, key, agent, folder, restore; what is there already is not asked for."""
+    asking.print_heading(session, "1 of 4. The second copy")
+    remote = _remote(session)
+    if remote is None:
+        return
+    asking.print_heading(session, "2 of 4. Your key")
+    if not _key(session):
+        return
+    asking.print_heading(session, "3 of 4. The agent")
+    agent = _agent(session, remote)
+    if agent is not None:
+        _restore(session, remote, agent)
+    asking.print_heading(session, "4 of 4. By itself")
+    set_up_service(session)
+
+
+def _remote(session: CommandSession) -> str | None:
+    known = [one.name for one in remote_registry.list_usable_remotes(session.context)]
+    if not known:
+        return ask_remote(session, optional=False)
+    chosen = asking.ask_choice(session, "Where is the agent?", [*known, "another second copy"])
+    if chosen is None or chosen == len(known):
+        return ask_remote(session, optional=False)
+    return known[chosen]
+
+
+def _key(session: CommandSession) -> bool:
+    """Whether the key is here, taken from its words where it was not."""
+    step = steps.check_key_ready(session.context)
+    session.output.line(step.text)
+    if step.state == steps.DONE:
+        return True
+    session.output.line("It comes back from its 24 words.")
+    return asking.retry_until_done(lambda: asking.attempt_command(session, "keys", "recover"))
+
+
+def _agent(session: CommandSession, remote: str) -> JsonObject | None:
+    """The agent that is to come, None where it is here already or there is none."""
+    try:
+        there = asking.read_json_answer("agents", "list", "--remote", remote)["agents"]
+    except LifeboatError as error:
+        session.output.error(error)
+        return None
+    for one in there:
+        if one["here"] is not None:
+            session.output.line(f"{one['here']} is on this machine already.")
+    away = [one for one in there if one["here"] is None and one["sequence"] is not None]
+    if not away:
+        session.output.line(f"{remote} has no agent that is not here already.")
+        return None
+    chosen = asking.ask_choice(session, "Which one?", [_described(one) for one in away])
+    return None if chosen is None else away[chosen]
+
+
+def _described(one: JsonObject) -> str:
+    by = f", by {one['machine']}" if one["machine"] else ""
+    size = f", {size_text(one['bytes'])}" if one["bytes"] else ""
+    named = f"{one['name'] or one['id']} ({one['runtime']})"
+    return f"{named}, sequence {one['sequence']} of {time_text(one['time'])}{by}{size}"
+
+
+def _restore(session: CommandSession, remote: str, agent: JsonObject) -> None:
+    """Preview, question, restore; with the typed name of a machine that wrote lately."""
+    while True:
+        words = _words(session, remote, agent)
+        try:
+            plan = asking.read_json_answer("restore", *words, "--dry-run")
+        except LifeboatError as error:
+            session.output.error(error)
+            if not asking.ask_yes_no("Choose another folder?"):
+                return
+            continue
+        _show(session, plan)
+        if asking.ask_yes_no(f"Bring {agent['name'] or 'it'} back to {plan['to']}?"):
+            break
+        if not asking.ask_yes_no("Choose another folder?", default=False):
+            return
+    _run(session, [*words, "--adopt", "--yes"])
+
+
+def _words(session: CommandSession, remote: str, agent: JsonObject) -> list[str]:
+    """The restore as far as its folder is known now."""
+    names = runtimes.list_runtimes()
+    runtime = asking.ask_text(f"For which runtime ({', '.join(names)})", agent["runtime"], names)
+    target = _folder(session, agent["folders"].get(runtime, ""))
+    words = [agent["id"], "--from", remote, "--to", target, *make_state_folder_option(runtime, target)]
+    words += [] if runtime == agent["runtime"] else ["--runtime", runtime]
+    return [*words, "--with-credentials"]
+
+
+def _folder(session: CommandSession, usual: str) -> str:
+    while True:
+        try:
+            return str(parse_whole_path(asking.ask_text("Its folder on this machine", usual)))
+        except BadSetting as error:
+            session.output.error(error)
+
+
+def _show(session: CommandSession, plan: JsonObject) -> None:
+    """What would be written, in a few lines: the plan itself names every file."""
+    output, files = session.output, plan["files"]
+    output.line(f"Sequence {plan['sequence']} of {time_text(plan['time'])} would be written to {plan['to']}.")
+    said = ", ".join(f"{count} {word}" for word, count in files.items() if count) or "none"
+    output.line(f"Files: {said}.")
+    for warning in plan["warnings"]:
+        output.warn(warning)
+    if files["overwritten"]:
+        output.warn(f"{count_text(files['overwritten'], 'file')} of that folder would be overwritten")
+
+
+def _run(session: CommandSession, words: list[str]) -> None:
+    error = asking.attempt_command(session, "restore", *words)
+    while isinstance(error, MovedElsewhere):
+        session.output.line("If it still runs there, stop it first: two of it would go different ways.")
+        machine = asking.ask_text("Type the name of that machine to take the agent over (Enter stops)")
+        if not machine:
+            return
+        error = asking.attempt_command(session, "restore", *words, "--take-over", machine)

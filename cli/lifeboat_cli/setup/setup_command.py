@@ -1,0 +1,157 @@
+"""`lifeboat setup`: from nothing to agents that are safe, or an agent that is back, with a question at each step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_cli.setup import setup_questions as asking
+from lifeboat_cli.setup import setup_steps as steps
+from lifeboat_cli.setup.setup_steps import DONE, MISSING, SetupStep
+from lifeboat_cli.terminal.command_session import CommandSession, session_command
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.word_screen import has_terminal
+from lifeboat_core.capture.sync_json import list_left_out
+from lifeboat_core.texts.human_text import path_text
+
+
+@click.command(
+    short_help="Guided: protect your agents, or bring one back.",
+    epilog=format_examples("lifeboat setup", "lifeboat setup --yes", "lifeboat setup --from-alf --hosted"),
+)
+@click.option("--yes", is_flag=True, help="Ask nothing: do what needs no secret, and say what is left.")
+@click.option("--from-alf", is_flag=True, help="Take over the agents of the reference client `alf` from ~/.alf.")
+@click.option("--hosted", is_flag=True, help="With --from-alf: also fetch the history that its service has.")
+@click.option(
+    "--workspace",
+    "workspaces",
+    type=click.Path(file_okay=False, path_type=Path),
+    multiple=True,
+    metavar="FOLDER",
+    help="With --from-alf: also look for its agents in this folder (repeatable).",
+)
+@click.option("--dry-run", is_flag=True, help="With --from-alf: show what would be taken over.")
+@session_command
+def setup(
+    session: CommandSession, yes: bool, from_alf: bool, hosted: bool, workspaces: tuple[Path, ...], dry_run: bool
+) -> int:
+    """Protect the agents on this machine, or bring one back from a second copy, with a question at each step.
+
+    Each step can be skipped, and shows the command that does it. Run again it goes on with what is missing. Without a
+    terminal it says how each step stands.
+    """
+    if from_alf:
+        from lifeboat_cli.setup.setup_from_alf import take_over_from_alf
+
+        return take_over_from_alf(session, hosted=hosted, workspaces=workspaces, dry_run=dry_run)
+    if hosted or workspaces or dry_run:
+        raise click.UsageError("--hosted, --workspace and --dry-run go with --from-alf")
+    if yes:
+        return _without_questions(session)
+    if not has_terminal(session.output):
+        _tell(session, [])
+        return 0
+    try:
+        _guide(session)
+    except (click.Abort, KeyboardInterrupt):
+        session.output.note("What was done stays. Go on at any time: lifeboat setup")
+        raise
+    return 0
+
+
+# With questions -----------------------------------------------------------------------------------------------------
+
+
+def _guide(session: CommandSession) -> None:
+    from lifeboat_cli.setup.setup_bring_back import bring_back
+    from lifeboat_cli.setup.setup_protect import protect_agents
+
+    done = [step for step in steps.list_setup_steps(session.context) if step.state == DONE and step.name != steps.FIND]
+    for step in done:
+        session.output.line(f"Done: {step.text}")
+    session.output.line("What do you want?", style="bold")
+    ways = ("Protect the agents on this machine", "Bring my agent back from a second copy")
+    chosen = asking.ask_choice(session, "Your choice", ways)
+    (protect_agents, bring_back)[chosen or 0](session)
+    _say_end(session)
+
+
+def _say_end(session: CommandSession) -> None:
+    """How it stands now, and what is left."""
+    asking.print_heading(session, "How it stands")
+    asking.attempt_command(session, "status")
+    left = [step for step in steps.list_setup_steps(session.context) if step.state == MISSING]
+    for step in left:
+        session.output.line(f"Left: {step.text}")
+        if step.command:
+            session.output.verbatim(f"  {step.command}")
+    if left:
+        session.output.line("Or go on here: lifeboat setup")
+
+
+# Without ------------------------------------------------------------------------------------------------------------
+
+
+def _without_questions(session: CommandSession) -> int:
+    """Agents that were found are protected, the key is made, the service is installed where it can be."""
+    did: list[JsonObject] = []
+    for offer in steps.discover_agents(session.context).open:
+        did.append(_done(["agents", "add", offer.workspace]))
+    if session.context.keys().key_id is None:
+        did.append(_key_made(session))
+    service = steps.check_service_ready(session.context)
+    if service.state == MISSING and service.action == steps.INSTALL_SERVICE:
+        did.append(_done(steps.split_command_words(str(service.command))))
+    _tell(session, did)
+    return 1 if any(one["error"] or one["left_out"] for one in did) else 0
+
+
+def _done(words: list[str]) -> JsonObject:
+    """A command that was run, and how it failed. `list_left_out` names what of an agent it did not capture."""
+    import shlex
+
+    did: JsonObject = {"command": shlex.join(["lifeboat", *words]), "error": None, "left_out": {}}
+    try:
+        capture = asking.read_json_answer(*words).get("capture")
+        did["left_out"] = {} if capture is None else list_left_out(capture)
+    except LifeboatError as error:
+        did["error"] = steps.describe_step_problem(error)
+    return did
+
+
+def _key_made(session: CommandSession) -> JsonObject:
+    """The key alone: its words are shown where somebody sees them."""
+    did: JsonObject = {"command": "lifeboat keys init", "error": None, "left_out": {}}
+    try:
+        session.context.keys().ensure()
+    except LifeboatError as error:
+        did["error"] = steps.describe_step_problem(error)
+    return did
+
+
+def _tell(session: CommandSession, did: list[JsonObject]) -> None:
+    """How each step stands, and what was done now."""
+    found = steps.list_setup_steps(session.context)
+    document = {"steps": [step.to_json() for step in found], "next": steps.find_next_command(found), "did": did}
+    session.output.document(document, lambda: _print(session, found, did))
+
+
+def _print(session: CommandSession, found: list[SetupStep], did: list[JsonObject]) -> None:
+    output = session.output
+    for one in did:
+        output.verbatim(f"$ {one['command']}")
+        for path, reason in one["left_out"].items():
+            output.warn(f"not captured: {path_text(path)}: {reason}")
+        if one["error"]:
+            output.warn(f"{one['error']['title']}: {one['error']['message']}")
+            if one["error"]["fix"]:
+                output.note(f"  what helps: {one['error']['fix']}")
+    for step in found:
+        output.line(f"{step.state:<8} {step.text}")
+        if step.state == MISSING and step.command:
+            output.verbatim(f"         {step.command}")
+    if all(step.state != MISSING for step in found):
+        output.line("Everything is set up: lifeboat status", style="bold")

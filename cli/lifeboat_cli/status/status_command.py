@@ -1,0 +1,26 @@
+"""`lifeboat status`: how every agent stands, beginning with the age of the last verified copy."""
+
+from __future__ import annotations
+
+import click
+
+from lifeboat_cli.terminal.command_session import CommandSession, session_command
+from lifeboat_cli.terminal.help_examples import format_examples
+
+
+@click.command(epilog=format_examples("lifeboat status", "lifeboat status Juniper --check", "lifeboat status --watch"))
+@click.argument("agent", required=False)
+@click.option("--check", is_flag=True, help="Exit with 1 when something needs you.")
+@click.option("--watch", is_flag=True, help="Go on and show what changes, until Ctrl+C.")
+@session_command
+def status(session: CommandSession, agent: str | None = None, check: bool = False, watch: bool = False) -> int:
+    """How the agents stand. Without AGENT, all of them."""
+    from lifeboat_cli.status import status_text, status_view, status_watch
+
+    if watch:
+        if check or session.output.as_json:
+            raise click.UsageError("--watch shows to people what changes; --check and --json say how it is now")
+        return status_watch.watch_status(session, agent)
+    seen = status_view.view_status(session, agent)
+    session.output.document(seen.to_json(), lambda: status_text.print_status_view(session, seen))
+    return 1 if check and seen.status.needs_the_user else 0

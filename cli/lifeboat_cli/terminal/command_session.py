@@ -1,0 +1,131 @@
+"""What every command needs: the home it works on, and a voice."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import click
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_cli.terminal.output import CommandOutput
+from lifeboat_core.agents.locks import LockPatience
+from lifeboat_core.errors import ConsentNeeded, HomeAbsent
+from lifeboat_core.home import crash_recovery
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.lifeboat_home import Home
+from lifeboat_core.texts.human_text import quote_argument
+from lifeboat_core.texts.safe_text import line_text
+
+INTERRUPTED = 130
+"""The exit status after Ctrl-C."""
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSession:
+    context: Context
+    output: CommandOutput
+
+
+def session_command(
+    function: Callable[Concatenate[CommandSession, Parameters], Result],
+) -> Callable[..., Result]:
+    """Give a command `--json` and a Session as its first argument.
+
+    Opening the session rolls an interrupted restore forward first: whoever starts next finishes it.
+    """
+    return _with_session(function, open_session)
+
+
+def examining_command(
+    function: Callable[Concatenate[CommandSession, Parameters], Result],
+) -> Callable[..., Result]:
+    """`session_command` for what examines a home: it makes none, where a name that was mistyped would be found well."""
+    return _with_session(function, _open_existing)
+
+
+def _with_session(
+    function: Callable[Concatenate[CommandSession, Parameters], Result], opened: Callable[..., CommandSession]
+) -> Callable[..., Result]:
+    @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+    @functools.wraps(function)
+    def run(*arguments: Any, as_json: bool = False, **options: Any) -> Result:
+        try:
+            return function(opened(as_json=as_json or is_json_wanted()), *arguments, **options)
+        except LifeboatError as error:
+            error.fix = _with_names(error.fix, options)
+            raise
+
+    return run
+
+
+def _open_existing(*, as_json: bool) -> CommandSession:
+    home = Home.locate(os.environ)
+    if home.is_absent():
+        raise HomeAbsent(f"nothing is in {home.folder}, and nothing was made")
+    return open_session(as_json=as_json)
+
+
+def is_json_wanted() -> bool:
+    """Whether `--json` stands before the command."""
+    return bool(click.get_current_context().find_root().params.get("as_json"))
+
+
+def _with_names(fix: str | None, options: dict[str, Any]) -> str | None:
+    """The command that helps, with the agent, the file or the second copy that this command was given."""
+    for option, word in (("agent", "AGENT"), ("file", "FILE"), ("remote", "NAME")):
+        given = options.get(option)
+        if fix is not None and given is not None:
+            fix = fix.replace(word, quote_argument(str(given)))
+    return fix
+
+
+def can_ask(session: CommandSession) -> bool:
+    """Whether there is a person to answer a question."""
+    return not session.output.as_json and sys.stdin is not None and sys.stdin.isatty()
+
+
+def ask_confirmation(session: CommandSession, question: str, *, otherwise: str) -> None:
+    """Ask before something that is not easily taken back; a no ends the command.
+
+    Raises ConsentNeeded, with `otherwise` as its message, where nobody can be asked.
+    """
+    if not can_ask(session):
+        raise ConsentNeeded(otherwise, fix="the same command with --yes")
+    click.confirm(line_text(question), abort=True, err=True)
+
+
+@contextmanager
+def explain_interruption(session: CommandSession, sentence: str) -> Iterator[None]:
+    """What Ctrl-C leaves of work in several steps: another command goes on with it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        session.output.warn(sentence)
+        raise click.exceptions.Exit(INTERRUPTED) from None
+
+
+def open_session(*, as_json: bool) -> CommandSession:
+    """Find the home, and finish what a crash interrupted: that waits for nobody. A rotation that cannot be finished now
+    is said, and stops no command."""
+    context = Context.open()
+    output = CommandOutput(as_json=as_json)
+    for sentence in crash_recovery.rebuild_lost(context):
+        output.warn(sentence)
+    for sentence in crash_recovery.finish_restores(context):
+        output.warn(sentence)
+    for sentence in crash_recovery.finish_purges(context):
+        output.warn(sentence)
+    try:
+        for sentence in crash_recovery.finish_rotation(context):
+            output.warn(sentence)
+    except LifeboatError as error:
+        output.warn(f"a rotation of your key is not finished: {error.message}")
+    return CommandSession(replace(context, patience=LockPatience(output.note)), output)

@@ -1,0 +1,57 @@
+"""Words and pages: from where they are read, and where they are written so that nobody else reads them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from lifeboat_cli.terminal.command_session import CommandSession
+
+DASH = Path("-")
+IN_FILE = click.Path(exists=True, dir_okay=False, path_type=Path, allow_dash=True)
+OUT_FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
+
+_LONGEST_LINE = 65536
+
+Write = Callable[[str], None]
+
+
+def refuse_mixture(session: CommandSession, target: Path | None) -> None:
+    """Raises UsageError where a text and a JSON document would both go to standard output."""
+    if target == DASH and session.output.as_json:
+        raise click.UsageError("Standard output is for the JSON document: name a file.")
+
+
+@contextmanager
+def open_destination(
+    session: CommandSession, target: Path | None, *, force: bool | None = None
+) -> Iterator[Write | None]:
+    """Where a text goes: nowhere, to standard output, or into a file that only you can read, whole or not at all.
+
+    `force` is None where nobody can ask to replace a file. Raises FileExists, ExchangeError.
+    """
+    from lifeboat_core.exchange.new_file import create_file
+
+    if target is None:
+        yield None
+    elif target == DASH:
+        yield lambda text: sys.stdout.writelines((text, "\n"))
+    else:
+        with create_file(session.context.files, target, force=force) as stream:
+            yield lambda text: stream.writelines((text.encode(), b"\n"))
+
+
+def read_private_text(file: Path) -> str:
+    """The text of a file, or of standard input: of what `read_first_line` left of it."""
+    data = sys.stdin.buffer.read() if file == DASH else file.read_bytes()
+    return data.decode("utf-8-sig", errors="replace")
+
+
+def read_first_line() -> str:
+    """The next line of standard input without its end; what follows stays there for `read_private_text`."""
+    data = b"" if sys.stdin is None else sys.stdin.buffer.readline(_LONGEST_LINE)
+    return data.decode("utf-8-sig", errors="replace").rstrip("\r\n")

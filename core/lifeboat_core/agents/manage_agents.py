@@ -1,0 +1,347 @@
+"""What a user does with agents: find, protect, move, copy, pause, accept, remove."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+from lifeboat_adapters.contract import DiscoveredAgent
+from lifeboat_alf.common import ids, times
+from lifeboat_alf.seams.file_operations import read_all, write_atomic
+from lifeboat_core.agents import agent as agent_files
+from lifeboat_core.agents import crash_leftovers, withheld_items
+from lifeboat_core.agents.agent import AGENT_FILE, Agent, find_agent, list_agents, load_agent, save_agent, write_setting
+from lifeboat_core.agents.locks import agent_lock, home_lock
+from lifeboat_core.capture import known_installation, mass_loss_guard, runtime_tables
+from lifeboat_core.capture.capture_report import LAST_CAPTURE, ROOT_MISSING, CaptureReport
+from lifeboat_core.capture.capture_run import capture_agent
+from lifeboat_core.capture.workspace_survey import MOUNTS, ROOT
+from lifeboat_core.errors import AlreadyProtected, ConfigError, NameRefused, WorkspaceRefused
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.folder_names import folders_in, is_there, paths_in
+from lifeboat_core.remotes import displaced_histories
+from lifeboat_core.state.state_db import StateDb, delete_cache
+from lifeboat_core.texts.readable_json import is_utf8, make_printable
+from lifeboat_vault.errors import VaultError
+from lifeboat_vault.vault import Vault
+
+KEPT_FOR = timedelta(days=30)
+REMOVED = ".removed-"
+LONGEST_NAME = 100
+
+__all__ = [
+    "Agent",
+    "accept_removals",
+    "check_workspace",
+    "choose_free_name",
+    "clone_agent",
+    "discover_agents",
+    "find_agent",
+    "is_known_workspace",
+    "list_agents",
+    "load_agent",
+    "move_agent",
+    "pause_agent",
+    "protect_workspace",
+    "register_agent",
+    "remove_agent",
+    "rename_agent",
+    "resume_agent",
+    "save_agent",
+    "set_aside_vault",
+    "sweep_removed",
+    "write_setting",
+]
+
+
+def discover_agents(context: Context) -> list[DiscoveredAgent]:
+    """Agents of every known runtime on this machine, protected or not."""
+    found = []
+    for adapter in context.adapters():
+        found += adapter.discover(context.environment, context.user_home)
+    return found
+
+
+def protect_workspace(
+    context: Context, workspace: Path, *, runtime: str | None = None, name: str | None = None, new: bool = False
+) -> tuple[Agent, CaptureReport]:
+    """Protect a workspace and capture it at once; a key is made when there is none.
+
+    A folder that an import or a restore registered goes on as that agent, and so does one whose agent was removed
+    while its vault is still kept; `new` makes another agent of it. Raises AlreadyProtected, WorkspaceRefused, and
+    what the adapter and the capture raise.
+    """
+    folder = Path(os.path.realpath(workspace))
+    with home_lock(context, "agents add"):
+        known = _registered(context, folder) or (None if new else _brought_back(context, folder, runtime))
+        if known is not None and known.watched:
+            raise AlreadyProtected(f"{folder} belongs to {known.name} ({known.id})", fix=f"lifeboat sync {known.name}")
+        if known is not None and not new:
+            _fetch_vault(context, known.id)
+            agent = save_agent(context, replace(known, watched=True, name=_typable(name) if name else known.name))
+        else:
+            if known is not None:
+                _put_away(context, known)
+            agent = _make(context, folder, runtime, name)
+    return agent, capture_agent(context, agent)
+
+
+def is_known_workspace(context: Context, workspace: Path) -> bool:
+    """Whether a folder belongs to an agent of this home, or did to one whose vault is still kept."""
+    folder = Path(os.path.realpath(workspace))
+    kept = [_removed_agent(context, vault) for vault in _kept_vaults(context)]
+    removed = [agent for agent in kept if agent is not None and Path(os.path.realpath(agent.workspace)) == folder]
+    return bool(removed) or _registered(context, folder) is not None
+
+
+def _registered(context: Context, folder: Path) -> Agent | None:
+    return next((one for one in list_agents(context) if Path(os.path.realpath(one.workspace)) == folder), None)
+
+
+def _brought_back(context: Context, folder: Path, runtime: str | None) -> Agent | None:
+    """The agent of this folder that was removed last, registered again; None when none is kept."""
+    in_use = {agent.id for agent in list_agents(context)}
+    for vault in sorted(_kept_vaults(context), key=partial(_removed_at, context), reverse=True):
+        agent = _removed_agent(context, vault)
+        if agent is None or agent.id in in_use or runtime not in (None, agent.runtime):
+            continue
+        if Path(os.path.realpath(agent.workspace)) == folder:
+            name = choose_free_name(context, agent.name)
+            write_atomic(context.files, context.home.agent_file(agent.id), read_all(context.files, vault / AGENT_FILE))
+            return save_agent(context, replace(agent, name=name, watched=False, paused=False, paused_until=None))
+    return None
+
+
+def _kept_vaults(context: Context) -> list[Path]:
+    """The vaults of removed agents. Raises OSError."""
+    found = folders_in(context.files, context.home.vaults_folder)
+    return [folder for folder in found if is_there(context.files, folder / AGENT_FILE)]
+
+
+def _removed_agent(context: Context, vault: Path) -> Agent | None:
+    """None for a file or a vault that cannot be read any more: it must not keep anything from being added."""
+    try:
+        Vault.open(vault, files=context.files, clock=context.clock).close()
+        return agent_files.parse_agent(read_all(context.files, vault / AGENT_FILE), vault.name.removeprefix(REMOVED))
+    except (ConfigError, VaultError, OSError):
+        return None
+
+
+def _fetch_vault(context: Context, agent_id: str) -> None:
+    """Put the vault of an agent that was removed back in its place. Safe to do again."""
+    kept, folder = _kept_folder(context, agent_id), context.home.vault_folder(agent_id)
+    if kept.exists() and not folder.exists():
+        context.files.replace(kept, folder)
+    (folder / AGENT_FILE).unlink(missing_ok=True)
+
+
+def _kept_folder(context: Context, agent_id: str) -> Path:
+    return context.home.vaults_folder / f"{REMOVED}{agent_id}"
+
+
+def _make(context: Context, folder: Path, runtime: str | None, name: str | None) -> Agent:
+    if not folder.is_dir():
+        raise WorkspaceRefused(f"{folder} is not a folder", fix="lifeboat agents discover")
+    check_workspace(context, folder)
+    adapter = context.adapter(runtime) if runtime else context.recognise(folder)
+    installation = adapter.locate(folder, context.environment, context.user_home)
+    agent = Agent(
+        id=ids.make_id(context.now()),
+        name=choose_free_name(context, name or installation.name or folder.name),
+        runtime=adapter.runtime,
+        workspace=folder,
+        native_id=installation.native_id,
+        added_at=context.now(),
+    )
+    context.keys().ensure()
+    crash_leftovers.remove_begun_vaults(context)
+    context.create_vault(agent.id).close()
+    return save_agent(context, agent)
+
+
+def _typable(name: str) -> str:
+    """Without what steers a terminal or cannot be seen, and without a dash in front, by which it would be an option."""
+    seen = "".join(letter if letter.isprintable() else " " for letter in name)
+    return " ".join(seen.split()).lstrip("- ")[:LONGEST_NAME].rstrip() or "agent"
+
+
+def choose_free_name(context: Context, wanted: str) -> str:
+    """The name that is wanted, or one like it: not taken, and one that can be typed. Agents name themselves."""
+    taken = {agent.name.casefold() for agent in list_agents(context)}
+    wanted = _typable(wanted)
+    name, number = wanted, 2
+    while name.casefold() in taken:
+        name, number = f"{wanted}-{number}", number + 1
+    return name
+
+
+def register_agent(context: Context, agent: Agent) -> Agent:
+    """Take up an agent that came from an archive or another vault: its vault is there, nobody watches it yet."""
+    context.keys().ensure()
+    return save_agent(context, replace(agent, watched=False, added_at=agent.added_at or context.now()))
+
+
+def check_workspace(context: Context, folder: Path, *, but: str | None = None) -> None:
+    """Refuse what must not be a workspace. `but` is the id of an agent whose own folder is allowed.
+
+    Raises WorkspaceRefused, AlreadyProtected.
+    """
+    real = Path(os.path.realpath(folder))
+    home = Path(os.path.realpath(context.home.folder))
+    if not is_utf8(str(real)):
+        raise WorkspaceRefused(f"the path {make_printable(str(real))} is no UTF-8 text")
+    if real == Path(real.anchor):
+        raise WorkspaceRefused(f"{real} is the root of the file system")
+    if real in _home_folders(context):
+        raise WorkspaceRefused(f"{real} is a home folder; name the agent's workspace in it")
+    if _nested(real, home):
+        raise WorkspaceRefused(_overlap(real, home, f"the home of Lifeboat ({home})"))
+    for agent in list_agents(context):
+        other = Path(os.path.realpath(agent.workspace))
+        if agent.id != but and _nested(real, other):
+            raise AlreadyProtected(_overlap(real, other, f"{other}, the workspace of {agent.name}"))
+
+
+def _overlap(folder: Path, other: Path, named: str) -> str:
+    how = "is" if folder == other else "lies in" if other in folder.parents else "holds"
+    return f"{folder} {how} {named}"
+
+
+def _home_folders(context: Context) -> set[Path]:
+    return {Path(os.path.realpath(folder)) for folder in (context.user_home, Path.home())}
+
+
+def _nested(one: Path, other: Path) -> bool:
+    return one == other or one in other.parents or other in one.parents
+
+
+def move_agent(context: Context, agent: Agent, folder: Path) -> tuple[Agent, CaptureReport]:
+    """The agent lives in another folder from now on. Raises WorkspaceRefused, AlreadyProtected."""
+    real = Path(os.path.realpath(folder))
+    with home_lock(context, "agents move"), agent_lock(context, agent.id, "move"):
+        if not real.is_dir():
+            raise WorkspaceRefused(f"{real} is not a folder")
+        check_workspace(context, real, but=agent.id)
+        installation = context.adapter(agent.runtime).locate(real, context.environment, context.user_home)
+        moved = save_agent(context, replace(agent, workspace=real, native_id=installation.native_id))
+        delete_cache(context.home.state_file(agent.id))
+        with context.vault(agent.id) as vault:
+            known_installation.forget_installation(vault)
+    return moved, capture_agent(context, moved)
+
+
+def clone_agent(
+    context: Context, agent: Agent, folder: Path, *, name: str | None = None
+) -> tuple[Agent, CaptureReport]:
+    """A new agent with its own id for a folder that holds a copy of another agent's workspace."""
+    return protect_workspace(context, folder, runtime=agent.runtime, name=name or f"{agent.name}-copy", new=True)
+
+
+def rename_agent(context: Context, agent: Agent, name: str) -> Agent:
+    """Raises NameRefused when the name is taken, or is none."""
+    with home_lock(context, "agents rename"):
+        name = name.strip()
+        if not name or not name.isprintable():
+            raise NameRefused("a name has at least one letter, and no line breaks")
+        if _typable(name) != name:
+            raise NameRefused(f"a name has no dash in front, single spaces, and {LONGEST_NAME} characters at most")
+        if choose_free_name(context, name) != name and name.casefold() != agent.name.casefold():
+            raise NameRefused(f"there is an agent called {name!r} already")
+        return save_agent(context, replace(agent, name=name))
+
+
+def remove_agent(context: Context, agent: Agent) -> Path:
+    """Stop protecting an agent. Its vault stays for 30 days under another name, which is returned; `protect_workspace`
+    of the same folder goes on with it."""
+    with home_lock(context, "agents remove"), agent_lock(context, agent.id, "remove"):
+        return _put_away(context, agent)
+
+
+def _put_away(context: Context, agent: Agent) -> Path:
+    """Cut off anywhere, this leaves a vault that can be brought back, and that is swept in time."""
+    kept, folder = _kept_folder(context, agent.id), context.home.vault_folder(agent.id)
+    if folder.exists():
+        write_atomic(context.files, folder / AGENT_FILE, read_all(context.files, context.home.agent_file(agent.id)))
+        note = f"{agent.name}\n{context.now()}\n".encode()
+        context.files.write_new(folder / f"removed-{ids.make_id(context.now())}", note, mode=0o600)
+    agent_files.delete_agent_file(context, agent.id)
+    delete_cache(context.home.state_file(agent.id))
+    if folder.exists():
+        context.files.replace(folder, kept)
+    return kept
+
+
+def set_aside_vault(context: Context, agent_id: str) -> None:
+    """Make room for a vault of this id. What is in its place belongs to no agent here (an import was cut off between
+    vault and agent); it is kept like the vault of a removed agent, in case somebody deleted the agent's file."""
+    folder, now = context.home.vault_folder(agent_id), context.now()
+    if folder.exists():
+        kept = folder.with_name(f"{REMOVED}{ids.make_id(now)}")
+        context.files.write_new(folder / f"removed-{ids.make_id(now)}", f"{agent_id}\n{now}\n".encode(), mode=0o600)
+        context.files.replace(folder, kept)
+
+
+def sweep_removed(context: Context, *, trusted: bool) -> list[Path]:
+    """Delete vaults that were removed more than 30 days ago, and those that gave way to another machine's more than 90
+    days ago; only on a time that is trusted."""
+    import shutil
+
+    gone = []
+    in_use = {agent.id for agent in list_agents(context)}
+    for folder in folders_in(context.files, context.home.vaults_folder) if trusted else ():
+        kept_for = displaced_histories.KEPT_FOR if folder.name.startswith(displaced_histories.PREFIX) else KEPT_FOR
+        if folder.name not in in_use and context.clock.now() - _removed_at(context, folder) > kept_for:
+            shutil.rmtree(folder)
+            gone.append(folder)
+    return gone
+
+
+def _removed_at(context: Context, folder: Path) -> datetime:
+    notes = [path for path in paths_in(context.files, folder) if path.name.startswith("removed-")]
+    stamps = [stamp for note in notes if (stamp := _stamp(note)) is not None]
+    return max(stamps, default=datetime.max.replace(tzinfo=UTC))
+
+
+def _stamp(note: Path) -> datetime | None:
+    """None for a note that was cut off: then the vault stays."""
+    try:
+        return times.parse_time(note.read_text().splitlines()[-1])
+    except (IndexError, ValueError):
+        return None
+
+
+def pause_agent(context: Context, agent: Agent, *, hours: float | None = None) -> Agent:
+    """Rest captures, for some hours or until `resume_agent`."""
+    now = context.clock.now()
+    until = None if hours is None else times.to_text(now + timedelta(hours=hours))
+    return save_agent(context, replace(agent, paused=True, paused_until=until, paused_at=times.to_text(now)))
+
+
+def resume_agent(context: Context, agent: Agent) -> Agent:
+    """Go on, or begin with an agent that came from an import."""
+    return save_agent(context, replace(agent, paused=False, paused_until=None, paused_at=None, watched=True))
+
+
+def accept_removals(context: Context, agent: Agent) -> bool:
+    """Say that what was removed may go, and that the workspace is the right one. False when nothing was held."""
+    with agent_lock(context, agent.id, "accept"), context.vault(agent.id) as vault:
+        held = vault.get(mass_loss_guard.DECISION)
+        head = vault.head()
+        with StateDb.open(context.home.state_file(agent.id), vault.id) as db:
+            db.put(ROOT, None)
+            db.put(MOUNTS, None)
+            was_missing = (db.get(LAST_CAPTURE) or {}).get("outcome") == ROOT_MISSING
+            was_missing = was_missing or runtime_tables.KEPT in (db.get(runtime_tables.FACT) or {})
+            db.put(runtime_tables.FACT, None)
+        withheld_items.forget_rows(vault)
+        known_installation.accept_workspace(vault, head, context.now(), was_missing=was_missing)
+        if head is not None:
+            vault.set(mass_loss_guard.ACCEPTED, {"sequence": head.number, "time": context.now()}, kind="accepted")
+        if held is None:
+            return False
+        vault.unpin(int(held["previous"]), mass_loss_guard.PIN)
+        vault.set(mass_loss_guard.DECISION, None, kind="accepted")
+    return True

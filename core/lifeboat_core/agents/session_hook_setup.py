@@ -1,0 +1,156 @@
+"""Let a runtime tell when a session ended: carry out what an adapter plans, and say what is wrong with it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from lifeboat_adapters.errors import HookUnavailable
+from lifeboat_adapters.session_hook_plan import HookOrder, HookPlan
+from lifeboat_alf.seams.file_operations import FileOperations, read_all, write_atomic
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import home_lock
+from lifeboat_core.errors import HookFailed
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.path_variables import HOME as VARIABLE
+from lifeboat_core.machine.runtime_folder import find_real_place, refuse_links
+from lifeboat_core.processes import runtime_programs
+from lifeboat_core.processes.own_interpreter import make_python_command
+from lifeboat_core.system_refusals import convert_system_errors
+from lifeboat_core.texts.human_text import quote_argument
+
+_WITHOUT_SCRIPT = "import sys; from lifeboat_cli import main; sys.exit(main())"
+
+
+def make_hook_order(context: Context, agent: Agent) -> HookOrder:
+    """What a hook has to know to start `lifeboat sync` for an agent."""
+    home = context.home.folder if context.environment.get(VARIABLE) else None
+    return HookOrder(agent.id, find_own_program(context), home)
+
+
+def find_own_program(context: Context) -> tuple[str, ...]:
+    """The words that start this very Lifeboat; the first is an absolute path, that of a package's link where it is one.
+
+    A hook outlives the shell it was made in, so nothing is left to a PATH.
+    """
+    script = Path(sys.executable).with_name("lifeboat.exe" if os.name == "nt" else "lifeboat")
+    if not (script.is_file() and os.access(script, os.X_OK)):
+        return make_python_command("-c", _WITHOUT_SCRIPT)
+    found = shutil.which("lifeboat", path=context.environment.get("PATH"))
+    if found is not None and os.path.realpath(found) == os.path.realpath(script):
+        return (os.path.abspath(found),)
+    return (str(script),)
+
+
+def plan_hook(context: Context, agent: Agent, *, remove: bool = False) -> HookPlan:
+    """What would be done. Raises NoHook, which names what counts without a hook, and what `locate` raises."""
+    adapter, installation = context.adapter(agent.runtime), context.installation(agent)
+    if remove:
+        return adapter.unhook(installation, make_hook_order(context, agent))
+    with _fallback_named(context, agent):
+        return adapter.hook(installation, make_hook_order(context, agent))
+
+
+def install_hook(context: Context, agent: Agent) -> HookPlan:
+    """The runtime tells when a session of this agent ends; what was done, empty where it does already.
+
+    Raises NoHook, and HookFailed, when everything is as before.
+    """
+    with home_lock(context, "agents hook"):
+        planned = plan_hook(context, agent)
+        _carry_out(context, agent, planned)
+        wrong = find_hook_problem(context, agent)
+    if wrong:
+        raise HookFailed(f"{agent.name}: {wrong}", fix=f"lifeboat agents hook {quote_argument(agent.name)} --show")
+    return planned
+
+
+def remove_hook(context: Context, agent: Agent) -> HookPlan:
+    """The runtime tells of this agent no more; what was done, empty where there was nothing. Raises HookFailed."""
+    with home_lock(context, "agents hook"):
+        planned = plan_hook(context, agent, remove=True)
+        _carry_out(context, agent, planned)
+    return planned
+
+
+def find_hook_problem(context: Context, agent: Agent) -> str:
+    """Why the end of a session is not told, "" when it is. Raises what `plan_hook` raises."""
+    adapter, installation = context.adapter(agent.runtime), context.installation(agent)
+    with _fallback_named(context, agent):
+        return adapter.hook_problem(installation, make_hook_order(context, agent))
+
+
+@contextlib.contextmanager
+def _fallback_named(context: Context, agent: Agent) -> Iterator[None]:
+    """A refusal says what counts instead."""
+    try:
+        yield
+    except HookUnavailable as error:
+        idle = context.config().get("session.idle", agent.settings).written
+        without = f"without a hook, a session counts as ended when nothing changed for {idle} (session.idle)"
+        raise HookUnavailable(f"{error.message}; {without}", fix=error.fix) from error
+
+
+def _carry_out(context: Context, agent: Agent, planned: HookPlan) -> None:
+    """Write, run, remove. What was written goes back when a command of the runtime fails. Raises HookFailed."""
+    folder, files = context.installation(agent).state_dir, refuse_links(context.files)
+    write = {find_real_place(path, folder): data for path, data in planned.write.items()}
+    before = {path: _read(files, path) for path in write}
+    with convert_system_errors():
+        for path, data in write.items():
+            files.make_folders(path.parent, 0o700)
+            write_atomic(files, path, data)
+    try:
+        _run_steps(context, planned)
+    except HookFailed:
+        _put_back(files, before)
+        raise
+    with convert_system_errors():
+        _remove(files, [find_real_place(path, folder) for path in planned.remove])
+
+
+def _read(files: FileOperations, path: Path) -> bytes | None:
+    try:
+        return read_all(files, path)
+    except OSError:
+        return None
+
+
+def _run_steps(context: Context, planned: HookPlan) -> None:
+    for step in planned.steps:
+        ran = runtime_programs.run_program(
+            step.command,
+            environment=context.environment,
+            extra=step.environment,
+            timeout_seconds=step.timeout_seconds,
+        )
+        if not ran.ok:
+            why = "it did not end in time" if ran.timed_out else ran.output.strip() or f"status {ran.exit_status}"
+            raise HookFailed(f"{Path(step.command[0]).name} {' '.join(step.command[1:])}: {why}")
+
+
+def _put_back(files: FileOperations, before: dict[Path, bytes | None]) -> None:
+    for path, data in before.items():
+        with contextlib.suppress(OSError):
+            if data is None:
+                files.remove(path)
+            else:
+                write_atomic(files, path, data)
+    for folder in {path.parent for path, data in before.items() if data is None}:
+        for each in (folder, folder.parent):
+            with contextlib.suppress(OSError):
+                files.remove_folder(each)
+
+
+def _remove(files: FileOperations, paths: Iterable[Path]) -> None:
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            if not stat.S_ISDIR(files.lstat(path).st_mode):
+                files.remove(path)
+            elif not files.scan(path):
+                files.remove_folder(path)

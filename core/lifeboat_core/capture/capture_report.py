@@ -1,0 +1,160 @@
+"""What a capture says about itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_core.texts.human_text import count_text, path_text
+
+CAPTURE = "capture"
+"""The kind of a sequence that a capture makes."""
+
+LAST_CAPTURE = "last_capture"
+"""The fact of `state.db` that says how the last capture went."""
+
+FAILED = "failed"
+"""In that fact: why it came to nothing, None when it did not."""
+
+PENDING, NAMED, OVER_LIMIT, FIX, NOT_READ = "pending", "not_captured", "over_limit", "limit_fix", "unread"
+KINDS = "pending_kinds"
+"""In that fact: what is not in the newest sequence (see `not_captured`)."""
+
+MOST_REASONS = 20
+UNREAD, UNSTABLE, WAITING = "could not be read", "kept changing", "may hold secrets and does not parse"
+LATE, KEPT_OUT = "changed and is captured later", "is not captured"
+"""Why the present version of a file is not kept, for people."""
+
+CAPTURED, UNCHANGED, ROOT_MISSING = "captured", "unchanged", "root_missing"
+
+
+@dataclass(slots=True)
+class CaptureReport:
+    """One capture of one agent.
+
+    `outcome`: `captured` (a new sequence), `unchanged`, or `root_missing` (the workspace is gone, emptied or another
+    folder: nothing was captured). `sequence` is the head afterwards, None in an empty vault. `records` counts
+    created, updated and deleted memories; `raw` files put, patched and removed; `delta_bytes` what the vault grew by.
+    The mappings name files with the reason: `unread` (their last version stays), `unstable` (changed while being
+    read), `waiting` (may hold secrets and does not parse), `left_out` (not kept at all, or not this version).
+    Of these, `late` have their turn later, the first in `due_in` seconds, and `over_limit` have none until the user
+    raises a limit, which the command `limit_fix` does. `no_room` says why large files are not taken now; `kept_out`
+    counts places in live files where lies what was purged, and what is left out of every capture; `purged_again` those
+    where a purged value is in other words, and captured (`purge.again`). `absent` says of `root_missing` what
+    is missing.
+    """
+
+    agent_id: str
+    outcome: str = UNCHANGED
+    sequence: int | None = None
+    records: Counter[str] = field(default_factory=Counter)
+    raw: Counter[str] = field(default_factory=Counter)
+    delta_bytes: int = 0
+    unread: dict[str, str] = field(default_factory=dict)
+    unread_files: int = 0
+    unstable: dict[str, str] = field(default_factory=dict)
+    waiting: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    late: dict[str, str] = field(default_factory=dict)
+    over_limit: dict[str, str] = field(default_factory=dict)
+    due_in: float | None = None
+    limit_fix: str | None = None
+    skipped: dict[str, str] = field(default_factory=dict)
+    looks_like_secret: dict[str, str] = field(default_factory=dict)
+    held: JsonObject | None = None
+    sealed: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    absent: str | None = None
+    no_room: str | None = None
+    kept_out: dict[str, int] = field(default_factory=dict)
+    purged_again: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> bool:
+        return self.outcome == CAPTURED
+
+    @property
+    def pending(self) -> int:
+        """How many files are not kept in their present version."""
+        named = (self.unread, self.unstable, self.waiting, self.late, self.over_limit)
+        return self.unread_files + sum(map(len, named))
+
+    def pending_kinds(self) -> dict[str, int]:
+        """Count the files of `pending` by the code of the reason."""
+        counts = {
+            "unread": self.unread_files + len(self.unread),
+            "unstable": len(self.unstable),
+            "unparsable": len(self.waiting),
+            "late": len(self.late),
+            "over_limit": len(self.over_limit),
+        }
+        return {code: count for code, count in counts.items() if count}
+
+    def stale_files(self) -> dict[str, str]:
+        """Return every file whose present version is not kept, with the reason."""
+        left_out = {path: why for path, why in self.left_out.items() if path not in self.skipped}
+        unread = {path: f"{words}: {why}" for words, files in self._unreadable() for path, why in files.items()}
+        return left_out | unread
+
+    def _unreadable(self) -> tuple[tuple[str, dict[str, str]], ...]:
+        return (UNREAD, self.unread), (UNSTABLE, self.unstable), (WAITING, self.waiting)
+
+    def not_captured(self, command: str = "") -> list[str]:
+        """Which files are not kept in their present version and why, for people; not all where they are many. `command`
+        shows the rest."""
+        named = *self._unreadable(), (KEPT_OUT, self.over_limit), (LATE, self.late)
+        rest = f": {command}" if command else ""
+        found = [f"{path_text(path)} {words}: {why}" for words, files in named for path, why in sorted(files.items())]
+        more = [f"and {len(found) - MOST_REASONS} more files{rest}"] if len(found) > MOST_REASONS else []
+        return [*found[:MOST_REASONS], *more, *(f"{each}{rest}" for each in self._capped())]
+
+    def _capped(self) -> list[str]:
+        """One sentence for the files of folders of which only so much is kept."""
+        named = self.late.keys() | self.over_limit.keys() | self.skipped.keys()
+        count = len(self.left_out.keys() - named)
+        return [f"{count_text(count, 'file')} in folders with a limit not kept as they are now"] if count else []
+
+    def leave_out(self, path: str, why: str, *, wait: float | None = None, fix: str | None = None) -> None:
+        """Note a file over a limit; with `wait` one that may be captured after so many seconds."""
+        self.left_out[path] = why
+        if wait is None:
+            self.over_limit[path] = why
+            self.limit_fix = self.limit_fix or fix
+        else:
+            self.late[path] = why
+            self.due_in = wait if self.due_in is None else min(self.due_in, wait)
+
+    @property
+    def every_warning(self) -> list[str]:
+        return self.warnings if self.absent is None else [self.absent, *self.warnings]
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything that should be kept was kept in its present version."""
+        return self.outcome != ROOT_MISSING and not (self.unread or self.unstable or self.waiting)
+
+    def to_json(self) -> JsonObject:
+        """The shape of one agent in `lifeboat sync --json` (state, name and remotes are added there)."""
+        return {
+            "id": self.agent_id,
+            "outcome": self.outcome,
+            "sequence": self.sequence,
+            "changed": self.changed,
+            "records": {name: self.records[name] for name in ("created", "updated", "deleted")},
+            "raw": {name: self.raw[name] for name in ("put", "patched", "removed")},
+            "delta_bytes": self.delta_bytes,
+            "unread": self.unread,
+            "unread_files": self.unread_files,
+            "unstable": self.unstable,
+            "waiting": self.waiting,
+            "left_out": self.left_out,
+            "over_limit": sorted(self.over_limit),
+            "due_in": self.due_in,
+            "looks_like_secret": self.looks_like_secret,
+            "held": self.held,
+            "sealed": self.sealed,
+            "kept_out": self.kept_out,
+            "purged_again": self.purged_again,
+            "warnings": self.every_warning,
+        }

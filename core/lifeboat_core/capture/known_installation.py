@@ -1,0 +1,155 @@
+"""The runtime around a workspace: as it stands or, while it cannot be found, as it was when it last could.
+
+A configuration that does not parse, a folder that is not mounted: for a moment the workspace stands alone. That is an
+error, and an error is no deletion: what is held of the runtime stays as it is until the runtime is found again, or
+the user says that the workspace stands alone from now on (`lifeboat agents accept`).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from lifeboat_adapters.contract import Adapter, Installation
+from lifeboat_adapters.errors import AdapterError, NotAWorkspace
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.common.refusal_texts import refusal_reason
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.capture_session import CaptureSession
+from lifeboat_vault.vault import SequenceRow, Vault
+
+DECISION = "installation"
+"""The vault's decision that keeps where the runtime of a workspace was last found."""
+
+AS_IT_STANDS = "as it stands"
+"""The vault's decision that names the head on top of which a workspace is taken that is not what was captured."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownInstallation:
+    """Where the runtime is. `lost` says why it is where it was last found, not where it was found now."""
+
+    installation: Installation
+    lost: str | None = None
+
+
+def find_installation(session: CaptureSession, adapter: Adapter) -> KnownInstallation | None:
+    """None, with the outcome set, when there is no workspace. Raises AdapterError at first."""
+    found = _find(session, adapter)
+    if found is None:
+        return None
+    may_ask, server = bool(session.setting("remote_memory")), str(session.setting("memory_server"))
+    return replace(found, installation=replace(found.installation, remote=may_ask, server=server))
+
+
+def _find(session: CaptureSession, adapter: Adapter) -> KnownInstallation | None:
+    workspace = session.agent.workspace
+    if not os.path.isdir(workspace):
+        session.missing(f"{workspace} is not there")
+        return None
+    try:
+        found = adapter.locate(workspace, session.context.environment, session.context.user_home)
+    except NotAWorkspace as error:
+        return _unrecognised(session, error)
+    except (AdapterError, OSError) as error:
+        known = _known(session)
+        if known is None:
+            raise
+        return KnownInstallation(known, refusal_reason(error))
+    known = _known(session) if found.state_dir is None else None
+    if known is None or known.state_dir is None:
+        return KnownInstallation(found)
+    return KnownInstallation(
+        known, f"{known.state_dir} is not there or no longer names this workspace; {advise_on_missing(session)}"
+    )
+
+
+def _unrecognised(session: CaptureSession, error: NotAWorkspace) -> KnownInstallation | None:
+    """A folder that has lost every sign of an agent: taken when nothing is held of it, or the user said that it may."""
+    if session.head is None:
+        raise error
+    if session.vault.get(AS_IT_STANDS) is not None or _holds_nothing(session):
+        return KnownInstallation(_known(session) or _alone(session.agent))
+    session.missing(f"{error.message}; {advise_on_missing(session)}")
+    return None
+
+
+def _alone(agent: Agent) -> Installation:
+    """A workspace without a runtime around it, as an import leaves it before its first capture."""
+    return Installation(agent.runtime, agent.workspace, agent.native_id, agent.name)
+
+
+def _holds_nothing(session: CaptureSession) -> bool:
+    prefixes = (archive_layout.raw_prefix(session.agent.runtime), archive_layout.ARTIFACTS)
+    state = session.state
+    return state is None or not any(next(state.entries(prefix), None) for prefix in prefixes)
+
+
+def advise_on_missing(session: CaptureSession) -> str:
+    return f"when that is meant: lifeboat agents accept {session.agent.name}"
+
+
+def remember_installation(vault: Vault, found: KnownInstallation, agent: Agent) -> None:
+    """Keep where the runtime is, for the day when it cannot be found, and whose workspace it is, for the day when the
+    agent's own file is lost."""
+    if found.lost is None:
+        vault.set(DECISION, {**_document(found.installation), "agent": agent.name}, kind=DECISION)
+
+
+def accept_workspace(vault: Vault, head: SequenceRow | None, time: str, *, was_missing: bool) -> None:
+    """The user says that the workspace is right as it stands: alone, if no runtime is around it, and with what lies in
+    it, if the last capture found it `was_missing`."""
+    known = vault.get(DECISION)
+    if known is not None:
+        vault.set(DECISION, {**known, "state_dir": None}, kind="accepted")
+    if was_missing and head is not None:
+        vault.set(AS_IT_STANDS, {"sequence": head.number, "time": time}, kind="accepted")
+
+
+def forget_installation(vault: Vault) -> None:
+    """The workspace is another folder from now on: what was around the old one says nothing about it."""
+    vault.set(DECISION, None, kind=DECISION)
+
+
+def is_workspace_accepted(session: CaptureSession) -> bool:
+    """Whether the user said of this very head that the workspace may be taken whatever is missing in it."""
+    accepted = session.vault.get(AS_IT_STANDS)
+    return session.head is not None and accepted is not None and accepted["sequence"] == session.head.number
+
+
+def _document(installation: Installation) -> JsonObject:
+    config, state_dir = installation.config, installation.state_dir
+    return {
+        "workspace": str(installation.workspace),
+        "native_id": installation.native_id,
+        "name": installation.name,
+        "state_dir": None if state_dir is None else str(state_dir),
+        "config": None if config is None else str(config),
+        "layout": installation.layout,
+        "version": installation.version,
+    }
+
+
+def _known(session: CaptureSession) -> Installation | None:
+    return None if session.head is None else recall_installation(session.vault, session.agent)
+
+
+def recall_installation(vault: Vault, agent: Agent) -> Installation | None:
+    """Where the runtime of a workspace was last found; None when none ever was, or `accept_workspace` said that it is
+    none."""
+    document = vault.get(DECISION)
+    if document is None:
+        return None
+    config, state_dir = document["config"], document["state_dir"]
+    return Installation(
+        runtime=agent.runtime,
+        workspace=agent.workspace,
+        native_id=document["native_id"],
+        name=document["name"],
+        state_dir=None if state_dir is None else Path(state_dir),
+        config=None if config is None else Path(config),
+        layout=document["layout"],
+        version=document["version"],
+    )

@@ -1,0 +1,120 @@
+"""Large artifacts: which of them are captured now, within the limits for artifacts and the room of the vault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import NamedTuple
+
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import times
+from lifeboat_core.capture.root_scan import FILE, ScannedEntry
+from lifeboat_core.history.vault_quota import VaultQuota
+from lifeboat_core.texts.human_text import quote_argument, size_text, time_text
+
+PACED_SIZE = 50 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactLimits:
+    """What is kept of artifacts: sizes in bytes, `interval` between two captures of a large file that nobody asks for:
+    of one over 50 MB it is longer, so that reading it always takes the same share of a processor."""
+
+    threshold: int
+    max_file: int
+    max_total: int
+    interval: timedelta
+
+    def wait_for(self, size: int) -> timedelta:
+        """How long a file of so many bytes is left alone after a capture."""
+        return self.interval * max(1.0, size / PACED_SIZE)
+
+
+class ArtifactRefusal(NamedTuple):
+    """Why a large file is not taken now. `wait` says in how many seconds it may be, None for a limit; `fix` is the
+    setting that helps, with its value."""
+
+    why: str
+    wait: float | None = None
+    fix: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LargeArtifact:
+    """A large artifact, or a file of a capped folder, that is captured now."""
+
+    size: int
+    captured_at: str
+
+
+@dataclass(slots=True)
+class LargeArtifacts:
+    """Those of one capture of the agent of this name. `before` has size and time of the last capture by archive path;
+    `measure` looks how much room the vault has; `new` is what is captured now, `no_room` why something was not for want
+    of it."""
+
+    limits: ArtifactLimits
+    before: Mapping[str, tuple[int, str]]
+    now: str
+    agent: str
+    measure: Callable[[], VaultQuota]
+    new: dict[str, LargeArtifact] = field(default_factory=dict)
+    no_room: str | None = None
+    _room: VaultQuota | None = None
+
+    def is_large(self, found: ScannedEntry, *, has_limit_of_the_user: bool = False) -> bool:
+        may_be = found.path.startswith(archive_layout.ARTIFACTS) or has_limit_of_the_user
+        return may_be and found.kind == FILE and found.key.size > self.limits.threshold
+
+    def captured_at(self, path: str) -> str | None:
+        """When the version that is held was captured."""
+        return self.before[path][1] if path in self.before else None
+
+    def take(self, path: str, size: int) -> None:
+        self.new[path] = LargeArtifact(size, self.now)
+
+    def reason_against(self, found: ScannedEntry, *, anyhow: bool) -> ArtifactRefusal | None:
+        """Why a large file is not taken now; None when it is. `anyhow`: however short ago it was captured."""
+        size, limits = found.key.size, self.limits
+        if size > limits.max_file:
+            return self.too_large(size)
+        shortage = self._shortage(found.key.size)
+        if shortage is not None:
+            self.no_room = shortage
+            return ArtifactRefusal(f"{shortage}; large files are not taken until there is room")
+        taken = {path: size for path, (size, _) in self.before.items()}
+        taken |= {path: one.size for path, one in self.new.items()}
+        total = sum(size for path, size in taken.items() if path != found.path) + size
+        if total > limits.max_total:
+            raised = f"artifacts.max_total {_raised(total)}"
+            return ArtifactRefusal("all large files together are larger than artifacts.max_total", fix=raised)
+        last = None if anyhow else self.captured_at(found.path)
+        if last is None:
+            return None
+        wait = limits.wait_for(size) - (times.parse_time(self.now) - times.parse_time(last))
+        if wait <= timedelta(0):
+            return None
+        why = f"its version of {time_text(last)} is; a large file is captured again after artifacts.interval"
+        return ArtifactRefusal(why, wait.total_seconds())
+
+    def too_large(self, size: int) -> ArtifactRefusal:
+        """Why a file of so many bytes is not taken before the user raises the limit."""
+        raised = f"artifacts.max_file {_raised(size)}"
+        return ArtifactRefusal(f"{size_text(size)}, larger than artifacts.max_file", fix=raised)
+
+    def fix_of(self, refusal: ArtifactRefusal) -> str | None:
+        """The command that makes room for a file, None where there is none."""
+        return (
+            None if refusal.fix is None else f"lifeboat config set {refusal.fix} --agent {quote_argument(self.agent)}"
+        )
+
+    def _shortage(self, size: int) -> str | None:
+        """Looked up once, and only for a large file: notes and credentials are always taken."""
+        self._room = self._room or self.measure()
+        return self._room.shortage(size + sum(one.size for one in self.new.values()))
+
+
+def _raised(size: int) -> str:
+    """A limit for so many bytes, with room to grow by half."""
+    return f"{-(-size * 3 // (2 << 20))}MB"

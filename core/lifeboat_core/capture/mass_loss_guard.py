@@ -1,0 +1,107 @@
+"""The guard: does what this capture removes look like an accident? It stops nothing here; it raises a flag.
+
+Losses add up, since the last sequence that the user accepted or that was verified, and over one day: an accident in
+small steps is one too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from lifeboat_alf.common import times
+from lifeboat_alf.memory.mass_removal import MassRemovalLimits, is_file_loss, is_memory_loss
+from lifeboat_vault.vault import SequenceRow
+
+DECISION = "held"
+ACCEPTED = "accepted"
+PIN = "held"
+DAY = timedelta(days=1)
+MOST_OF_A_FILE = 0.8
+MEMORIES, FILES = "memories", "files"
+"""What a decision says was removed. One of an earlier release says nothing, and means memories."""
+
+
+class MemoryTurnover(NamedTuple):
+    """What this capture does: memories before it, created and deleted by it, lost by file, held before by file."""
+
+    before: int
+    created: int
+    deleted: int
+    lost: Counter[str]
+    held: Mapping[str, int]
+    left: Mapping[str, int]
+
+
+class FileTurnover(NamedTuple):
+    """What this capture does to the files of the workspace: how many there were before it, came and went."""
+
+    before: int
+    created: int
+    deleted: int
+
+
+def judge_memories(
+    change: MemoryTurnover, rows: Iterable[SequenceRow], since: int, now: datetime, limits: MassRemovalLimits
+) -> str | None:
+    """The reason to hold, in people's words; None when all is well. `since` is the last accepted or verified one."""
+    if not change.deleted:
+        return None
+    for window, words in _windows(rows, since, now):
+        reason = _share(change, window, limits, words)
+        if reason is not None:
+            return reason
+    return _template(change, limits)
+
+
+def judge_files(
+    change: FileTurnover, rows: Iterable[SequenceRow], since: int, now: datetime, limits: MassRemovalLimits
+) -> str | None:
+    """As `judge_memories`, for the files of a workspace. Files that came make up for files that went: a folder was
+    renamed."""
+    if not change.deleted:
+        return None
+    for window, words in _windows(rows, since, now):
+        created = change.created + sum(_count(row, FILES, "put") for row in window)
+        deleted = change.deleted + sum(_count(row, FILES, "removed") for row in window)
+        at_start = change.before - change.deleted + change.created + deleted - created
+        if is_file_loss(at_start, created, deleted, limits):
+            return f"{deleted - created} of {at_start} files were removed {words}"
+    return None
+
+
+def _windows(rows: Iterable[SequenceRow], since: int, now: datetime) -> Iterator[tuple[list[SequenceRow], str]]:
+    later = [row for row in rows if row.number > since and row.kind == "capture" and row.base is not None]
+    yield [row for row in later if now - times.parse_time(row.time) <= DAY], "within a day"
+    yield later, "since it was last verified or accepted"
+
+
+def is_loss_over(before: set[str], now: set[str], lost: int, limits: MassRemovalLimits) -> bool:
+    """Whether what was held is back: of the memories or files before the loss (ids, paths) fewer are missing than would
+    count, and fewer than the loss took. `now` has every id of each memory's chain."""
+    missing = len(before - now)
+    return not missing or missing < min(lost, limits.minimum)
+
+
+def _share(change: MemoryTurnover, window: list[SequenceRow], limits: MassRemovalLimits, words: str) -> str | None:
+    deleted = change.deleted + sum(_count(row, "records", "deleted") for row in window)
+    created = sum(_count(row, "records", "created") for row in window)
+    at_start = max(change.before + deleted - change.deleted - created, 1)
+    if not is_memory_loss(at_start, created + change.created, deleted, limits):
+        return None
+    return f"{deleted} of {at_start + created} memories were removed {words}"  # some came and went meanwhile
+
+
+def _count(row: SequenceRow, kind: str, name: str) -> int:
+    return int(row.counts.get(kind, {}).get(name, 0))
+
+
+def _template(change: MemoryTurnover, limits: MassRemovalLimits) -> str | None:
+    """A file that held memories and is now nearly without any, as after a template was written over it."""
+    for path, lost in sorted(change.lost.items()):
+        before, after = change.held.get(path, 0), change.left.get(path, 0)
+        if before >= limits.minimum and lost >= MOST_OF_A_FILE * before and 0 < after < before / 2:
+            return f"{path.rpartition('/')[2]} was replaced: {lost} of its {before} memories are gone"
+    return None

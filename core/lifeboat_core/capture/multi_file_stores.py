@@ -1,0 +1,85 @@
+"""Databases that are many files (LanceDB, LevelDB, DuckDB with its log): captured in one state, or not at all.
+
+They have no lock that another program could take. So nothing of a store is taken while it is being written, and what
+was read counts only if no file of it changed or went until the last one was read. A file that is new since then is in
+no list of the store yet, or the list has changed as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from lifeboat_alf.seams.file_operations import FileOperations
+from lifeboat_core.capture.file_reading import key_of
+from lifeboat_core.capture.root_scan import FILE, RootScan, ScannedEntry
+
+SETTLED_NS = 1_000_000_000
+BEING_WRITTEN = "its files are being written; its last version stays until they are left alone"
+CHANGED = "its files changed while they were read; its last version stays"
+LATE = "a large file of it is captured later; its last version stays until then"
+_LOG = ".wal"
+
+
+@dataclass(frozen=True, slots=True)
+class MultiFileStore:
+    """One store. `name` is the native name of its folder (ending with `/`) or of its main file."""
+
+    name: str
+    files: list[ScannedEntry] = field(default_factory=list)
+
+
+def hold_back_busy_stores(scan: RootScan, now_ns: int) -> list[MultiFileStore]:
+    """Take every store that is being written out of a scan: what is held of it stays, and it is named. Return the
+    other ones."""
+    settled: list[MultiFileStore] = []
+    for store in find_stores(scan):
+        # The time of a file is what its writer says, which may be in the future.
+        if all(abs(now_ns - found.key.mtime_ns) >= SETTLED_NS for found in store.files):
+            settled.append(store)
+            continue
+        scan.held_back[store.name] = BEING_WRITTEN
+        for found in store.files:
+            scan.found.pop(found.native)
+            if not store.name.endswith("/"):
+                scan.held_back[found.native] = BEING_WRITTEN
+    return settled
+
+
+def find_stores(scan: RootScan) -> list[MultiFileStore]:
+    """Return the stores among what a scan found, told by the names of their files."""
+    folders = set(_folders_of_stores(scan))
+    stores: dict[str, MultiFileStore] = {}
+    for name, found in scan.found.items():
+        above = _folders_above(name) if folders else ()
+        folder = next((f"{each}/" for each in above if f"{each}/" in folders), None)
+        if folder is not None and found.kind == FILE:
+            stores.setdefault(folder, MultiFileStore(folder)).files.append(found)
+        elif name.endswith(_LOG) and name.removesuffix(_LOG) in scan.found:
+            main = name.removesuffix(_LOG)
+            stores[main] = MultiFileStore(main, [scan.found[main], found])
+    return list(stores.values())
+
+
+def _folders_of_stores(scan: RootScan) -> Iterator[str]:
+    for name in scan.found:
+        folder, _, last = name.rpartition("/")
+        if last.startswith("MANIFEST-") and f"{folder}/CURRENT" in scan.found:
+            yield f"{folder}/"
+        if ".lance/" in name:
+            yield f"{name.partition('.lance/')[0]}.lance/"
+
+
+def _folders_above(name: str) -> Iterator[str]:
+    folder = name.rpartition("/")[0]
+    while folder:
+        yield folder
+        folder = folder.rpartition("/")[0]
+
+
+def is_unchanged(files: FileOperations, store: MultiFileStore) -> bool:
+    """Whether a store is as it was scanned; False for one that cannot be looked at."""
+    try:
+        return all(found.has_log or key_of(files.lstat(found.real)) == found.key for found in store.files)
+    except OSError:
+        return False

@@ -1,0 +1,312 @@
+"""The scan: what lies in the roots of an agent now, by name and stat, without reading a byte of it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fnmatch
+import os
+import re
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from lifeboat_adapters import exclusion_rules
+from lifeboat_adapters.contract import Adapter, CaptureRoot, Placement
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common.refusal_texts import refusal_reason
+from lifeboat_alf.seams.file_operations import FileOperations, FolderEntry, StrPath
+from lifeboat_alf.seams.files_beneath import FilesBeneath
+from lifeboat_core.capture import archive_names, sqlite_files
+from lifeboat_core.capture.file_reading import has_usual_rights, key_of, read_file
+from lifeboat_core.capture.ignore_file import FILE_NAME, LARGEST, IgnoreFile
+from lifeboat_core.capture.scan_cache import KnownFile, StatKey
+
+FILE, LINK, FOLDER = "file", "link", "folder"
+DEEPEST = 200
+"""Folders in folders. No file system's paths reach much further, and a walk must not exhaust the stack."""
+
+
+NOT_REGULAR, FOREIGN_LINK = "not a regular file", "a hard link to a file of another user"
+"""Why something that has a name in a root is no file of the agent."""
+
+
+class ScannedEntry(NamedTuple):
+    """One thing to keep. `native` is root prefix + relative name as the system spells it, `path` its archive path,
+    `real` where to open it, `name_hex` the original name when the archive path had to differ. `has_log`: it is a
+    database with a write-ahead log, whose size and time are part of `key`."""
+
+    native: str
+    path: str
+    real: str
+    kind: str
+    key: StatKey
+    name_hex: str | None = None
+    has_log: bool = False
+
+
+class HeldRoots(FilesBeneath):
+    """The folders of roots, held open: what lies in them is reached without following a link. `folder_of` is the real
+    folder of each root, by its prefix."""
+
+    def __init__(self, files: FileOperations, roots: Iterable[CaptureRoot]) -> None:
+        self.folder_of = {root.prefix: os.path.realpath(root.folder) for root in roots}
+        super().__init__(files, self.folder_of.values(), remembers=True)
+
+    def open_regular(self, path: StrPath) -> int:
+        """As the operation of `files`; a hard link to a file of another user is not opened. Raises OSError."""
+        descriptor = super().open_regular(path)
+        try:
+            root = next((folder for folder in self._folders if os.fspath(path).startswith(folder)), None)
+            if root is not None and is_foreign_link(os.fstat(descriptor), self.status_of(root)):
+                raise PermissionError(errno.EPERM, FOREIGN_LINK, os.fspath(path))
+        except OSError:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def identity_of(self, root: CaptureRoot) -> str:
+        """Device and inode of a root: one that was replaced as a whole has another one. Raises OSError."""
+        found = self.status_of(self.folder_of[root.prefix])
+        return f"{found.st_dev}:{found.st_ino}"
+
+    def read_ignore_file(self, root: CaptureRoot) -> bytes:
+        """The `.lifeboatignore` of a root. Raises OverLimit, Unstable, OSError."""
+        return read_file(self, os.path.join(self.folder_of[root.prefix], FILE_NAME), LARGEST).data
+
+
+@dataclass(slots=True)
+class RootScan:
+    """The outcome. `files` reads what was found. `found` by native name; `skipped` archive paths with the reason;
+    `unread` archive prefixes (folders, ending with `/`) and files that could not be looked at, with the reason;
+    `held_back` those that are being written, in the same form; `missing_roots` prefixes whose folder is not there;
+    `mounts` folders (ending with `/`) that are other file systems; `beside` archive paths of what lies in the runtime's
+    own folder and was not asked for, with the reason: it may have been asked for before."""
+
+    files: HeldRoots
+    found: dict[str, ScannedEntry] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
+    held_back: dict[str, str] = field(default_factory=dict)
+    missing_roots: dict[str, str] = field(default_factory=dict)
+    mounts: set[str] = field(default_factory=set)
+    beside: dict[str, str] = field(default_factory=dict)
+
+    def miss(self, mounts: Iterable[str]) -> None:
+        """File systems that were mounted before and are not now: what lay in them is not gone."""
+        for folder in set(mounts) - self.mounts:
+            self.unread[folder] = "the file system that was here is not mounted"
+            self.found.pop(folder.rstrip("/"), None)
+
+    def keeps(self, native: str) -> bool:
+        """Whether a name that was not found lies where the scan could not look: it must count as still there."""
+        if any(native.startswith(prefix) for prefix in self.missing_roots):
+            return True
+        return _is_among(native, self.unread) or _is_among(native, self.held_back)
+
+
+def _is_among(native: str, names: Mapping[str, str]) -> bool:
+    """Whether a name is one of some names, or lies below one of them that ends with `/`."""
+    if native in names or f"{native}/" in names:
+        return True
+    return any(prefix.endswith("/") and native.startswith(prefix) for prefix in names)
+
+
+@dataclass(slots=True)
+class RootWalk:
+    """One walk over one root. `known` speeds up names that were placed before; empty when rules have changed."""
+
+    files: HeldRoots
+    root: CaptureRoot
+    adapter: Adapter
+    ignore: IgnoreFile
+    known: Mapping[str, KnownFile]
+    scan: RootScan
+    is_workspace: bool
+    status: os.stat_result = field(init=False)
+    """Of the root's folder."""
+
+    def run(self) -> None:
+        folder = self.files.folder_of[self.root.prefix]
+        try:
+            self.status = self.files.status_of(folder)
+        except (FileNotFoundError, NotADirectoryError):
+            self.scan.missing_roots[self.root.prefix] = "the folder is not there"
+            return
+        except OSError as error:
+            self._unreadable("", error)
+            return
+        self._folder(folder, "")
+
+    def _folder(self, real: str, relative: str) -> bool:
+        """Walk one folder; True when something in it is kept (or may be: it could not be read)."""
+        if relative.count("/") > DEEPEST:
+            self.scan.unread[self.root.prefix + relative] = f"nested deeper than {DEEPEST} folders"
+            return True
+        try:
+            entries = self.files.scan(real)
+        except OSError as error:
+            self._unreadable(relative, error)
+            return True
+        beside = sqlite_files.find_side_files(self.files, entries)
+        is_top = self.is_workspace and not relative
+        heads = exclusion_rules.repository_heads(entry.name for entry in entries) if is_top else ()
+        kept = False
+        for entry in entries:
+            if entry.name in heads:
+                self.scan.skipped[self.root.prefix + archive_names.to_archive_name(entry.name)[0]] = (
+                    exclusion_rules.VERSION_CONTROL
+                )
+            elif entry.name in beside:
+                self._skip_side_file(relative + entry.name, beside[entry.name])
+            else:
+                log = beside.get(entry.name + sqlite_files.WAL)
+                kept = self._entry(entry, relative + entry.name, log and log.entry) or kept
+        return kept
+
+    def _skip_side_file(self, relative: str, beside: sqlite_files.SideFile) -> None:
+        """A log that does not fit its database damages it: what it says is read together with the database."""
+        name, _ = archive_names.to_archive_name(relative)
+        if beside.problem:
+            self.scan.unread[self.root.prefix + relative] = beside.problem
+        elif self._is_wanted(name):
+            self.scan.skipped[self.root.prefix + name] = "side file of a database"
+
+    def _unreadable(self, relative: str, error: OSError) -> None:
+        if isinstance(error, FileNotFoundError) and relative:
+            return
+        self.scan.unread[self.root.prefix + relative] = refusal_reason(error)
+
+    def _entry(self, entry: FolderEntry, relative: str, log: FolderEntry | None) -> bool:
+        native = self.root.prefix + relative
+        try:
+            if entry.is_dir(follow_symlinks=False):
+                return self._subfolder(entry, relative)
+            key = _key(entry, log)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            self.scan.unread[native] = refusal_reason(error)
+            return True
+        known = self.known.get(native)
+        if known is None or known.key != key:
+            return self._consider(entry, relative, key, has_log=log is not None)
+        kind = _kind(key.mode) or FILE
+        name_hex = archive_names.to_archive_name(relative)[1] if "%" in known.path else None
+        self.scan.found[native] = ScannedEntry(
+            native, known.path, entry.path, kind, known.key, name_hex, log is not None
+        )
+        return True
+
+    def _consider(self, entry: FolderEntry, relative: str, key: StatKey, *, has_log: bool) -> bool:
+        kind, native = _kind(key.mode), self.root.prefix + relative
+        placed = self._placed(relative, is_folder=False, is_file=kind == FILE)
+        if placed is None:
+            return False
+        path, name_hex = placed
+        if kind is None:
+            self.scan.skipped[path] = self.scan.refused[path] = NOT_REGULAR
+            return False
+        if is_foreign_link(entry.stat(follow_symlinks=False), self.status):
+            self.scan.skipped[path] = self.scan.refused[path] = FOREIGN_LINK
+            return False
+        self.scan.found[native] = ScannedEntry(native, path, entry.path, kind, key, name_hex, has_log)
+        return True
+
+    def _subfolder(self, entry: FolderEntry, relative: str) -> bool:
+        if self.root.only is not None and not any(may_hold(glob, relative) for glob in self.root.only):
+            self._name_beside(archive_names.to_archive_name(relative)[0], is_folder=True)
+            return False
+        placed = self._placed(relative, is_folder=True)
+        if placed is None:
+            return False
+        status = entry.stat(follow_symlinks=False)
+        if status.st_dev != self.status.st_dev:
+            self.scan.mounts.add(f"{self.root.prefix}{relative}/")
+        is_kept = self._folder(entry.path, relative + "/")
+        path, name_hex = placed
+        # Of the runtime's own folder nothing is kept but what was asked for, and the folders that it lies in.
+        if (not is_kept and self.root.only is None) or (is_kept and not has_usual_rights(status.st_mode)):
+            native = self.root.prefix + relative
+            key = StatKey(0, 0, 0, 0, status.st_mode)
+            self.scan.found[native] = ScannedEntry(native, path, entry.path, FOLDER, key, name_hex)
+        return is_kept or self.root.only is None
+
+    def _placed(self, relative: str, *, is_folder: bool, is_file: bool = False) -> tuple[str, str | None] | None:
+        """Archive path and name of something to keep; None, with the reason noted, for the rest. Only regular files
+        are artifacts: a link belongs to the tree."""
+        name, name_hex = archive_names.to_archive_name(relative)
+        path = self.root.prefix + name
+        if not is_folder and not self._is_wanted(name):
+            self._name_beside(name, is_folder=False)
+            return None
+        if name.rpartition("/")[2].startswith(archive_names.OURS):
+            self.scan.skipped[path + "/" * is_folder] = "a working folder of a restore"
+            return None
+        if self.is_workspace and self.ignore.matches(name, is_folder=is_folder):
+            self.scan.skipped[path + "/" * is_folder] = "ignored by .lifeboatignore"
+            return None
+        placement = self.adapter.place(path, is_folder=is_folder)
+        if placement is Placement.EXCLUDED:
+            reason = self.adapter.exclusion(path, is_folder=is_folder)
+            self.scan.skipped[path + "/" * is_folder] = reason or "left out by the runtime's adapter"
+            return None
+        if placement is Placement.ARTIFACT and self.is_workspace and is_file:
+            path = archive_layout.ARTIFACTS + name
+        return path, name_hex
+
+    def _name_beside(self, name: str, *, is_folder: bool) -> None:
+        """Note what lies in the runtime's own folder and is not asked for."""
+        path = self.root.prefix + name
+        reason = self.adapter.exclusion(path, is_folder=is_folder) or "not of this agent"
+        self.scan.beside[path + "/" * is_folder] = reason
+
+    def _is_wanted(self, name: str) -> bool:
+        return self.root.only is None or any(fnmatch.fnmatchcase(name, glob) for glob in self.root.only)
+
+
+def is_foreign_link(found: os.stat_result, root: os.stat_result) -> bool:
+    """Return whether a file has more than one name and another owner than the root that it is in.
+
+    An agent with a user id of its own could otherwise link a file that only this user may read, and have it captured.
+    """
+    return stat.S_ISREG(found.st_mode) and found.st_nlink > 1 and found.st_uid != root.st_uid
+
+
+def _key(entry: FolderEntry, log: FolderEntry | None) -> StatKey:
+    """Raises OSError."""
+    key = key_of(entry.stat(follow_symlinks=False))
+    if log is not None:
+        with contextlib.suppress(FileNotFoundError):
+            return sqlite_files.add_log_stat(key, log.stat(follow_symlinks=False))
+    return key
+
+
+def _kind(mode: int) -> str | None:
+    if stat.S_ISREG(mode):
+        return FILE
+    return LINK if stat.S_ISLNK(mode) else FOLDER if stat.S_ISDIR(mode) else None
+
+
+def may_hold(glob: str, folder: str) -> bool:
+    """Return whether a file below `folder` could fit a glob whose `*` crosses `/`."""
+    literal = re.split(r"[*?\[]", glob, maxsplit=1)[0]
+    return literal.startswith(folder + "/") or (literal != glob and (folder + "/").startswith(literal))
+
+
+def scan_roots(
+    files: FileOperations,
+    roots: list[CaptureRoot],
+    adapter: Adapter,
+    ignore: IgnoreFile,
+    known: Mapping[str, KnownFile],
+) -> RootScan:
+    """Walk all roots, or those that are held already. The first one is the workspace. Raises nothing for what cannot be
+    read: it is noted."""
+    held = files if isinstance(files, HeldRoots) else HeldRoots(files, roots)
+    scan = RootScan(held)
+    for number, root in enumerate(roots):
+        RootWalk(held, root, adapter, ignore, known, scan, number == 0).run()
+    return scan

@@ -1,0 +1,115 @@
+"""What capture reads of the runtime's databases: rows by table, when a database was written since the last time."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import suppress
+from dataclasses import dataclass
+
+from lifeboat_adapters.credential_types import FileSecret, UnparsableSecrets
+from lifeboat_adapters.errors import AdapterError, DatabaseAbsent
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.common.refusal_texts import refusal_reason
+from lifeboat_core.capture.capture_session import CaptureSession
+from lifeboat_core.capture.kept_rows import KeptRows, find_kept_rows
+from lifeboat_core.capture.secret_cutter import SecretCutter
+from lifeboat_core.capture.workspace_survey import WorkspaceSurvey
+
+FACT = "databases"
+"""Where `state.db` keeps what the databases looked like when they were read."""
+
+KEPT = "kept"
+"""In that fact: files of rows that could not be read. No look equals it, so that the next capture names them again."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedTables:
+    """What was read: `tables` by path with the secrets in them; `learned` are secrets of files that are not captured;
+    `stats` says which state of the databases this is; `kept` is what stays although it was not found."""
+
+    tables: dict[str, tuple[bytes, list[FileSecret]]]
+    learned: list[FileSecret]
+    stats: JsonObject
+    kept: KeptRows
+
+    def secrets(self) -> list[FileSecret]:
+        """All that the runtime keeps outside of the files that are captured."""
+        return [*(secret for _, found in self.tables.values() for secret in found), *self.learned]
+
+
+class RuntimeTables:
+    """The databases of one capture. `prefix` is that of their archive paths."""
+
+    def __init__(self, session: CaptureSession, seen: WorkspaceSurvey, cutter: SecretCutter) -> None:
+        self._session, self._seen, self._cutter = session, seen, cutter
+        self._transcripts = bool(session.setting("transcripts"))
+        self._cron = bool(session.setting("cron"))
+        self.prefix = f"{archive_layout.home_prefix(seen.adapter.runtime)}db/"
+
+    def read(self, *, everything: bool) -> CapturedTables | None:
+        """The durable rows, when a database was written since they were read; None when not, or when they cannot be
+        read now: then the last ones stay."""
+        if self.stands_alone():
+            return None
+        try:
+            stats = self.stats()
+            if not everything and stats == self._session.db.get(FACT):
+                return None
+            found = self._tables()
+            kept = find_kept_rows(self._session, self._seen, self.prefix, found)
+            for path, lines in kept.waiting.items():
+                found[path] = found.get(path, b"") + b"".join(line + b"\n" for line in lines)
+            self._session.report.unread.update(kept.files)
+            stats |= {KEPT: sorted(kept.files)} if kept.files else {}
+            tables = {path: (data, self._cutter.secrets_in(path, data) or []) for path, data in found.items()}
+            return CapturedTables(tables, list(self._seen.adapter.learned(self._seen.installation)), stats, kept)
+        except DatabaseAbsent as error:
+            if self._session.db.get(FACT) is not None:
+                self._session.report.unread[self.prefix] = str(error)
+            return None
+        except (AdapterError, UnparsableSecrets, sqlite3.Error, OSError) as error:
+            self._session.report.unread[self.prefix] = refusal_reason(error)
+            return None
+
+    def secrets_elsewhere(self) -> list[FileSecret]:
+        """Secrets of what is no file of the tree. What cannot be read now is known by its prints."""
+        found: list[FileSecret] = []
+        if not self.stands_alone():
+            with suppress(AdapterError, UnparsableSecrets, sqlite3.Error, OSError):
+                found.extend(self._seen.adapter.learned(self._seen.installation))
+        return found
+
+    def stands_alone(self) -> bool:
+        """Without a runtime around the workspace, what is held of its databases stays as it is."""
+        installed, adapter = self._seen.installed, self._seen.adapter
+        alone = installed.installation.state_dir is None and not adapter.databases(installed.installation)
+        return alone or installed.lost is not None
+
+    def stats(self) -> JsonObject:
+        """What tells whether a database was written: size, time and inode of each and of its log."""
+        stats: JsonObject = {"transcripts": self._transcripts}
+        if self._cron:
+            stats["cron"] = True
+        if self._seen.installation.sharing:
+            stats["sharing"] = self._seen.installation.sharing
+        for path in self._seen.adapter.databases(self._seen.installation):
+            stats[str(path)] = [self._stat(f"{path}{suffix}") for suffix in ("", "-wal")]
+        return stats
+
+    def _stat(self, path: str) -> list[int] | None:
+        try:
+            found = self._seen.scan.files.lstat(path)
+        except OSError:
+            return None
+        return [found.st_size, found.st_mtime_ns, found.st_ino]
+
+    def _tables(self) -> dict[str, bytes]:
+        rows: dict[str, list[tuple[str, bytes]]] = {}
+        read = self._seen.adapter.rows(self._seen.installation, transcripts=self._transcripts, cron=self._cron)
+        for row in read:
+            rows.setdefault(row.path, []).append((row.key, json_codec.encode_json(row.values)))
+        tables = {path: b"".join(line + b"\n" for _, line in sorted(found)) for path, found in rows.items()}
+        keep_out = self._session.keep_out
+        return {path: keep_out.cut(path, data)[0] for path, data in tables.items()} if keep_out else tables

@@ -1,0 +1,118 @@
+"""What every change of an agent's memory shares: the manifest's head, new ids, and the signed commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import ids, json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.memory import partitions
+from lifeboat_alf.memory.partitions import PartitionLedger
+from lifeboat_alf.memory.record_lifecycle import RecordStep
+from lifeboat_core.agents.name_conflicts import find_conflicts
+from lifeboat_core.capture.overlay import Overlay
+from lifeboat_core.home.context import Context
+from lifeboat_core.state.state_db import StateDb
+from lifeboat_core.texts.human_text import path_text
+from lifeboat_keys.signed import sequence_signatures
+from lifeboat_vault.errors import DraftInvalid
+from lifeboat_vault.vault import Draft, RecordPut, SequenceRow, Vault
+
+SEEN_AT = "seen_at"
+"""The fact that names the sequence whose files the stat cache describes."""
+
+
+def read_head(overlay: Overlay) -> JsonObject:
+    """The manifest's head document as the head has it, {} before the first sequence."""
+    data = overlay.old_body(archive_layout.MANIFEST)
+    document: JsonObject = {} if data is None else json_codec.decode_json(data)
+    return document
+
+
+def write_head(overlay: Overlay, head: JsonObject, ledger: PartitionLedger) -> None:
+    """Put the head document, with the partitions as they stand."""
+    head["partitions"] = [partitions.to_item(partition) for partition in ledger.partitions]
+    head["partition_granularity"] = ledger.granularity
+    overlay.put(archive_layout.MANIFEST, overlay.meta(archive_layout.MANIFEST) or {}, json_codec.encode_json(head))
+
+
+class RecordIdMinter:
+    """Ids for new records that history has never held, nor this change; purged ones are not given again."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._next_ordinal: dict[str, int] = {}
+        self._claimed: set[str] = set()
+        self._vault = vault
+        self._is_empty = vault.head() is None
+        self._purged, self._seed = vault.redactions.record_ids, vault.record_seed
+
+    def __call__(self, created_at: str, *parts: str) -> str:
+        first = minted = ids.mint_id(self._seed, created_at, *parts)
+        ordinal = self._next_ordinal.get(first, 0)
+        while True:
+            if ordinal:
+                minted = ids.mint_id(self._seed, created_at, *parts, ordinal=ordinal)
+            ordinal += 1
+            if self._is_free(minted):
+                self._next_ordinal[first] = ordinal
+                return minted
+
+    def claim(self, record_id: str) -> bool:
+        """Whether a record may keep an id that it had elsewhere; then it is taken."""
+        if not ids.is_uuid(record_id) or not self._is_free(record_id):
+            return False
+        self._claimed.add(record_id)
+        return True
+
+    def _is_free(self, record_id: str) -> bool:
+        if record_id in self._purged or record_id in self._claimed:
+            return False
+        return self._is_empty or not self._vault.has_record(record_id)
+
+
+def commit_sequence(
+    context: Context,
+    vault: Vault,
+    overlay: Overlay,
+    steps: Iterable[RecordStep],
+    *,
+    kind: str,
+    time: str,
+    counts: JsonObject,
+    purges: int | None = None,
+    runtime: str | None = None,
+) -> SequenceRow | None:
+    """One signed sequence; None when nothing changes. Whoever makes the steps one by one may complete the overlay and
+    the counts meanwhile. `purges` counts those that were known when the head was looked at. `runtime` is the one whose
+    files changed, None where none did.
+
+    Raises DraftInvalid for names that no folder can hold beside each other, of which a restore would leave one out;
+    RedactedMeanwhile where there are more purges by now; and what the vault and the keys raise."""
+    if runtime is not None:
+        _refuse_conflicts(overlay, runtime)
+    device = context.keys().device
+    return vault.commit(
+        Draft(overlay.puts, (RecordPut(*step) for step in steps)),
+        kind=kind,
+        writer=device.id,
+        time=time,
+        raw_time=context.now(),
+        sign=lambda sequence: sequence_signatures.sign_sequence(sequence, device),
+        counts=counts,
+        purges=purges,
+    )
+
+
+def _refuse_conflicts(overlay: Overlay, runtime: str) -> None:
+    for path, other in find_conflicts(overlay, runtime, overlay.puts):
+        raise DraftInvalid(
+            f"{path_text(path)} leaves no room for {path_text(other)}: no folder can hold both",
+            fix="lifeboat doctor --bundle FILE",
+        )
+
+
+def advance_stat_cache(db: StateDb, row: SequenceRow) -> None:
+    """The stat cache goes on describing the head: this sequence changed no file."""
+    if db.get(SEEN_AT) == row.base:
+        db.put(SEEN_AT, row.number)

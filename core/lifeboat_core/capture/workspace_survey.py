@@ -1,0 +1,160 @@
+"""The look at a workspace before anything is read: where it is, what lies in it, and whether that can be right."""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lifeboat_adapters.contract import Adapter, CaptureRoot, Installation
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.refusal_texts import refusal_reason
+from lifeboat_core.capture import archive_names, ignore_file, root_scan
+from lifeboat_core.capture.capture_report import CAPTURE
+from lifeboat_core.capture.capture_session import CaptureSession
+from lifeboat_core.capture.file_reading import OverLimit, Unstable
+from lifeboat_core.capture.known_installation import (
+    KnownInstallation,
+    advise_on_missing,
+    find_installation,
+    is_workspace_accepted,
+)
+from lifeboat_core.capture.root_scan import FOLDER, HeldRoots, RootScan
+from lifeboat_core.capture.scan_cache import KnownFile, StatKey
+from lifeboat_core.capture.sequence_commit import SEEN_AT
+
+RULES, ROOT, IGNORE, MOUNTS = "rules", "root", "ignore", "mounts"
+_NEVER_SEEN = StatKey(-1, -1, -1, -1, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceSurvey:
+    """What was found. `known` is what the last capture saw; `trusted` says that it is of the head, so that unchanged
+    stats can be believed. `started_ns` is the file system's time of the look."""
+
+    adapter: Adapter
+    installed: KnownInstallation
+    roots: list[CaptureRoot]
+    scan: RootScan
+    known: dict[str, KnownFile]
+    trusted: bool
+    ignore: str
+    rules: str
+    started_ns: int
+
+    @property
+    def installation(self) -> Installation:
+        return self.installed.installation
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the workspace holds nothing to keep."""
+        return not any(name.startswith(self.workspace.prefix) for name in self.scan.found)
+
+    @property
+    def workspace(self) -> CaptureRoot:
+        return self.roots[0]
+
+
+def survey_workspace(session: CaptureSession, *, full: bool) -> WorkspaceSurvey | None:
+    """Find and scan the workspace; None, with the outcome set, when it is missing. Raises AdapterError at first."""
+    # Files carry the time of the file system, whatever clock the program is given.
+    started_ns = time.time_ns()
+    adapter = session.context.adapter(session.agent.runtime)
+    installed = find_installation(session, adapter)
+    if installed is None:
+        return None
+    roots = list(adapter.roots(installed.installation))
+    held = root_scan.HeldRoots(session.context.files, roots)
+    text = _ignore_text(session, held, roots[0])
+    rules = _rules(adapter, roots, text)
+    known, trusted = _known(session, roots, full=full)
+    found = root_scan.scan_roots(
+        held,
+        roots[:1] if installed.lost else roots,
+        adapter,
+        ignore_file.parse_ignore_file(text),
+        known if trusted and session.db.get(RULES) == rules else {},
+    )
+    found.unread.update({root.prefix: installed.lost for root in roots[1:] if installed.lost})
+    found.miss(session.db.get(MOUNTS) or ())
+    seen = WorkspaceSurvey(adapter, installed, roots, found, known, trusted, text, rules, started_ns)
+    return None if _is_missing(session, seen) else seen
+
+
+def _ignore_text(session: CaptureSession, files: HeldRoots, workspace: CaptureRoot) -> str:
+    """The text of `.lifeboatignore`; the one last seen while it cannot be read."""
+    try:
+        data = files.read_ignore_file(workspace)
+    except FileNotFoundError:
+        return ""
+    except (OSError, OverLimit, Unstable) as error:
+        session.report.unread[ignore_file.FILE_NAME] = refusal_reason(error)
+        return str(session.db.get(IGNORE) or "")
+    if data.count(b"\n") > ignore_file.MOST_LINES:
+        session.report.unread[ignore_file.FILE_NAME] = f"more than {ignore_file.MOST_LINES} lines"
+        return str(session.db.get(IGNORE) or "")
+    return data.decode("utf-8", "replace")
+
+
+def _rules(adapter: Adapter, roots: list[CaptureRoot], text: str) -> str:
+    """Equal as long as every name would be placed as it was."""
+    parts = [adapter.runtime, adapter.splitter_version, text]
+    return hashlib.sha256(
+        json_codec.encode_json([*parts, [[root.prefix, str(root.folder), root.only] for root in roots]])
+    ).hexdigest()
+
+
+def _known(session: CaptureSession, roots: list[CaptureRoot], *, full: bool) -> tuple[dict[str, KnownFile], bool]:
+    head = session.head
+    if head is not None and not full and session.db.get(SEEN_AT) == head.number:
+        return session.db.seen(), True
+    return dict(_from_head(session, roots)), False
+
+
+def _from_head(session: CaptureSession, roots: list[CaptureRoot]) -> Iterator[tuple[str, KnownFile]]:
+    """Names that the head says were there, without a stat: every one of them is read."""
+    if session.state is None:
+        return
+    for number, root in enumerate(roots):
+        # Of an artifact and a raw file of one name the artifact is dropped before anything is looked up here.
+        for prefix in (archive_layout.ARTIFACTS, root.prefix) if number == 0 else (root.prefix,):
+            for entry in session.state.entries(prefix):
+                if not entry.path.startswith(f"{root.prefix}db/"):
+                    relative = archive_names.to_native_name(entry.path[len(prefix) :], entry.meta.get("name_hex"))
+                    mode = stat.S_IFDIR if entry.meta.get("type") == FOLDER else 0
+                    yield root.prefix + relative, KnownFile(entry.path, _NEVER_SEEN._replace(mode=mode), False)
+
+
+def _is_missing(session: CaptureSession, seen: WorkspaceSurvey) -> bool:
+    """Whether the workspace went, was emptied, or is another folder that holds little of what was there."""
+    workspace = seen.workspace
+    if workspace.prefix in seen.scan.missing_roots:
+        session.missing(f"{workspace.folder} is not there")
+        return True
+    held = [name for name in seen.known if name.startswith(workspace.prefix)]
+    if not held or session.kind != CAPTURE or workspace.prefix in seen.scan.unread or is_workspace_accepted(session):
+        return False
+    if seen.is_empty and not seen.scan.skipped:
+        session.missing(f"{workspace.folder} is empty; {advise_on_missing(session)}")
+        return True
+    return _was_replaced(session, seen, held)
+
+
+def _was_replaced(session: CaptureSession, seen: WorkspaceSurvey, held: list[str]) -> bool:
+    """Another folder under the same name is only believed when most of what was there is there again: devices get
+    other numbers over a reboot, and a restore puts a new folder in place."""
+    known = session.db.get(ROOT)
+    if known is None or known == seen.scan.files.identity_of(seen.workspace):
+        return False
+    still = sum(1 for name in held if name in seen.scan.found)
+    if still * 2 >= len(held):
+        return False
+    count = f"{still} of {len(held)} files"
+    session.missing(
+        f"{seen.workspace.folder} is another folder than before, with {count}; {advise_on_missing(session)}"
+    )
+    return True

@@ -1,0 +1,261 @@
+"""`lifeboat alf export`: a complete read of a workspace, reconciled with its history when it has one.
+
+An exported state is signed under its number, and deltas are made from that number later. So the agent's own vault has
+every state that leaves it: what the read finds is committed before it is written. The read looks at no delta: that
+snapshot and deltas agree is thereby worth testing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import BinaryIO
+
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import ids
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.deltas.delta_writer import write_delta
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.snapshot import write_snapshot
+from lifeboat_alf.states.agent_state import State
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.capture.capture_report import ROOT_MISSING, CaptureReport
+from lifeboat_core.capture.capture_run import capture_agent, capture_into
+from lifeboat_core.capture.sync_json import list_left_out
+from lifeboat_core.errors import ExchangeError, NothingToExport, NothingToRestore, SystemRefused
+from lifeboat_core.exchange import alf_client, encrypted_archives
+from lifeboat_core.exchange.encrypted_archives import ArchiveEncryption
+from lifeboat_core.exchange.new_file import refuse_existing
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import restore_target
+from lifeboat_core.restore.scratch_folders import make_scratch_folder
+from lifeboat_core.state.state_db import StateDb
+from lifeboat_core.texts.human_text import quote_argument
+from lifeboat_keys.errors import NoAgentKey
+from lifeboat_vault.errors import VaultFull, VaultUnusable
+from lifeboat_vault.vault import Vault
+
+THRESHOLD = "artifacts.threshold"
+_EPOCH = "1970-01-01T00:00:00.000Z"
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """`bytes` is the file's size. `artifacts` lists those `included` in the file and those only `referenced`, each
+    {filename, size_bytes}. `base` is given for a delta, `encryption` (see `ArchiveEncryption.to_json`) for an encrypted
+    file. `list_left_out` names what the file does not have as it is now, with the reason; `warnings` say that in
+    sentences, and what else to know."""
+
+    path: str
+    agent: str
+    sequence: int
+    records: int
+    bytes: int
+    artifacts: dict[str, list[JsonObject]]
+    base: int | None
+    encryption: JsonObject | None
+    left_out: JsonObject
+    warnings: list[str]
+
+    def to_json(self) -> JsonObject:
+        return asdict(self)
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.left_out
+
+
+def export_agent(
+    context: Context,
+    runtime: str,
+    folder: Path,
+    output: Path,
+    *,
+    since: int | None = None,
+    threshold: int | None = None,
+    embeddings_inline: bool = False,
+    force: bool = False,
+    encryption: ArchiveEncryption | None = None,
+) -> ExportReport:
+    """Write the agent in `folder` as a snapshot, or as the delta since a sequence.
+
+    A known workspace keeps its ids and history, also while it is paused; an unknown one is read as if it were protected
+    now. `threshold` (bytes) replaces the setting for this file: of a known workspace that makes a sequence of its own,
+    and another one as usual after it. Raises FileExists, ExchangeError, NothingToExport, NotAWorkspace,
+    UnknownSequence, and what `encrypted_archives.check_encryption` raises.
+    """
+    encrypted_archives.check_encryption(output, encryption)
+    refuse_existing(output, force=force)
+    workspace = restore_target.resolve_target(folder)
+    agent = _known(context, runtime, workspace)
+    if agent is None and since is not None:
+        fix = f"lifeboat agents add {quote_argument(str(workspace))}"
+        raise ExchangeError(f"{workspace} has no history to make a delta from", fix=fix)
+    with _reading(context, agent, runtime, workspace, threshold) as (vault, read):
+        file = encrypted_archives.create_archive(context, output, encryption, force=force)
+        records = _write(context, vault, file, since, inline=embeddings_inline)
+        state = vault.state()
+        return ExportReport(
+            path=str(output),
+            agent=vault.agent_id,
+            sequence=state.sequence.number,
+            records=records,
+            bytes=output.stat().st_size,
+            artifacts=_artifacts(state),
+            base=since,
+            encryption=None if encryption is None else encryption.to_json(context.keys().public),
+            left_out=list_left_out(read.to_json()),
+            warnings=_warnings(read),
+        )
+
+
+def _known(context: Context, runtime: str, workspace: Path) -> Agent | None:
+    for agent in agents.list_agents(context):
+        if agent.runtime == runtime and restore_target.resolve_target(agent.workspace) == workspace:
+            return agent
+    return None
+
+
+@contextmanager
+def _reading(
+    context: Context, agent: Agent | None, runtime: str, workspace: Path, threshold: int | None
+) -> Iterator[tuple[Vault, CaptureReport]]:
+    """A vault that holds the workspace, completely read, as its newest sequence: the agent's own, else a throw-away
+    one. Where nothing can be written to the agent's own vault, its newest sequence is what was kept, and the report
+    names the workspace as unread."""
+    usual = agent or _stranger(context, runtime, workspace)
+    chosen = usual if threshold is None else replace(usual, settings={**usual.settings, THRESHOLD: threshold})
+    with agent_lock(context, chosen.id, "export", only_reads=True), make_scratch_folder(context, "export") as scratch:
+        if agent is None:
+            with _copied(context, chosen, scratch, is_known=False) as found:
+                yield found
+            return
+        with context.vault(agent.id) as vault:
+            try:
+                _catch_up(context, agent)
+                report = _read_into(context, chosen, vault, scratch / "chosen.db")
+            except (SystemRefused, VaultFull, VaultUnusable) as error:
+                yield vault, _kept_report(vault, agent, error)
+                return
+            try:
+                yield vault, report
+            finally:
+                if chosen is not usual:
+                    _read_into(context, usual, vault, scratch / "usual.db")
+
+
+def _kept_report(vault: Vault, agent: Agent, refused: LifeboatError) -> CaptureReport:
+    """Report what an export of the newest kept sequence lacks. Raises `refused` where none was kept."""
+    head = vault.head()
+    if head is None:
+        raise refused
+    why = f"not read, so the file holds what was captured last: {refused.message}"
+    return CaptureReport(agent.id, sequence=head.number, unread={str(agent.workspace): why})
+
+
+def _catch_up(context: Context, agent: Agent) -> None:
+    """The agent's caches learn of what changed meanwhile, as far as it is captured unasked."""
+    if agent.watched and not agent.is_paused(context.now()):
+        capture_agent(context, agent)
+
+
+def _stranger(context: Context, runtime: str, workspace: Path) -> Agent:
+    """An agent that is made for this export only. The next export of the same folder makes the same one."""
+    installation = context.adapter(runtime).locate(workspace, context.environment, context.user_home)
+    context.keys().ensure()
+    name = installation.name or workspace.name
+    known = {agent.id for agent in agents.list_agents(context)}
+    left = alf_client.read_agent_id(workspace)
+    agent_id = left if left and left not in known else ids.mint_id(_seed_of(context, workspace), _EPOCH, "agent")
+    return Agent(agent_id, name, runtime, workspace, native_id=installation.native_id, watched=False)
+
+
+def _seed_of(context: Context, workspace: Path) -> bytes:
+    """A secret of this home and this folder: two exports name equal memories alike, and ids tell nothing of them."""
+    testimony = context.keys().device.testify("export of an unprotected folder", {"workspace": str(workspace)})
+    return hashlib.sha256(str(testimony["signature"]).encode()).digest()
+
+
+@contextmanager
+def _copied(context: Context, agent: Agent, scratch: Path, *, is_known: bool) -> Iterator[tuple[Vault, CaptureReport]]:
+    folder = scratch / "vault"
+    if is_known:
+        with context.vault(agent.id) as own:
+            own.copy_to(folder)
+    else:
+        seed = _seed_of(context, agent.workspace)
+        Vault.create(folder, agent.id, files=context.files, clock=context.clock, seed=seed).close()
+    with Vault.open(folder, files=context.files, clock=context.clock) as vault:
+        yield vault, _read_into(context, agent, vault, scratch / "state.db")
+
+
+def _read_into(context: Context, agent: Agent, vault: Vault, caches: Path) -> CaptureReport:
+    """Read a workspace completely, with new caches, and commit what is new to a vault.
+
+    Raises ExchangeError.
+    """
+    with StateDb.open(caches, vault.id) as db:
+        report = capture_into(context, agent, vault, db)
+    if report.outcome == ROOT_MISSING or vault.head() is None:
+        raise ExchangeError("; ".join(report.every_warning) or f"there is nothing in {agent.workspace}")
+    return report
+
+
+def _warnings(report: CaptureReport) -> list[str]:
+    problems = {**report.left_out, **list_left_out(report.to_json())}
+    return [*report.every_warning, *(f"{name}: {reason}" for name, reason in sorted(problems.items()))]
+
+
+def _write(
+    context: Context, vault: Vault, file: AbstractContextManager[BinaryIO], since: int | None, *, inline: bool
+) -> int:
+    """How many records went into the file."""
+    state = vault.state()
+    number = state.sequence.number
+    if since == number:
+        raise NothingToExport(f"nothing changed since sequence {number}; a snapshot of it needs no --since")
+    with file as stream:
+        keys = _keys(context, vault.agent_id)
+        if since is not None:
+            return write_delta(vault.changes(since, number), stream, keys=keys).records
+        return write_snapshot(state, stream, keys=keys, embeddings_inline=inline).records
+
+
+def _keys(context: Context, agent_id: str) -> JsonObject | None:
+    """What lets the owner of the user's key open the agent's credentials elsewhere; None when it has none."""
+    try:
+        return context.keys().export_agent(agent_id)
+    except NoAgentKey:
+        return None
+
+
+def _artifacts(state: State) -> dict[str, list[JsonObject]]:
+    """The inventory of ALF §3.1.9: tier 2 travels, tier 3 is only described."""
+    found: dict[str, list[JsonObject]] = {"included": [], "referenced": []}
+    for entry in state.entries(archive_layout.ARTIFACTS):
+        attachment = entry.meta.get("attachment")
+        if attachment is not None:
+            tier = "referenced" if attachment.get("tier") == 3 else "included"
+            name = entry.path.removeprefix(archive_layout.ARTIFACTS)
+            found[tier].append({"filename": name, "size_bytes": entry.size})
+    return found
+
+
+@contextmanager
+def read_workspace_as_sequence(context: Context, agent: Agent) -> Iterator[tuple[Vault, int, int]]:
+    """An agent's history with the workspace as it stands on top, in a throw-away copy: (vault, head, workspace).
+
+    Both numbers are the same when nothing changed. Raises NothingToRestore, ExchangeError.
+    """
+    with agent_lock(context, agent.id, "compare", only_reads=True), make_scratch_folder(context, "compare") as scratch:
+        with context.vault(agent.id) as own:
+            head = own.head()
+        if head is None:
+            raise NothingToRestore("nothing was captured yet", fix="lifeboat sync")
+        with _copied(context, agent, scratch, is_known=True) as (vault, _):
+            yield vault, head.number, vault.state().sequence.number

@@ -1,0 +1,315 @@
+"""`lifeboat alf import`: an archive into a workspace. The archive becomes the newest state of that agent here, so that
+what the runtime cannot hold (links, lineage, roster, unknown fields) comes out again at the next export."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from lifeboat_adapters.memory_stores import RowChoice
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.archive.archive_documents import credentials_in_clear, without_payloads_in_clear
+from lifeboat_alf.common import ids, json_codec
+from lifeboat_alf.common.json_shapes import as_object
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.states import entry_metas
+from lifeboat_alf.states.agent_state import ABSENT_LEAF, BodyAbsent, Entry, State
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents import manage_agents as registry
+from lifeboat_core.agents import withheld_items
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import home_lock
+from lifeboat_core.capture import capability_links
+from lifeboat_core.errors import AlreadyProtected, ExchangeError
+from lifeboat_core.exchange import alf_client, encrypted_archives
+from lifeboat_core.exchange.archive_stack import ArchiveStack, open_stack
+from lifeboat_core.exchange.copied_agent_id import AgentIdChange, seal_credentials_for_copy
+from lifeboat_core.home import home_key
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.defer_interrupt import defer_interrupt
+from lifeboat_core.processes.progress import Tell, tell_nobody
+from lifeboat_core.restore import RestoreOptions, RestoreReport, carry_out_plan, plan_restore, restore_target
+from lifeboat_core.restore import wanted_contents as contents_module
+from lifeboat_core.restore.restore_finish import write_restore_receipt
+from lifeboat_core.restore.restore_plan import RestorePlan
+from lifeboat_core.restore.restore_report import draft_report, list_gaps, list_withheld
+from lifeboat_core.restore.restore_run import check_guards
+from lifeboat_core.restore.scratch_folders import make_scratch_folder
+from lifeboat_core.restore.seen_code import make_seen_code
+from lifeboat_core.restore.target_installation import locate_installation
+from lifeboat_core.texts.human_text import quote_argument
+from lifeboat_keys.errors import OtherKey, SignedByAnother
+from lifeboat_keys.signed import sequence_signatures
+from lifeboat_keys.signed.sequence_signatures import SignatureVerdict
+from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Vault, draft_of_state
+
+KIND = "import"
+OTHERWISE = "openclaw"
+"""The runtime to write for where the archive's own has no adapter here."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """`restored` says what was written; `agent` is the id it has here, `copied_from` the id in the archive where that
+    is another one (this home knew the agent already, or the id is no UUID), `name` its name here. `seen` is the code of
+    an unsigned state, of a dry run."""
+
+    restored: RestoreReport
+    agent: str
+    name: str
+    copied_from: str | None = None
+    warnings: list[str] = field(default_factory=list)
+    seen: str | None = None
+
+    def to_json(self) -> JsonObject:
+        document = self.restored.to_json()
+        warnings = [*document["warnings"], *self.warnings]
+        return {
+            **document,
+            "agent": self.agent,
+            "name": self.name,
+            "copied_from": self.copied_from,
+            "warnings": warnings,
+            "seen": self.seen,
+        }
+
+
+def import_archive(
+    context: Context,
+    file: Path,
+    to: Path,
+    runtime: str | None = None,
+    *,
+    deltas: Sequence[Path] = (),
+    with_credentials: bool = False,
+    accept_unsigned: bool = False,
+    dry_run: bool = False,
+    yes: bool = False,
+    passphrase: str | None = None,
+    state_dir: Path | None = None,
+    rows: RowChoice | None = None,
+    tell: Tell = tell_nobody,
+    ask_consent: Callable[[RestorePlan], None] = lambda plan: None,
+) -> ImportReport:
+    """Write an archive (with deltas on top, in order) into a workspace and register its agent, not yet watched.
+    `runtime` is the archive's own unless named, OpenClaw where that is not known here.
+
+    An agent that this home knows comes in as a copy with another id. `ask_consent` gets the plan of an archive that
+    nobody signed before anything of it is written, and may raise.
+
+    Raises ArchiveError, ApplyError, SignatureError, UnsignedState, TargetRefused, ConsentNeeded, AlreadyProtected, and
+    what `encrypted_archives.open_archive` raises.
+    """
+    options = RestoreOptions(
+        with_credentials=with_credentials,
+        accept_unsigned=accept_unsigned,
+        dry_run=dry_run,
+        yes=yes,
+        state_dir=state_dir,
+        rows=rows or RowChoice(),
+    )
+    with _opened(context, file, deltas, passphrase) as files, home_lock(context, "import"):
+        state = files.state
+        folder = restore_target.resolve_target(to)
+        _refuse_protected(context, folder)
+        if not accept_unsigned:
+            home_key.refuse_without_key(context, state.sequence)
+        warnings = [
+            *files.base.warnings,
+            *_take_keys(context, files, file),
+            *capability_links.describe_unmet_needs(state),
+        ]
+        made = plan_restore(context, state, folder, replace(options, runtime=runtime or _own_runtime(context, state)))
+        is_signed = made.verdict is SignatureVerdict.SIGNED
+        if not is_signed:
+            ask_consent(made)
+        check_guards(made)
+        if dry_run:
+            report = draft_report(made, context.now())
+            code = None if is_signed else make_seen_code(made)
+            return ImportReport(report, made.agent_id, made.agent_name, warnings=warnings, seen=code)
+        return _import(context, made, warnings, tell)
+
+
+def _own_runtime(context: Context, state: State) -> str:
+    own = contents_module.find_source_runtime(state)
+    return own if own in {adapter.runtime for adapter in context.adapters()} else OTHERWISE
+
+
+@contextmanager
+def _opened(context: Context, file: Path, deltas: Sequence[Path], passphrase: str | None) -> Iterator[ArchiveStack]:
+    """The files are read several times: from copies, which nobody changes between the check and the use."""
+    with ExitStack() as stack:
+        archives = [
+            stack.enter_context(encrypted_archives.open_archive(context, each, passphrase, private=True))
+            for each in (file, *deltas)
+        ]
+        if archives[0].is_delta:
+            raise ExchangeError(
+                f"{file} is a delta: import the snapshot that it goes on top of",
+                fix=f"lifeboat alf import SNAPSHOT --delta {quote_argument(str(file))} --to FOLDER",
+            )
+        yield stack.enter_context(open_stack(archives))
+
+
+def _refuse_protected(context: Context, folder: Path) -> None:
+    for agent in agents.list_agents(context):
+        if restore_target.resolve_target(agent.workspace) == folder:
+            raise AlreadyProtected(
+                f"{folder} belongs to {agent.name}; import into a folder of its own", fix="lifeboat alf import --to NEW"
+            )
+
+
+def _take_keys(context: Context, files: ArchiveStack, file: Path) -> list[str]:
+    """Keep the agent's wrapped keys that travel with the files; what another user wrapped is of no use here."""
+    context.keys().ensure()
+    home_key.note_met_key(context, files.base.sequence, file)
+    if files.keys is None:
+        return []
+    try:
+        context.keys().import_agent(files.keys)
+    except (OtherKey, SignedByAnother) as error:
+        return [f"its credentials cannot be opened here and have to be given to the runtime again: {error.message}"]
+    return []
+
+
+def _import(context: Context, made: RestorePlan, warnings: list[str], tell: Tell) -> ImportReport:
+    """The vault first, aside; then the workspace, all or nothing; then both get their names."""
+    known = made.agent_id in {agent.id for agent in agents.list_agents(context)}
+    agent_id = ids.make_id(context.now()) if known else made.agent_id
+    named = made.state.sequence.agent_id
+    with make_scratch_folder(context, KIND) as scratch:
+        staged = scratch / "vault"
+        tell("Filling its vault", 0, None)
+        said = _fill_vault(context, made, staged, agent_id)
+        report = carry_out_plan(context, made, tell)
+        with defer_interrupt():  # what was written gets its history and its name
+            context.files.make_folders(context.home.vaults_folder, 0o700)
+            registry.set_aside_vault(context, agent_id)
+            context.files.replace(staged, context.home.vault_folder(agent_id))
+            agent = _register(context, made, agent_id)
+            said += _leave_agent_id(made, agent_id)
+            report = replace(report, kind=KIND, agent=agent.id, name=agent.name)
+            write_restore_receipt(context, report)
+    return ImportReport(report, agent.id, agent.name, named if named != agent.id else None, [*warnings, *said])
+
+
+def _leave_agent_id(made: RestorePlan, agent_id: str) -> list[str]:
+    """Leave the id that the reference client made, so that it knows its agent; ids made here are all UUIDv7."""
+    if ids.is_version_7(agent_id) or made.state.sequence.digest:
+        return []
+    try:
+        alf_client.leave_agent_id(made.target, agent_id)
+    except OSError as error:
+        return [
+            f"{alf_client.AGENT_FILE} was not written, so the reference client makes another agent: {error.strerror}"
+        ]
+    return []
+
+
+def _fill_vault(context: Context, made: RestorePlan, folder: Path, agent_id: str) -> list[str]:
+    """A vault whose only sequence is the archive's state, under its own number, signed by this device."""
+    Vault.create(folder, agent_id, files=context.files, clock=context.clock).close()
+    device = context.keys().device
+    said: list[str] = []
+    with Vault.open(folder, files=context.files, clock=context.clock) as vault:
+        if _is_taken_over(made, agent_id):
+            for redaction in made.inventory.redactions:
+                vault.redact(redaction)
+        vault.commit(
+            _draft(context, made, agent_id, said),
+            kind=KIND,
+            writer=device.id,
+            time=context.now(),
+            sign=lambda sequence: sequence_signatures.sign_sequence(sequence, device),
+            number=made.sequence,
+        )
+        withheld_items.note_withheld(vault, list_withheld(made))
+        withheld_items.note_gaps(vault, list_gaps(made))
+    return said
+
+
+def _is_taken_over(made: RestorePlan, agent_id: str) -> bool:
+    """Whether the state comes in leaf by leaf, with the purges that explain it; a copy is as it reads now."""
+    return made.verdict is SignatureVerdict.SIGNED and agent_id == made.state.sequence.agent_id
+
+
+def _draft(context: Context, made: RestorePlan, agent_id: str, said: list[str]) -> Draft:
+    """Everything the state holds, with its commitments where nothing in it changes."""
+    if made.inventory.redactions and _is_taken_over(made, agent_id):
+        return draft_of_state(made.state.as_signed)
+    state = made.state
+    puts = {entry.path: _put(state, entry) for entry in state.entries()}
+    if made.verdict is not SignatureVerdict.SIGNED:
+        puts = {path: _private_with_cuts(put) for path, put in puts.items()}
+    said += _leave_out_payloads_in_clear(state, puts)
+    if agent_id == state.sequence.agent_id:
+        return Draft(puts, _records(state))
+    other = AgentIdChange(state.sequence.agent_id, agent_id)
+    for path in (archive_layout.MANIFEST, archive_layout.IDENTITY, archive_layout.PRINCIPALS):
+        if path in puts:
+            puts[path] = EntryPut(puts[path].meta, other.document(state.body(path)))
+    if archive_layout.CREDENTIALS in puts:
+        held = puts[archive_layout.CREDENTIALS].body
+        plain = held if isinstance(held, bytes) else state.body(archive_layout.CREDENTIALS)
+        body = seal_credentials_for_copy(context.keys(), plain, agent_id, said)
+        puts[archive_layout.CREDENTIALS] = EntryPut(puts[archive_layout.CREDENTIALS].meta, body)
+    lines = (RecordPut("create", one.id, one.partition, other.line(one.line)) for one in state.records())
+    return Draft(puts, lines)
+
+
+def _leave_out_payloads_in_clear(state: State, puts: dict[str, EntryPut]) -> list[str]:
+    """Keep no credential that another writer did not encrypt: the vault goes to remotes. Return warnings that name it.
+
+    A state that a device of Lifeboat signed has none, and its bytes stay.
+    """
+    if archive_layout.CREDENTIALS not in puts or state.sequence.digest:
+        return []
+    document = json_codec.decode_json(state.body(archive_layout.CREDENTIALS))
+    found = credentials_in_clear(document)
+    if found:
+        body = json_codec.encode_pretty(without_payloads_in_clear(document))
+        puts[archive_layout.CREDENTIALS] = EntryPut(puts[archive_layout.CREDENTIALS].meta, body)
+    return [f"the credential {each} is not encrypted in the archive and was left out" for each in found]
+
+
+def _private_with_cuts(put: EntryPut) -> EntryPut:
+    """From now on this device vouches for the state: a file that will hold credentials is nobody else's to read."""
+    return put._replace(meta={**put.meta, "private": True}) if put.meta.get(entry_metas.CUTS) else put
+
+
+def _put(state: State, entry: Entry) -> EntryPut:
+    """An entry taken over; a large artifact that is only described stays so."""
+    attachment = as_object(entry.meta.get("attachment"))
+    leaf = None if entry.leaf.digest == ABSENT_LEAF else entry.leaf
+    if attachment.get("tier") == 3 or entry.sha256 is None:
+        try:
+            return EntryPut(entry.meta, state.body(entry.path), leaf)
+        except BodyAbsent:
+            return EntryPut(entry.meta, None, entry.leaf, entry.size, entry.sha256)
+    return EntryPut(entry.meta, lambda: state.body(entry.path), entry.leaf)
+
+
+def _records(state: State) -> Iterator[RecordPut]:
+    for record in state.records():
+        leaf = record.leaf if record.leaf.salt else None
+        yield RecordPut("create", record.id, record.partition, record.line, leaf)
+
+
+def _register(context: Context, made: RestorePlan, agent_id: str) -> Agent:
+    installation = locate_installation(context, context.adapter(made.runtime), made.target)
+    if made.options.state_dir is not None:
+        installation = made.installation
+    return registry.register_agent(
+        context,
+        Agent(
+            id=agent_id,
+            name=registry.choose_free_name(context, contents_module.read_agent_name(made.state)),
+            runtime=made.runtime,
+            workspace=made.target,
+            native_id="" if installation is None else installation.native_id,
+            watched=False,
+        ),
+    )

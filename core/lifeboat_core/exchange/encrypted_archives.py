@@ -1,0 +1,188 @@
+"""Archives and deltas that are encrypted as a whole (ALF §8.3): one way to read a file, encrypted or not, and one way
+to write it.
+
+What is decrypted lies in a file without a name in the home: no other program can open it, and it is gone with the
+process, however that ends. Nothing is in clear on the way into an encrypted file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.archive.zip_container import ArchiveReader
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_core.errors import ExchangeError, MisleadingName
+from lifeboat_core.exchange.new_file import create_file
+from lifeboat_core.home import home_key
+from lifeboat_core.home.context import Context
+from lifeboat_core.texts.human_text import quote_argument
+from lifeboat_keys.age_format import age_encryption, age_header
+from lifeboat_keys.errors import AgeError, NoKey, NotForYourKey
+from lifeboat_keys.pairs.user_key import UserPublic
+
+SUFFIX = ".age"
+_ZIP = b"PK"
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveEncryption:
+    """How a file is encrypted: with `passphrase`; without one, for the key of this home and for `recipients`
+    (`age1...`) beside it."""
+
+    recipients: tuple[str, ...] = ()
+    passphrase: str | None = field(default=None, repr=False)
+
+    def keys(self, own: UserPublic) -> list[str]:
+        """The age keys that open it, the user's own first; none where a passphrase does."""
+        return (
+            []
+            if self.passphrase is not None
+            else list(dict.fromkeys([age_encryption.age_recipient_of(own), *self.recipients]))
+        )
+
+    def to_json(self, own: UserPublic) -> JsonObject:
+        """For whom, as reports say it."""
+        keys = self.keys(own)
+        return {"key_id": own.key_id if keys else None, "recipients": len(keys)}
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """A file that can be read: `stream` is a ZIP, seekable. Of one that was encrypted, `key_id` names the user's key
+    that opened it (None: a passphrase did) and `recipients` counts the keys it was encrypted for."""
+
+    path: Path
+    stream: BinaryIO
+    is_encrypted: bool = False
+    key_id: str | None = None
+    recipients: int = 0
+
+    @property
+    def is_delta(self) -> bool:
+        with ArchiveReader(self.stream) as archive:
+            return archive_layout.DELTA_MANIFEST in archive
+
+    def encryption_json(self) -> JsonObject | None:
+        return {"key_id": self.key_id, "recipients": self.recipients} if self.is_encrypted else None
+
+
+@contextmanager
+def open_archive(
+    context: Context, path: Path, passphrase: str | None = None, *, private: bool = False
+) -> Iterator[Archive]:
+    """Read an archive or a delta, encrypted or not, as its content says. `private`: from a copy that nobody changes
+    between two looks at it.
+
+    Raises AgeError (each way of failing its own), NoKey, ExchangeError.
+    """
+    with _reading(path):
+        source = path.open("rb")
+    with source:
+        with _reading(path):
+            is_encrypted = _is_encrypted(path, source)
+        if not is_encrypted and not private:
+            yield Archive(path, source)
+            return
+        with _unnamed(context) as copy:
+            with _reading(path):
+                read = _decrypted if is_encrypted else _copied
+                archive = read(context, path, source, copy, passphrase)
+                copy.seek(0)
+            yield archive
+
+
+def check_encryption(target: Path, encryption: ArchiveEncryption | None) -> None:
+    """Refuse, before any work, what could not be written, and a name that says something else than the content.
+
+    Raises MisleadingName, BadRecipient, PassphraseWrong, AgeMissing.
+    """
+    is_age_name = target.name.lower().endswith(SUFFIX)
+    if encryption is None and is_age_name:
+        raise MisleadingName(f"{target} would not be encrypted", fix="the same command with --encrypt")
+    if encryption is not None and not is_age_name:
+        name = quote_argument(f"{target}{SUFFIX}")
+        raise MisleadingName(f"{target} would be encrypted", fix=f"the same command with -o {name}")
+    if encryption is not None:
+        age_encryption.check_recipients(encryption.recipients, encryption.passphrase)
+
+
+@contextmanager
+def create_archive(
+    context: Context, target: Path, encryption: ArchiveEncryption | None, *, force: bool = False
+) -> Iterator[BinaryIO]:
+    """`create_file`, encrypted where that is asked for: then a stream without seek. Raises what `check_encryption` and
+    `create_file` raise, and NoKey."""
+    check_encryption(target, encryption)
+    with create_file(context.files, target, force=force) as file, _encrypting(context, file, encryption) as stream:
+        yield stream
+
+
+@contextmanager
+def _encrypting(context: Context, file: BinaryIO, encryption: ArchiveEncryption | None) -> Iterator[BinaryIO]:
+    if encryption is None:
+        yield file
+    elif encryption.passphrase is not None:
+        with age_encryption.encrypt_stream_with_passphrase(file, encryption.passphrase) as stream:
+            yield stream
+    else:
+        with age_encryption.encrypt_stream(file, encryption.keys(context.keys().public)) as stream:
+            yield stream
+
+
+def _is_encrypted(path: Path, source: BinaryIO) -> bool:
+    """By content. A name that promises it counts too, unless a plain archive stands there: then what is wrong with
+    the file is said in terms of what it should be."""
+    if age_encryption.is_age(source):
+        return True
+    start = source.read(len(_ZIP))
+    source.seek(0)
+    return path.name.lower().endswith(SUFFIX) and start != _ZIP
+
+
+@contextmanager
+def _unnamed(context: Context) -> Iterator[BinaryIO]:
+    folder = context.home.restore_folder / "tmp"
+    context.files.make_folders(folder, 0o700)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        yield file
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Errors name the file."""
+    try:
+        yield
+    except AgeError as error:
+        raise type(error)(f"{path}: {error.message}", fix=error.fix) from None
+    except OSError as error:
+        raise ExchangeError(f"{path}: {error.strerror or error}") from error
+
+
+def _copied(context: Context, path: Path, source: BinaryIO, copy: BinaryIO, passphrase: str | None) -> Archive:
+    shutil.copyfileobj(source, copy)
+    return Archive(path, copy)
+
+
+def _decrypted(context: Context, path: Path, source: BinaryIO, copy: BinaryIO, passphrase: str | None) -> Archive:
+    header = age_header.read_age_header(source)
+    if not header.wants_key:
+        age_encryption.decrypt_file(source, copy, passphrase=passphrase)
+        return Archive(path, copy, is_encrypted=True)
+    if home_key.load_known_public(context) is None:
+        raise NoKey("it is encrypted, and this home has no key yet", fix="lifeboat keys recover")
+    keys = context.keys()
+    own = keys.user_key()
+    for key in (own, *(one.open(own) for one in keys.former)):
+        source.seek(0)
+        with contextlib.suppress(NotForYourKey):  # which shows before anything is written
+            age_encryption.decrypt_file(source, copy, [age_encryption.age_identity_of(key)])
+            return Archive(path, copy, True, key.key_id, header.stanzas.count("X25519"))
+    raise NotForYourKey(f"none of the keys it is encrypted for is yours: this home has the key {own.key_id}")

@@ -1,0 +1,514 @@
+"""How agents stand: from facts to one word and a verdict, in the words that people, JSON and figures share.
+
+Pure and light. `lifeboat_core.health.status_gathering` gathers the facts, which needs vaults, caches and keys; whoever
+has them judges them here, again and again, as time passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+import msgspec
+
+from lifeboat_alf.common import times
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.health import remote_health
+from lifeboat_core.health.remote_health import RemoteFacts
+from lifeboat_core.health.state_words import ERROR as ERROR
+from lifeboat_core.health.state_words import FENCED as FENCED
+from lifeboat_core.health.state_words import FOR_PEOPLE as FOR_PEOPLE
+from lifeboat_core.health.state_words import HELD as HELD
+from lifeboat_core.health.state_words import NEEDS_KEY as NEEDS_KEY
+from lifeboat_core.health.state_words import NEEDS_THE_USER as NEEDS_THE_USER
+from lifeboat_core.health.state_words import OK as OK
+from lifeboat_core.health.state_words import OVERDUE as OVERDUE
+from lifeboat_core.health.state_words import PAUSED as PAUSED
+from lifeboat_core.health.state_words import SYNCING as SYNCING
+from lifeboat_core.health.state_words import WAITING as WAITING
+from lifeboat_core.health.state_words import WORST_FIRST as WORST_FIRST
+from lifeboat_core.health.state_words import StatusReason
+from lifeboat_core.health.state_words import find_worst_state as find_worst_state
+from lifeboat_core.texts.human_text import age_text, count_text, join_names, quote_argument, time_text
+
+UNVERIFIED_FOR = timedelta(hours=24)
+LONGEST_UNVERIFIED = timedelta(days=7)
+"""Without a verified copy for so long an agent is overdue, however much the machine slept."""
+GRACE = timedelta(minutes=15)
+"""After it woke up, a machine has so long to verify before it is said that nobody did."""
+MOST_NAMED = 3
+"""Files in one sentence."""
+_MISSING_WORDS = "the workspace is not what was captured; nothing is taken until it is"
+LOCAL = "local"
+"""How the vault of this machine is called."""
+
+
+class KeyFacts(msgspec.Struct, frozen=True):
+    """The user's key. `state` is `ok`, `needs_key` or `error`; `note` is for people, "" when nothing is to be said."""
+
+    state: str = OK
+    key_id: str | None = None
+    store: str | None = None
+    note: str = ""
+    proven_at: str | None = None
+
+    def to_json(self) -> JsonObject:
+        return {
+            "state": self.state,
+            "id": self.key_id,
+            "store": self.store,
+            "note": self.note,
+            "proven_at": self.proven_at,
+        }
+
+
+class StatusFacts(msgspec.Struct, frozen=True):
+    """What of an agent is found in its vault, its caches and its workspace.
+
+    Times are timestamps, None when it never happened. `last_verified_at` and `last_whole_at` are about the vault of
+    this machine, which `verified_in` names. `pending` counts files whose present version is not kept, `reasons` says
+    why, for people. `over_limit` of them stay out until the user raises a limit, which the command `limit_fix` does;
+    `unread` of them could not be read; `pending_kinds` counts them by the code of the reason. `absent` says what of the
+    workspace the last capture missed. `held` is the decision of the guard; `missing`: the workspace was not what was
+    captured; `is_gone`: its folder is not there; `no_room`: why large files are not taken; `failed`: why the last
+    capture came to nothing; `damaged`: what a verification found (see `status.DAMAGED`); `remotes`: its second copies;
+    `unreadable`: why there are no more facts. `vault_bytes` is the vault's size. `kept_out` are names of files in which
+    lies what was purged, `purged_again` of those in which a purged value was captured in other words, `gaps` of those
+    that a restore left without their credentials. `shut` are labels of credentials whose key this home has lost.
+    """
+
+    sequence: int | None = None
+    last_captured_at: str | None = None
+    last_verified_at: str | None = None
+    last_whole_at: str | None = None
+    verified_in: str | None = None
+    pending: int = 0
+    over_limit: int = 0
+    limit_fix: str | None = None
+    unread: int = 0
+    pending_kinds: dict[str, int] = {}
+    absent: str | None = None
+    reasons: tuple[str, ...] = ()
+    held: JsonObject | None = None
+    missing: bool = False
+    is_gone: bool = False
+    no_room: str | None = None
+    failed: str | None = None
+    damaged: JsonObject | None = None
+    lookalikes: int = 0
+    not_looked_into: int = 0
+    kept_out: tuple[str, ...] = ()
+    purged_again: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
+    shut: tuple[str, ...] = ()
+    remotes: tuple[RemoteFacts, ...] = ()
+    unreadable: str | None = None
+    vault_bytes: int = 0
+
+    def to_json(self) -> JsonObject:
+        found: JsonObject = msgspec.to_builtins(self)
+        return found
+
+    @classmethod
+    def from_json(cls, document: JsonObject) -> StatusFacts:
+        """Raises msgspec.ValidationError."""
+        return msgspec.convert(document, cls)
+
+
+class AwakeTime(msgspec.Struct, frozen=True):
+    """How long the machine was awake. `seconds` since `find_agent_unverified_since`, None: all the time; `woke_at` when
+    it last woke up; `overdue_after` the setting, in seconds."""
+
+    seconds: float | None = None
+    woke_at: datetime | None = None
+    overdue_after: float = UNVERIFIED_FOR.total_seconds()
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStatus:
+    """One agent. `state` is a word, `reasons` says, for people, why it is not `ok`, and what else to know, and
+    `reason_codes` the same for programs; most other fields are those of `StatusFacts`, `missing` also while the folder
+    is not there. `last_verified_at` is of the second copy that was read back last, which `verified_in` names; of this
+    machine's vault while there is none that anybody relies on, or none was ever read back. `lookalikes` counts the
+    places that look like a secret and are kept in clear, `not_looked_into` the files in which no secret would be found;
+    `kept_out` and `purged_again` are as in `StatusFacts`.
+
+    Only the daemon knows of `mark_at_work` (a job of this agent runs), `waits_for` (whom captures wait for) and
+    `unwatched` (why not every change is noticed at once).
+    """
+
+    id: str
+    name: str
+    runtime: str
+    workspace: str
+    state: str = OK
+    sequence: int | None = None
+    last_captured_at: str | None = None
+    last_verified_at: str | None = None
+    last_whole_at: str | None = None
+    verified_in: str | None = None
+    pending: int = 0
+    over_limit: int = 0
+    limit_fix: str | None = None
+    unread: int = 0
+    pending_kinds: dict[str, int] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
+    reason_codes: list[str] = field(default_factory=list)
+    held: JsonObject | None = None
+    missing: bool = False
+    no_room: str | None = None
+    failed: str | None = None
+    damaged: JsonObject | None = None
+    lookalikes: int = 0
+    not_looked_into: int = 0
+    kept_out: tuple[str, ...] = ()
+    purged_again: tuple[str, ...] = ()
+    vault_bytes: int = 0
+    remotes: tuple[RemoteFacts, ...] = ()
+    at_work: bool = False
+    waits_for: str | None = None
+    unwatched: str | None = None
+
+    def to_json(self) -> JsonObject:
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return {**fields, "remotes": msgspec.to_builtins(self.remotes)}
+
+    @classmethod
+    def from_json(cls, document: JsonObject) -> AgentStatus:
+        """What `to_json` gave; fields of a newer release are left out. Raises msgspec.ValidationError."""
+        return msgspec.convert(document, cls)
+
+    @property
+    def fix(self) -> str | None:
+        """The command that helps, None where nothing is wrong or no command would help."""
+        name = quote_argument(self.name)
+        if self.state == ERROR:
+            if self.damaged is not None:
+                return f"lifeboat verify {name} --whole"
+            if self.missing:
+                return f"lifeboat restore {name} --dry-run"
+            return "lifeboat doctor" if self.needs_doctor else self._fix_of_remote(str(self.refusing))
+        if self.state == HELD:
+            before = (self.held or {}).get("previous")
+            return f"lifeboat restore {name} --at {before} takes it back, lifeboat agents accept {name} lets it go"
+        if self.state == WAITING and self.over_limit:
+            return self.limit_fix or f"lifeboat agents show {name} --left-out"
+        if self.state == WAITING and self.unread:
+            return None  # each reason says what can be done
+        if self.state == WAITING and remote_health.has_only_waiting_purges(self.remotes):
+            return "lifeboat receipts list"
+        full = remote_health.find_full_remote(self.remotes)
+        if self.state == WAITING and full is not None and not self.pending and self.no_room is None:
+            return f"make room at {full}, or ask whoever runs it for more"
+        overdue = "sync" if remote_health.select_required(self.remotes) else "verify"
+        known = {FENCED: "agents adopt", OVERDUE: overdue, WAITING: "sync", PAUSED: "agents resume"}
+        return f"lifeboat {known[self.state]} {name}" if self.state in known else None
+
+    def _fix_of_remote(self, name: str) -> str:
+        code = next(one.code for one in self.remotes if one.name == name)
+        gone = (remote_health.FORGOT, remote_health.PURGES_DAMAGED)
+        return f"lifeboat remote remove {name}" if code in gone else f"lifeboat doctor --remote {name}"
+
+    @property
+    def needs_doctor(self) -> bool:
+        """Whether only `lifeboat doctor` says more about the state `error`."""
+        return self.state == ERROR and self.damaged is None and not self.missing and self.refusing is None
+
+    @property
+    def refusing(self) -> str | None:
+        """The second copy that is the reason of the state `error`, None where anything else is."""
+        if self.state != ERROR or self.damaged is not None or self.missing or self.failed is not None:
+            return None
+        return next((one.name for one in remote_health.select_required(self.remotes) if one.state == ERROR), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Everything. `make_verdict` is a sentence for people; `state` the worst state of any agent."""
+
+    state: str
+    verdict: str
+    agents: list[AgentStatus]
+    key: KeyFacts
+    problems: list[str]
+    clock_trusted: bool
+
+    @property
+    def needs_the_user(self) -> bool:
+        """Whether `status --check` fails. What is over a limit or cannot be read is in no copy until the user does
+        something."""
+        stays_out = any(agent.over_limit or agent.unread for agent in self.agents)
+        return self.state in NEEDS_THE_USER or bool(self.problems) or stays_out
+
+    def to_json(self) -> JsonObject:
+        """Without `daemon`, which whoever knows of one adds."""
+        return {
+            "verdict": self.verdict,
+            "state": self.state,
+            "agents": [agent.to_json() for agent in self.agents],
+            "key": self.key.to_json(),
+            "problems": self.problems,
+            "clock_trusted": self.clock_trusted,
+        }
+
+    @classmethod
+    def from_json(cls, document: JsonObject) -> Status:
+        """What `to_json` gave. Raises msgspec.ValidationError, KeyError."""
+        key = {**document["key"], "key_id": document["key"].get("id")}
+        return cls(
+            str(document["state"]),
+            str(document["verdict"]),
+            [AgentStatus.from_json(each) for each in document["agents"]],
+            msgspec.convert(key, KeyFacts),
+            [str(each) for each in document["problems"]],
+            bool(document["clock_trusted"]),
+        )
+
+
+# One agent ------------------------------------------------------------------------------------------------------
+
+
+def judge_agent(facts: StatusFacts, agent: Agent, key: KeyFacts, now: datetime, awake: AwakeTime) -> AgentStatus:
+    """One agent's word and its reasons, the one that decides first."""
+    seen = _credible(facts, now)
+    rests = agent.is_paused(times.to_text(now)) or not agent.watched
+    found = sorted(_findings(seen, agent, key, now, awake), key=lambda each: WORST_FIRST.index(each.state))
+    if rests:  # nobody expects what is not captured to be captured: it is said, and no state of its own
+        found = sorted(found, key=lambda each: each.state == WAITING)
+    is_told = agent.watched and seen.is_gone
+    rest = [] if seen.absent is None or is_told else [StatusReason("", "folder_absent", seen.absent)]
+    rest += _remarks(seen, agent)
+    verified_at, verified_in = _verified(seen)
+    return AgentStatus(
+        id=agent.id,
+        name=agent.name,
+        runtime=agent.runtime,
+        workspace=str(agent.workspace),
+        state=found[0].state if found else OK,
+        sequence=seen.sequence,
+        last_captured_at=seen.last_captured_at,
+        last_verified_at=verified_at,
+        last_whole_at=seen.last_whole_at,
+        verified_in=verified_in,
+        pending=seen.pending,
+        over_limit=seen.over_limit,
+        limit_fix=seen.limit_fix,
+        unread=seen.unread,
+        pending_kinds=seen.pending_kinds,
+        reasons=[each.text for each in (*found, *rest)],
+        reason_codes=[each.code for each in (*found, *rest)],
+        held=seen.held,
+        missing=seen.missing or seen.is_gone,
+        no_room=seen.no_room,
+        failed=seen.failed,
+        damaged=seen.damaged,
+        lookalikes=seen.lookalikes,
+        not_looked_into=seen.not_looked_into,
+        kept_out=seen.kept_out,
+        purged_again=seen.purged_again,
+        vault_bytes=seen.vault_bytes,
+        remotes=seen.remotes,
+    )
+
+
+def _remarks(seen: StatusFacts, agent: Agent) -> Iterator[StatusReason]:
+    """What is said of an agent without a state of its own."""
+    yield from (StatusReason("", "last_capture", reason) for reason in seen.reasons)
+    yield from remote_health.list_remote_remarks(seen.remotes)
+    if seen.lookalikes:
+        count = count_text(seen.lookalikes, "place")
+        yield StatusReason("", "lookalikes", f"{count} in clear may be a secret; lifeboat doctor names each")
+    if seen.not_looked_into:
+        count = count_text(seen.not_looked_into, "file")
+        yield StatusReason("", "not_looked_into", f"{count} not looked into for secrets; lifeboat doctor names each")
+    if seen.kept_out:
+        yield StatusReason("", "kept_out", _kept_out_words(seen.kept_out))
+    if seen.purged_again:
+        yield StatusReason("", "purged_again", _again_words(seen.purged_again, agent))
+
+
+def _kept_out_words(paths: tuple[str, ...]) -> str:
+    """Where lies what was purged; names alone."""
+    return f"what was purged still lies in {_named(paths)}; it is left out of every capture"
+
+
+def _again_words(paths: tuple[str, ...], agent: Agent) -> str:
+    command = f"lifeboat purge {quote_argument(agent.name)}"
+    return f"what was purged came back in {_named(paths)} and is captured (purge.again); to purge it there: {command}"
+
+
+def _gap_words(paths: tuple[str, ...], agent: Agent) -> str:
+    command = f"lifeboat restore {quote_argument(agent.name)} --with-credentials"
+    return f"{_named(paths)} {'lacks' if len(paths) == 1 else 'lack'} credentials since a restore: {command}"
+
+
+def _shut_words(labels: tuple[str, ...], agent: Agent) -> str:
+    command = f"lifeboat sync {quote_argument(agent.name)}"
+    return f"the key of {_named(labels)} was lost, so nothing opens what is kept of it; to read it again: {command}"
+
+
+def _named(paths: tuple[str, ...]) -> str:
+    return ", ".join(paths[:MOST_NAMED]) + (f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else "")
+
+
+def _verified(seen: StatusFacts) -> tuple[str | None, str | None]:
+    """When the copy that counts was last read back, and which one that is."""
+    best = remote_health.find_best_copy(seen.remotes)
+    return (seen.last_verified_at, seen.verified_in) if best is None else (best.verified_at, best.name)
+
+
+def _credible(facts: StatusFacts, now: datetime) -> StatusFacts:
+    """A copy that was verified in the future was verified under a wrong clock: nobody knows when."""
+    if facts.last_whole_at is not None and _is_ahead(facts.last_whole_at, now):
+        facts = msgspec.structs.replace(facts, last_whole_at=None)
+    if facts.last_verified_at is not None and _is_ahead(facts.last_verified_at, now):
+        facts = msgspec.structs.replace(facts, last_verified_at=None, verified_in=None)
+    if facts.remotes:
+        remotes = tuple(remote_health.drop_future_verification(one, now + UNVERIFIED_FOR) for one in facts.remotes)
+        facts = msgspec.structs.replace(facts, remotes=remotes)
+    return facts
+
+
+def _is_ahead(moment: str, now: datetime) -> bool:
+    return times.parse_time(moment) > now + UNVERIFIED_FOR
+
+
+def _findings(seen: StatusFacts, agent: Agent, key: KeyFacts, now: datetime, awake: AwakeTime) -> list[StatusReason]:
+    """Everything that is so, each with its word; of equal words the first decides what is said first."""
+    is_gone = agent.watched and seen.is_gone
+    damage = (seen.damaged or {}).get("first")
+    checks = (
+        (agent.problem is not None, ERROR, "agent_unusable", str(agent.problem)),
+        (seen.unreadable is not None, ERROR, "facts_unreadable", str(seen.unreadable)),
+        (is_gone, ERROR, "folder_gone", f"{agent.workspace} is not there; nothing is captured until it is back"),
+        (seen.missing and not is_gone, ERROR, "folder_missing", _MISSING_WORDS),
+        (seen.damaged is not None, ERROR, "damaged", f"the copy does not hold: {damage}"),
+        (seen.failed is not None, ERROR, "capture_failed", f"the last capture failed: {seen.failed}"),
+        (key.state == ERROR, ERROR, "key_unusable", key.note),
+        (seen.held is not None, HELD, "held", str((seen.held or {}).get("reason"))),
+        (key.state == NEEDS_KEY, NEEDS_KEY, "key_needed", key.note),
+        (bool(seen.gaps), NEEDS_KEY, "credentials_left_out", _gap_words(seen.gaps, agent)),
+        (bool(seen.shut), NEEDS_KEY, "credential_key_lost", _shut_words(seen.shut, agent)),
+        (_is_overdue(seen, agent, now, awake), OVERDUE, "overdue", _overdue_words(seen, agent, now)),
+        (seen.pending > 0, WAITING, "pending", f"{count_text(seen.pending, 'file')} not kept in the present version"),
+        (seen.no_room is not None, WAITING, "no_room", f"{seen.no_room}: large files are not taken"),
+        (agent.is_paused(times.to_text(now)), PAUSED, "paused", _paused_words(agent)),
+        (not agent.watched, PAUSED, "not_captured_yet", "it was imported and is not captured yet"),
+    )
+    found = [StatusReason(state, code, text) for applies, state, code, text in checks if applies]
+    elsewhere = list(remote_health.find_remote_problems(seen.remotes, now))
+    if not agent.watched:  # nothing of it is sent unasked
+        elsewhere = [each for each in elsewhere if each.state != WAITING]
+    return found + elsewhere
+
+
+def _paused_words(agent: Agent) -> str:
+    return "paused" if agent.paused_until is None else f"paused until {time_text(agent.paused_until)}"
+
+
+# Overdue --------------------------------------------------------------------------------------------------------
+
+
+def find_agent_unverified_since(facts: StatusFacts, agent: Agent, now: datetime) -> datetime | None:
+    """Since when there is no newer verified copy: away from this disk, where somebody relies on second copies. An agent
+    that was never verified has its time from when it was captured or added; None when it was neither."""
+    seen = _credible(facts, now)
+    if remote_health.select_required(seen.remotes):
+        return remote_health.find_unverified_since(seen.remotes, agent.added_at)
+    if seen.last_verified_at is not None:
+        return times.parse_time(seen.last_verified_at)
+    moments = [times.parse_time(each) for each in (seen.last_captured_at, agent.added_at) if each]
+    return max(moments, default=None)
+
+
+def _is_overdue(seen: StatusFacts, agent: Agent, now: datetime, awake: AwakeTime) -> bool:
+    """What was never taken into care is not verified by anybody, and nobody expects it."""
+    since = find_agent_unverified_since(seen, agent, now) if agent.watched and seen.sequence is not None else None
+    return since is not None and _too_long(since, now, awake) and not _just_woke(now, awake)
+
+
+def _too_long(since: datetime, now: datetime, awake: AwakeTime) -> bool:
+    passed = (now - since).total_seconds()
+    at_work = passed if awake.seconds is None else min(awake.seconds, passed)
+    longest = max(LONGEST_UNVERIFIED.total_seconds(), awake.overdue_after)
+    return at_work > awake.overdue_after or passed > longest
+
+
+def _just_woke(now: datetime, awake: AwakeTime) -> bool:
+    return awake.woke_at is not None and timedelta(0) <= now - awake.woke_at < GRACE
+
+
+def _overdue_words(seen: StatusFacts, agent: Agent, now: datetime) -> str:
+    since = find_agent_unverified_since(seen, agent, now)
+    where = " away from this disk" if remote_health.select_required(seen.remotes) else ""
+    return "" if since is None else f"no verified copy{where} for {age_text((now - since).total_seconds())}"
+
+
+# What the daemon knows besides the facts ------------------------------------------------------------------------
+
+
+def mark_at_work(status: AgentStatus) -> AgentStatus:
+    """The same while a job of this agent runs: `syncing`, unless something worse is so."""
+    return replace(status, state=find_worst_state((status.state, SYNCING)), at_work=True)
+
+
+def mark_blocked(status: AgentStatus, waits_for: str) -> AgentStatus:
+    """The same while captures wait for somebody (`waiting for process 4711 (restore)`), said first; `waiting`, unless
+    something worse is so."""
+    state = find_worst_state((status.state, WAITING))
+    codes = ["waits_for", *status.reason_codes]
+    return replace(status, state=state, reasons=[waits_for, *status.reasons], reason_codes=codes, waits_for=waits_for)
+
+
+def mark_half_watched(status: AgentStatus, why: str) -> AgentStatus:
+    """The same where not every change wakes a capture: said, and no state of its own, since scans find the rest."""
+    reason = f"not every change is noticed at once: {why}"
+    codes = [*status.reason_codes, "half_watched"]
+    return replace(status, reasons=[*status.reasons, reason], reason_codes=codes, unwatched=why)
+
+
+def add_daemon_facts(found: AgentStatus, told: AgentStatus) -> AgentStatus:
+    """What a command found, which is the newest there is, with what only the daemon told of the same agent."""
+    if told.waits_for is not None:
+        found = mark_blocked(found, told.waits_for)
+    if told.unwatched is not None:
+        found = mark_half_watched(found, told.unwatched)
+    return mark_at_work(found) if told.at_work else found
+
+
+# Everything -----------------------------------------------------------------------------------------------------
+
+
+def summarize_agents(
+    agents: list[AgentStatus], key: KeyFacts, problems: list[str], *, clock_trusted: bool, now: datetime
+) -> Status:
+    """All agents together. `problems` are what is wrong beside them; with one, the state is `error`."""
+    state = ERROR if problems else find_worst_state(agent.state for agent in agents)
+    return Status(state, make_verdict(state, agents, now), agents, key, problems, clock_trusted)
+
+
+def make_verdict(state: str, agents: list[AgentStatus], now: datetime) -> str:
+    """One sentence. The age of the oldest last verified copy comes first, then where the copies are."""
+    if not agents:
+        return "no agent is protected yet"
+    moments = [agent.last_verified_at for agent in agents]
+    if None in moments:
+        first = "never verified"
+    else:
+        oldest = min(times.parse_time(str(moment)) for moment in moments)
+        first = f"last verified {age_text((now - oldest).total_seconds())} ago"
+    return f"{first}{_whereabouts(agents)}: {FOR_PEOPLE.get(state, state)}"
+
+
+def _whereabouts(agents: list[AgentStatus]) -> str:
+    """Which copies were verified, in words that go on from `last verified 2 hours ago`."""
+    places = sorted({str(one.verified_in) for one in agents if one.verified_in not in (None, LOCAL)})
+    at = f" at {join_names(places)}" if places else ""
+    here = [one for one in agents if one.verified_in in (None, LOCAL)]
+    if not here:
+        return at
+    others = sorted({name for one in here for name in remote_health.list_names_with_state(one.remotes)})
+    where = f"on this disk; not verified at {join_names(others)}" if others else "on this disk only"
+    return f"{at}, {count_text(len(here), 'agent')} {where}" if places else f", {where}"

@@ -1,0 +1,236 @@
+"""Second copies of an agent: what is known of each, which counts, and what is wrong with them. Pure and light."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+
+import msgspec
+
+from lifeboat_alf.common import times
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_core.health.state_words import ERROR, FENCED, HELD, OK, WAITING, StatusReason
+from lifeboat_core.texts.human_text import count_text, time_text
+
+GRACE = timedelta(minutes=15)
+"""So long something may be on its way before it is said that it waits."""
+FAILED_AGAIN = 2
+"""So many tries in a row may fail before it is said: once may be chance."""
+DEFERRED, NO_NETWORK, UNREACHABLE, UNUSABLE = "deferred", "no_network", "remote_unreachable", "config"
+"""Codes: it waits for a network that does not cost, or for the mains; for any network; nobody is there; its file cannot
+be used."""
+ERASED = "agent_erased"
+"""The code of an agent that was purged whole."""
+FULL, FORGOT = "remote_full", "remote_forgot"
+"""Codes: it has no room for what is to come; it lost what it had, and nothing is sent until it is added again."""
+DAMAGED = "remote_damaged"
+"""The code of a copy that does not hold."""
+PURGES_DAMAGED = "purges_damaged"
+"""The code of a log whose list of purges is damaged, which this machine does not know whole."""
+PURGE = "purge"
+"""The code of what has every state, and not every purge."""
+
+
+class RemoteFacts(msgspec.Struct, frozen=True):
+    """One second copy of one agent. Times are timestamps, None when it never happened.
+
+    `state`: `ok` (it has what it is to have), `waiting`, `held`, `fenced` or `error`; `message` says why, for people,
+    `code` for programs. `sequence` is the newest that it acknowledged, at `acknowledged_at`; `pending` counts the kept
+    ones that it is to have and has not, of which the oldest is of `pending_since`. `verified_at` is when it was last
+    read back and held, `verified_sequence` what that was. `tries` failed in a row, the last at `tried_at`. `fenced`:
+    {reason, machine, since, epoch}, who writes the agent there now. `purges` counts the purges of this machine that it
+    has not applied yet: it is asked again at `purges_ask_at` (None: at once); all of them wait until
+    `purges_wait_until`, so that whoever owns the data there can refuse them, or `purges_message` says why not.
+    `purges_refused` counts those that its owner decided against, which nothing here waits for any more.
+    `doubts`: what it lists of purges that does not count.
+    """
+
+    name: str
+    id: str = ""
+    optional: bool = False
+    state: str = WAITING
+    sequence: int | None = None
+    pending: int = 0
+    pending_since: str | None = None
+    acknowledged_at: str | None = None
+    verified_at: str | None = None
+    verified_sequence: int | None = None
+    added_at: str | None = None
+    message: str = ""
+    code: str = ""
+    tries: int = 0
+    tried_at: str | None = None
+    fenced: JsonObject | None = None
+    purges: int = 0
+    purges_refused: int = 0
+    purges_ask_at: str | None = None
+    purges_wait_until: str | None = None
+    purges_message: str = ""
+    doubts: str = ""
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is something to be sent, as far as this machine knows."""
+        return self.pending > 0 or (self.state == WAITING and self.code != PURGE)
+
+
+def make_sync_entry(
+    name: str,
+    sequence: int | None,
+    state: str,
+    *,
+    optional: bool,
+    bytes: int = 0,
+    message: str = "",
+    code: str = "",
+    fix: str | None = None,
+) -> JsonObject:
+    """One remote of an agent in `sync --json`: what came of sending it everything."""
+    why = {"message": message or None, "code": code or None, "fix": fix}
+    return {"name": name, "sequence": sequence, "state": state, "optional": optional, "bytes": bytes, **why}
+
+
+def has_failed(document: JsonObject) -> bool:
+    """Whether what `make_sync_entry` says is a failure: something on which somebody relies did not get what there
+    is."""
+    return not document["optional"] and document["state"] in (WAITING, FENCED, ERROR)
+
+
+def select_required(remotes: Iterable[RemoteFacts]) -> list[RemoteFacts]:
+    """Those on which somebody relies."""
+    return [one for one in remotes if not one.optional]
+
+
+def find_best_copy(remotes: Iterable[RemoteFacts]) -> RemoteFacts | None:
+    """Of those on which somebody relies, the one that was read back last; None when none ever was."""
+    read = [one for one in select_required(remotes) if one.verified_at is not None]
+    return max(read, key=lambda one: times.parse_time(str(one.verified_at)), default=None)
+
+
+def list_names_with_state(remotes: Iterable[RemoteFacts]) -> list[str]:
+    """The names of those that have any state."""
+    return [one.name for one in remotes if one.sequence is not None]
+
+
+def drop_future_verification(remote: RemoteFacts, latest: datetime) -> RemoteFacts:
+    """A copy that was verified later than `latest`, which is in the future, was verified under a wrong clock."""
+    if remote.verified_at is None or times.parse_time(remote.verified_at) <= latest:
+        return remote
+    return msgspec.structs.replace(remote, verified_at=None, verified_sequence=None)
+
+
+def find_unverified_since(remotes: Iterable[RemoteFacts], agent_added_at: str) -> datetime | None:
+    """Since when no second copy on which somebody relies is known to hold what there is: the best of them counts. None
+    without any, or when nobody knows since when there is one."""
+    moments = [_since(one, agent_added_at) for one in select_required(remotes)]
+    return max((each for each in moments if each is not None), default=None)
+
+
+def _since(remote: RemoteFacts, agent_added_at: str) -> datetime | None:
+    """One that was read back yesterday and got nothing for a week is a week old."""
+    begun = max((times.parse_time(each) for each in (remote.added_at, agent_added_at) if each), default=None)
+    verified = begun if remote.verified_at is None else times.parse_time(remote.verified_at)
+    behind = _behind_since(remote)
+    return min((each for each in (verified, behind) if each is not None), default=None)
+
+
+def _behind_since(remote: RemoteFacts) -> datetime | None:
+    """History that was there before the remote is not late for it."""
+    if not remote.pending or remote.pending_since is None:
+        return None
+    moments = [times.parse_time(each) for each in (remote.pending_since, remote.added_at) if each]
+    return max(moments)
+
+
+def find_remote_problems(remotes: Iterable[RemoteFacts], now: datetime) -> Iterator[StatusReason]:
+    """What is wrong, each with its word, and once where several remotes say it. What is optional worries nobody, but to
+    write there is another machine's or nobody's right."""
+    fences = set()
+    for one in remotes:
+        if one.state == FENCED:
+            words = describe_fence(one)
+            if words not in fences:
+                yield StatusReason(FENCED, "fenced", words)
+            fences.add(words)
+        elif not one.optional:
+            yield from _of_required(one, now)
+    for one in remotes:
+        if one.purges and not one.optional:
+            yield StatusReason(WAITING, "purge_waits", describe_waiting_purge(one))
+
+
+def _of_required(remote: RemoteFacts, now: datetime) -> Iterator[StatusReason]:
+    if remote.state == ERROR:
+        yield StatusReason(ERROR, "remote_failed", f"{remote.name}: {remote.message}")
+    elif remote.state == WAITING and _is_late(remote, now):
+        yield StatusReason(WAITING, "remote_late", _waiting_words(remote))
+    elif remote.verified_at is None and remote.state in (OK, WAITING, HELD):
+        yield StatusReason(WAITING, "remote_unverified", f"no verified copy at {remote.name} yet")
+
+
+def list_remote_remarks(remotes: Iterable[RemoteFacts]) -> Iterator[StatusReason]:
+    """What else there is to know, and is no state of its own."""
+    every = list(remotes)
+    for one in every:
+        if one.optional and one.state == ERROR:
+            yield StatusReason("", "remote_failed", f"{one.name} (optional): {one.message}")
+    for one in every:
+        if one.optional and one.purges:
+            yield StatusReason("", "purge_waits", f"{describe_waiting_purge(one)} (optional)")
+    for one in every:
+        if one.purges_refused:
+            yield StatusReason("", "purge_refused", describe_refused_purge(one))
+    for one in every:
+        if one.doubts:
+            yield StatusReason("", "purges_in_doubt", f"{one.name}: {one.doubts}")
+
+
+def find_full_remote(remotes: Iterable[RemoteFacts]) -> str | None:
+    """The first one on which somebody relies that has no room; None where all have."""
+    return next((one.name for one in select_required(remotes) if one.state == WAITING and one.code == FULL), None)
+
+
+def has_only_waiting_purges(remotes: Iterable[RemoteFacts]) -> bool:
+    """Whether all that is missing are purges that a remote has heard of, and keeps waiting or refused: no push of this
+    machine changes that."""
+    late = [one for one in remotes if one.purges or one.state != OK or one.verified_at is None]
+    return bool(late) and all((one.purges_wait_until or one.purges_ask_at) and not one.pending for one in late)
+
+
+def _is_late(remote: RemoteFacts, now: datetime) -> bool:
+    behind = _behind_since(remote)
+    too_long = behind is not None and now - behind >= GRACE
+    return remote.tries >= FAILED_AGAIN or remote.code == DEFERRED or too_long
+
+
+def _waiting_words(remote: RemoteFacts) -> str:
+    what = count_text(remote.pending, "sequence") if remote.pending else "something"
+    verb = "are" if remote.pending > 1 else "is"
+    return f"{what} {verb} not at {remote.name} yet{f': {remote.message}' if remote.message else ''}"
+
+
+def describe_waiting_purge(remote: RemoteFacts) -> str:
+    """That something which was purged here is not gone there yet, for people."""
+    what = count_text(remote.purges, "purge")
+    if remote.purges_wait_until is not None:
+        verb = "waits" if remote.purges == 1 else "wait"
+        until = time_text(remote.purges_wait_until)
+        return f"{what} {verb} at {remote.name} until {until}; its owner may confirm or refuse that"
+    verb = "has" if remote.purges == 1 else "have"
+    why = f": {remote.purges_message}" if remote.purges_message else ""
+    return f"{what} {verb} not happened at {remote.name} yet{why}"
+
+
+def describe_refused_purge(remote: RemoteFacts) -> str:
+    """That what was purged here stays there, for people."""
+    what = count_text(remote.purges_refused, "purge")
+    verb = "was" if remote.purges_refused == 1 else "were"
+    return f"{what} {verb} refused by whoever owns {remote.name}, which keeps what was purged: lifeboat receipts list"
+
+
+def describe_fence(remote: RemoteFacts) -> str:
+    """Who writes the agent there, for people."""
+    machine = (remote.fenced or {}).get("machine")
+    if (remote.fenced or {}).get("reason") == "moved" or not remote.message:
+        return f"moved to {machine or 'another machine'}: this machine keeps its own copy and sends nothing"
+    return f"{remote.name}: {remote.message}; this machine keeps its own copy and sends nothing"

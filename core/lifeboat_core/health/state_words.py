@@ -1,0 +1,35 @@
+"""The words for how an agent, or a second copy of it, stands. They are the same in people's text, JSON and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+OK, SYNCING, WAITING, PAUSED, OVERDUE, NEEDS_KEY, FENCED, HELD, ERROR = (
+    "ok",
+    "syncing",
+    "waiting",
+    "paused",
+    "overdue",
+    "needs_key",
+    "fenced",
+    "held",
+    "error",
+)
+WORST_FIRST = (ERROR, HELD, FENCED, NEEDS_KEY, OVERDUE, WAITING, SYNCING, PAUSED, OK)
+NEEDS_THE_USER = frozenset({ERROR, HELD, FENCED, NEEDS_KEY, OVERDUE})
+FOR_PEOPLE = {FENCED: "moved", NEEDS_KEY: "needs key"}
+"""Words that read better than those of JSON."""
+
+
+def find_worst_state(states: Iterable[str]) -> str:
+    """The worst of some words, `ok` for none."""
+    return min(states, key=WORST_FIRST.index, default=OK)
+
+
+class StatusReason(NamedTuple):
+    """Why an agent is not `ok`, or what else to know of it. `state` is "" for what is no state of its own."""
+
+    state: str
+    code: str
+    text: str

@@ -1,0 +1,219 @@
+"""What is so with every agent: gathered from vaults, caches, workspaces and keys, and judged by `health.standing`.
+
+For workers and commands. The daemon has the facts from its workers and judges them itself.
+"""
+
+from __future__ import annotations
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.agents import lost_agents, withheld_items
+from lifeboat_core.agents.agent import Agent, list_agents
+from lifeboat_core.capture import mass_loss_guard, not_captured, secret_lookalikes
+from lifeboat_core.capture.capture_report import FAILED, LAST_CAPTURE, ROOT_MISSING
+from lifeboat_core.health.agent_status import (
+    ERROR,
+    FENCED,
+    HELD,
+    LOCAL,
+    NEEDS_KEY,
+    NEEDS_THE_USER,
+    OK,
+    OVERDUE,
+    PAUSED,
+    SYNCING,
+    UNVERIFIED_FOR,
+    WAITING,
+    AgentStatus,
+    AwakeTime,
+    KeyFacts,
+    Status,
+    StatusFacts,
+    judge_agent,
+    make_verdict,
+    summarize_agents,
+)
+from lifeboat_core.health.awake_time import measure_awake_time
+from lifeboat_core.history import vault_quota
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.folder_names import is_there
+from lifeboat_core.machine import clock_trust
+from lifeboat_core.purge.keep_out import FOUND, read_kept_out_lines, read_met_values
+from lifeboat_core.remotes import remote_facts as remote_facts
+from lifeboat_core.state.state_db import StateDb
+from lifeboat_core.state.state_documents import load_credentials
+from lifeboat_core.system_refusals import convert_system_errors
+from lifeboat_core.texts.human_text import path_text, quote_argument, size_text
+from lifeboat_keys.home.home_keys import KeyStatus
+from lifeboat_vault.errors import VaultDamaged
+from lifeboat_vault.vault import LAST_VERIFIED, Vault
+
+__all__ = [
+    "ERROR",
+    "FENCED",
+    "HELD",
+    "NEEDS_KEY",
+    "NEEDS_THE_USER",
+    "OK",
+    "OVERDUE",
+    "PAUSED",
+    "SYNCING",
+    "UNVERIFIED_FOR",
+    "WAITING",
+    "AgentStatus",
+    "AwakeTime",
+    "KeyFacts",
+    "Status",
+    "StatusFacts",
+    "gather_agent_status",
+    "gather_facts",
+    "gather_status",
+    "make_key_facts",
+    "make_verdict",
+]
+
+_LEAST_FREE = 1 << 20
+"""Bytes that a small capture needs, with its log and caches."""
+LAST_WHOLE = "last_whole"
+"""The vault's decision that says when every kept sequence held: {sequence, time}."""
+DAMAGED = "damaged"
+"""The vault's decision that keeps what a verification last found wrong: {sequence, whole, first}."""
+
+
+def gather_status(context: Context, chosen: Agent | None = None) -> Status:
+    """How everything stands, or one agent and what it depends on. Never raises for what is wrong: it says so."""
+    key = make_key_facts(context.keys().status())
+    wrong = _problems(context)
+    try:
+        found = list_agents(context) if chosen is None else [chosen]
+        agents = [gather_agent_status(context, agent, key) for agent in found]
+    except LifeboatError as error:
+        agents, wrong = [], [*wrong, error.message]
+    trusted = clock_trust.is_clock_trusted(context)
+    return summarize_agents(agents, key, wrong, clock_trusted=trusted, now=context.clock.now())
+
+
+def _problems(context: Context) -> list[str]:
+    """What is wrong beside the agents, for people."""
+    try:
+        problem = context.config().problem
+        told = [] if problem is None else [f"{problem.message}; the last good settings are in force"]
+    except LifeboatError as error:
+        told = [error.message]
+    return [*told, *_unusable(context), *_full(context), *lost_agents.describe_lost_agents(context)]
+
+
+def _full(context: Context) -> list[str]:
+    """A capture that failed on a full disk could not write down that it did, so the disk is asked."""
+    try:
+        free = context.files.free_space(context.home.folder)
+    except OSError:
+        return []
+    if free >= _LEAST_FREE:
+        return []
+    return [f"the disk of {context.home.folder} is full ({size_text(free)} free): what changes is not captured"]
+
+
+def _unusable(context: Context) -> list[str]:
+    """Say once why nothing can be kept, when it is so."""
+    if context.home.is_read_only:
+        return [f"{context.home.folder} is read-only: what was kept can be read, and nothing is captured"]
+    found = context.home.unusable_folders()
+    return [
+        f"{folder} cannot be read and written by this user: chmod u+rwx {quote_argument(str(folder))}"
+        for folder in found
+    ]
+
+
+def make_key_facts(key: KeyStatus) -> KeyFacts:
+    """The user's key as whoever judges needs it."""
+    return KeyFacts(str(key.state), key.key_id, None if key.store is None else str(key.store), key.note, key.proven_at)
+
+
+def gather_agent_status(context: Context, agent: Agent, key: KeyFacts | KeyStatus) -> AgentStatus:
+    """How one agent stands."""
+    known = key if isinstance(key, KeyFacts) else make_key_facts(key)
+    found = gather_facts(context, agent)
+    return judge_agent(found, agent, known, context.clock.now(), measure_awake_time(context, agent, found))
+
+
+def gather_facts(context: Context, agent: Agent) -> StatusFacts:
+    """Everything of an agent that has to be looked for. Writes nothing, and never raises for what is wrong."""
+    is_gone = not agent.workspace.is_dir()
+    try:
+        with convert_system_errors(), context.vault(agent.id) as vault:
+            return _of_vault(context, agent, vault, is_gone)
+    except LifeboatError as error:
+        return StatusFacts(is_gone=is_gone, unreadable=error.message)
+
+
+def _of_vault(context: Context, agent: Agent, vault: Vault, is_gone: bool) -> StatusFacts:
+    head = vault.head()
+    verified: JsonObject = vault.get(LAST_VERIFIED) or {}
+    whole: JsonObject = vault.get(LAST_WHOLE) or {}
+    captured, alike, unread, cache_problem = _of_caches(context, vault)
+    space = vault_quota.measure_quota(context, agent, vault)
+    left = not_captured.parse_not_captured(captured)
+    return StatusFacts(
+        sequence=None if head is None else head.number,
+        last_captured_at=captured.get("time") or (None if head is None else head.recorded_at),
+        last_verified_at=verified.get("time"),
+        last_whole_at=whole.get("time"),
+        verified_in=LOCAL if verified else None,
+        failed=captured.get(FAILED),
+        damaged=vault.get(DAMAGED),
+        pending=left.count,
+        over_limit=left.over_limit,
+        limit_fix=left.fix,
+        unread=left.unread,
+        pending_kinds=dict(left.kinds),
+        absent=captured.get("absent"),
+        reasons=(*(captured.get("warnings") or ()), *left.named),
+        held=vault.get(mass_loss_guard.DECISION),
+        missing=captured.get("outcome") == ROOT_MISSING,
+        is_gone=is_gone,
+        no_room=space.shortage() or captured.get("no_room"),
+        kept_out=tuple(map(path_text, sorted(read_kept_out_lines(vault.get(FOUND))))),
+        purged_again=tuple(map(path_text, sorted(read_met_values(vault.get(FOUND))))),
+        gaps=tuple(map(path_text, sorted(withheld_items.list_paths_without_credentials(vault)))),
+        shut=_shut(context, vault),
+        lookalikes=sum(len(places) for places in alike.values()),
+        not_looked_into=len(unread),
+        vault_bytes=space.used,
+        remotes=remote_facts.gather_remote_facts(context, vault, head),
+        unreadable=cache_problem,
+    )
+
+
+def _shut(context: Context, vault: Vault) -> tuple[str, ...]:
+    """The labels of credentials of the newest state whose key was lost with a file of this home. None where their
+    document is damaged, which a verification says."""
+    if vault.head() is None:
+        return ()
+    try:
+        credentials = load_credentials(vault.state())
+    except VaultDamaged:
+        return ()
+    found = context.keys().lost_pairs_of(vault.agent_id, credentials.values())
+    return tuple(sorted(str(one.get("label") or one["id"]) for one in found))
+
+
+def _of_caches(
+    context: Context, vault: Vault
+) -> tuple[JsonObject, secret_lookalikes.Places, dict[str, str], str | None]:
+    """What the last capture said, what looks like a secret, what was not looked into, and why the cache cannot be used;
+    nothing before the first capture."""
+    path = context.home.state_file(vault.agent_id)
+    if not is_there(context.files, path):
+        return {}, {}, {}, None
+    with StateDb.open(path, vault.id) as db:
+        captured = db.get(LAST_CAPTURE)
+        if db.is_lasting:
+            problem = None
+        elif captured is None:
+            problem = f"{path} cannot be read and written: what the last capture said is unknown"
+        else:
+            problem = (
+                f"{path} cannot be written: a later capture than {captured.get('time')} may have said something else"
+            )
+        return captured or {}, secret_lookalikes.read_lookalikes(db), secret_lookalikes.read_opaque_files(db), problem

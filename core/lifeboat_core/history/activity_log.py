@@ -1,0 +1,175 @@
+"""What was done with the agents of this home, newest first: from the audits of their vaults and from the receipts of
+restores. Names, numbers and times, never content."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.redaction.redactions import WHOLE_AGENT
+from lifeboat_alf.seams.file_operations import read_all
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge import purged_agent_files
+from lifeboat_core.texts.human_text import count_text, group_changes
+from lifeboat_vault.vault import AuditRow
+
+_TOLD = {
+    "create": "the vault was made",
+    "held": "a removal that looks like an accident",
+    "accepted": "the workspace is right as it stands",
+    "forgotten": "which memories are forgotten",
+    "damaged": "what the last verification found",
+    "verified": "a copy was read back and found whole",
+    "verified_whole": "every kept sequence was read back and found whole",
+    "pin": "kept from being thinned",
+    "unpin": "may be thinned again",
+    "label": "named",
+    "epoch": "a new epoch: machines that are lost write no more",
+    "rotated": "credentials sealed to new keys",
+}
+"""Changes of a vault that a person did or has to know about; others are its own book-keeping."""
+_ACCEPTED = "accepted"
+_COUNTED = {"create": "created", "update": "updated", "delete": "deleted"}
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityEntry:
+    """One thing that was done. `kind` says what, `text` the same for people; `sequence` is the one that it made or is
+    about, `receipt` the name of the receipt that says more."""
+
+    time: str
+    agent: str
+    name: str
+    kind: str
+    text: str
+    sequence: int | None = None
+    receipt: str | None = None
+    details: JsonObject = field(default_factory=dict)
+
+    def to_json(self) -> JsonObject:
+        return asdict(self)
+
+
+def list_activity(
+    context: Context,
+    found: Iterable[Agent],
+    *,
+    everything: bool,
+    limit: int | None = None,
+    kinds: Collection[str] = (),
+) -> list[ActivityEntry]:
+    """Newest first. `everything`: also receipts of agents that this home does not know (any more). `kinds`: only these,
+    where any are named."""
+    known = {agent.id: agent.name for agent in found}
+    told = [*_from_receipts(context, known, everything=everything)]
+    told += _erased(context) if everything else []
+    for agent in known:
+        told += _from_vault(context, agent, known[agent])
+    wanted = [each for each in told if not kinds or each.kind in kinds]
+    return sorted(wanted, key=lambda each: each.time)[::-1][:limit]
+
+
+# Vaults ---------------------------------------------------------------------------------------------------------
+
+
+def _from_vault(context: Context, agent_id: str, name: str) -> Iterator[ActivityEntry]:
+    with context.vault(agent_id) as vault:
+        rows = list(vault.audit_rows())
+        counts = {str(row.number): row.counts for row in vault.sequences()}
+    for row in rows:
+        kind, text = _said(row, counts)
+        if text:
+            yield ActivityEntry(row.time, agent_id, name, kind, text, _number(row), details=row.details)
+
+
+def _said(row: AuditRow, counts: Mapping[str, JsonObject]) -> tuple[str, str]:
+    """The kind of a row and its text, "" for one that is not told. `counts` are those of kept sequences."""
+    if row.kind == "commit":
+        kind = str(row.details.get("kind", "capture"))
+        return kind, _commit_text(row, kind, counts.get(row.subject))
+    if row.kind == "thin":
+        return row.kind, f"{count_text(_size(row.details.get('sequences')), 'sequence')} let go: {row.subject}"
+    if row.kind == "drop versions":
+        return row.kind, f"{count_text(_size(row.details.get('objects')), 'old version')} of large files let go"
+    if row.kind == "purge":
+        return row.kind, _purge_text(row.subject, row.details)
+    if row.kind == "countersign":
+        return row.kind, f"{count_text(_size(row.details.get('sequences')), 'sequence')} signed anew"
+    if row.kind == _ACCEPTED and row.subject != _ACCEPTED:  # one word of the user, kept in several parts
+        return row.kind, ""
+    return row.kind, _TOLD.get(row.kind, "")
+
+
+def _commit_text(row: AuditRow, kind: str, kept: JsonObject | None) -> str:
+    """Of a sequence that was let go the lines are counted: an edit of a memory may be a new line for another."""
+    changes = row.details.get("changes")
+    counted = changes if isinstance(changes, dict) else {}
+    memories = {word: _size(counted.get(key)) for key, word in _COUNTED.items()}
+    groups = [] if kind == "import" else group_changes((kept or {}).get("records") or memories, {})
+    return f"sequence {row.subject}" + (f": {', '.join(groups)}" if groups else "")
+
+
+def _purge_text(redaction_id: str, audit: Mapping[str, Any]) -> str:
+    """What went, and the receipt that says more. `audit` is the record of ALF §3.1.11."""
+    memories = _size(audit.get("record_ids"))
+    what = count_text(memories, "memory", "memories") if memories else "text in files"
+    return f"{'the whole agent' if audit.get('scope') == WHOLE_AGENT else what} destroyed, receipt {redaction_id}"
+
+
+def _erased(context: Context) -> Iterator[ActivityEntry]:
+    """Agents that were purged whole: no vault tells of them any more."""
+    for gone in purged_agent_files.list_purged_agents(context):
+        audit = {"scope": WHOLE_AGENT, "reason": gone.redaction.reason}
+        text = _purge_text(gone.redaction.id, audit)
+        yield ActivityEntry(gone.redaction.requested_at, gone.agent.id, gone.name, "purge", text, details=audit)
+
+
+def _size(value: object) -> int:
+    return len(value) if isinstance(value, list) else value if isinstance(value, int) else 0
+
+
+def _number(row: AuditRow) -> int | None:
+    return int(row.subject) if row.kind in ("commit", "pin", "unpin", "label") and row.subject.isdigit() else None
+
+
+# Receipts -------------------------------------------------------------------------------------------------------
+
+
+def _from_receipts(context: Context, known: dict[str, str], *, everything: bool) -> Iterator[ActivityEntry]:
+    folder = context.home.restore_folder / "receipts"
+    for entry in context.files.scan(folder) if folder.is_dir() else ():
+        if entry.name.endswith(".json") and not entry.name.startswith("."):
+            receipt = _read(context, Path(entry.path))
+            if receipt is not None and (everything or receipt["agent"] in known):
+                yield _of_receipt(receipt, known)
+
+
+def _read(context: Context, path: Path) -> JsonObject | None:
+    """A receipt; None for one that is damaged, which must not hide the others."""
+    try:
+        found = json_codec.decode_json(read_all(context.files, path))
+    except (OSError, msgspec.DecodeError):
+        return None
+    named = ("agent", "name", "kind", "time", "to", "receipt")
+    return found if isinstance(found, dict) and all(isinstance(found.get(each), str) for each in named) else None
+
+
+def _of_receipt(receipt: JsonObject, known: dict[str, str]) -> ActivityEntry:
+    sequence = receipt.get("sequence")
+    number = sequence if isinstance(sequence, int) else None
+    outcomes = receipt.get("outcomes")
+    counts = {word: count for word, count in outcomes.items() if count} if isinstance(outcomes, dict) else {}
+    said = ", ".join(f"{count} {word}" for word, count in counts.items())
+    text = f"{receipt['to']}{f': {said}' if said else ''}"
+    details = {"to": receipt["to"], "runtime": receipt.get("runtime"), "outcomes": counts}
+    name = known.get(receipt["agent"]) or str(receipt["name"])
+    return ActivityEntry(
+        receipt["time"], receipt["agent"], name, receipt["kind"], text, number, receipt["receipt"], details
+    )

@@ -1,0 +1,147 @@
+"""The kept sequences of an agent: what each changed, where it was read back, and how much happened when."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from lifeboat_alf.common import times
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.health.agent_status import LOCAL
+from lifeboat_core.health.status_gathering import DAMAGED, LAST_WHOLE
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import acknowledged_states, displaced_histories, remote_registry
+from lifeboat_core.remotes.acknowledged_states import AcknowledgedState
+from lifeboat_core.restore.plan_opening import parse_local_time
+from lifeboat_vault.rows import number_runs
+from lifeboat_vault.vault import LAST_VERIFIED, SequenceRow, Vault
+
+HOURS = 48
+"""Bars of the chart where nobody asks for days."""
+Told = Callable[[SequenceRow], JsonObject]
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineRequest:
+    """Which sequences: from `since` until `until` (times as people type them), at most `limit`, the newest; and the
+    days that the chart goes back, None for the last hours."""
+
+    since: str | None = None
+    until: str | None = None
+    limit: int | None = None
+    days: int | None = None
+
+
+def make_timeline(context: Context, agent: Agent, wanted: TimelineRequest) -> JsonObject:
+    """What `timeline` writes. Raises NothingToRestore for a time that is none."""
+    is_within = _within(wanted)
+    with context.vault(agent.id) as vault:
+        rows = vault.sequences()
+        told = make_sequence_teller(context, vault)
+    chosen = [row for row in reversed(rows) if is_within(row.recorded_at)][: wanted.limit]
+    return {
+        "agent": agent.id,
+        "total": len(rows),
+        "entries": [told(row) for row in chosen],
+        "activity": count_activity(rows, context.clock.now(), wanted.days),
+        "set_aside": [
+            {"from": name, "since": one.since, "until": one.until}
+            for name, one in displaced_histories.name_displaced(context, agent.id).items()
+        ],
+    }
+
+
+def _within(wanted: TimelineRequest) -> Callable[[str], bool]:
+    since = "" if wanted.since is None else times.to_text(parse_local_time(wanted.since))
+    until = None if wanted.until is None else times.to_text(parse_local_time(wanted.until))
+    return lambda time: time >= since and (until is None or time <= until)
+
+
+# One sequence -------------------------------------------------------------------------------------------------------
+
+
+def make_sequence_teller(context: Context, vault: Vault) -> Told:
+    """What is to be told of a sequence; what is known of copies is read once."""
+    known = acknowledged_states.load_acknowledged(vault)
+    remotes = [(one.name, known.get(one.id, AcknowledgedState())) for one in remote_registry.list_remotes(context)]
+    is_verified_here = _verified_here(vault)
+
+    def told(row: SequenceRow) -> JsonObject:
+        here = [LOCAL] if is_verified_here(row.number) else []
+        there = [
+            name for name, one in remotes if not one.damaged and number_runs.holds_number(one.verified, row.number)
+        ]
+        on = [name for name, one in remotes if one.number == row.number and one.digest == row.digest.hex()]
+        return {**_entry(row), "verified": here + there, "on": on}
+
+    return told
+
+
+def _verified_here(vault: Vault) -> Callable[[int], bool]:
+    """While the vault is known to be damaged nothing is said of what was found whole before."""
+    if vault.get(DAMAGED) is not None:
+        return lambda _: False
+    last: JsonObject = vault.get(LAST_VERIFIED) or {}
+    whole: int = (vault.get(LAST_WHOLE) or {}).get("sequence", -1)
+    number, others = last.get("sequence"), last.get("verified", [])
+    return lambda asked: asked == number or asked <= whole or number_runs.holds_number(others, asked)
+
+
+def _entry(row: SequenceRow) -> JsonObject:
+    return {
+        "sequence": row.number,
+        "created_at": row.recorded_at,
+        "kind": row.kind,
+        "changes": row.counts,
+        "files": _count(row.counts.get("raw")),
+        "records_changed": _count(row.counts.get("records")),
+        "trigger": row.counts.get("by"),
+        "bytes": row.bytes,
+        "label": row.label,
+        "pins": [pin.reason for pin in row.pins],
+        "digest": row.digest.hex(),
+        "signed": row.signature is not None,
+    }
+
+
+def _count(counts: Any) -> int:
+    return sum(counts.values()) if isinstance(counts, dict) else 0
+
+
+# How much happened when ---------------------------------------------------------------------------------------------
+
+
+def count_activity(rows: list[SequenceRow], now: datetime, days: int | None = None) -> JsonObject:
+    """Sequences by hour, or by day of this machine's calendar, up to now; those too that were thinned since."""
+    starts = list(_days(now, days) if days is not None else _hours(now))
+    counts = [0] * len(starts)
+    for time, count in _made(rows):
+        place = bisect_right(starts, times.parse_time(time))
+        if place:
+            counts[place - 1] += count
+    return {"unit": "hour" if days is None else "day", "from": times.to_text(starts[0]), "counts": counts}
+
+
+def _hours(now: datetime) -> Iterator[datetime]:
+    this = now.astimezone().replace(minute=0, second=0, microsecond=0)
+    return (this - timedelta(hours=back) for back in reversed(range(HOURS)))
+
+
+def _days(now: datetime, days: int) -> Iterator[datetime]:
+    """Midnights as the calendar has them: a day may have 23 or 25 hours."""
+    today = now.astimezone().replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+    return ((today - timedelta(days=back)).astimezone() for back in reversed(range(days)))
+
+
+def _made(rows: list[SequenceRow]) -> Iterator[tuple[str, int]]:
+    """Times, and how many sequences were made until then since the one before. What a sequence was made on top of says
+    how many were thinned between."""
+    before: int | None = None
+    for row in rows:
+        thinned = 0 if before is None or row.base is None else row.base - before
+        yield row.recorded_at, 1 + max(0, thinned)
+        before = row.number

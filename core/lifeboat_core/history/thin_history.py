@@ -1,0 +1,116 @@
+"""How long sequences and versions of large files stay: the user's settings, on a time that can be believed."""
+
+from __future__ import annotations
+
+from lifeboat_core.agents import crash_leftovers
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.history import vault_quota
+from lifeboat_core.home.context import Context
+from lifeboat_core.machine import clock_trust
+from lifeboat_core.remotes import needed_sequences
+from lifeboat_core.system_refusals import convert_system_errors
+from lifeboat_vault.retention.retention_policy import sequences_to_drop, shorten_retention
+from lifeboat_vault.vault import Retention, ThinReport, Vault
+
+HOUR, DAY = 3600, 86400
+
+
+def load_retention(context: Context, agent: Agent) -> Retention:
+    """The vault's retention from the settings in force for an agent."""
+    seconds = {name: context.setting(f"retention.{name}", agent) for name in ("all", "hourly", "daily")}
+    return Retention(
+        all_hours=-(-seconds["all"] // HOUR),
+        hourly_days=-(-seconds["hourly"] // DAY),
+        daily_days=-(-seconds["daily"] // DAY),
+    )
+
+
+def thin_agent(
+    context: Context, agent: Agent, policy: Retention | None = None, *, whatever_remotes_need: bool = False
+) -> ThinReport | None:
+    """Let go what the settings (or a policy) let go, but what second copies need; None, and nothing done, while the
+    clock is not trusted.
+
+    Raises Busy.
+    """
+    chosen = policy or load_retention(context, agent)
+    with agent_lock(context, agent.id, "thin"), context.vault(agent.id) as vault:
+        if not clock_trust.is_clock_trusted(context, vault.head()):
+            return None
+        return vault.thin(chosen, context.clock.now(), keep=_keep(context, vault, whatever_remotes_need))
+
+
+def thin_if_due(
+    context: Context, agent: Agent, policy: Retention | None = None, *, whatever_remotes_need: bool = False
+) -> ThinReport | None:
+    """`thin_agent` when the settings let anything go now; None, and nothing written, otherwise. Raises Busy."""
+    chosen = policy or load_retention(context, agent)
+    with context.vault(agent.id) as vault:
+        keep = _keep(context, vault, whatever_remotes_need)
+        due = sequences_to_drop(vault.sequences(), chosen, context.clock.now(), vault.last_verified(), keep)
+    return thin_agent(context, agent, chosen, whatever_remotes_need=whatever_remotes_need) if due else None
+
+
+def _keep(context: Context, vault: Vault, whatever_remotes_need: bool) -> needed_sequences.Keep:
+    if whatever_remotes_need:
+        return lambda _: False
+    with convert_system_errors():
+        return needed_sequences.find_needed_sequences(context, vault)
+
+
+def drop_old_versions(context: Context, agent: Agent, keep: int | None = None) -> int:
+    """Of large files, forget the bytes of all but the newest `artifacts.versions` (or `keep`); how many. Raises Busy.
+
+    Needs no clock: only without a trusted one a pin that has run out still counts.
+    """
+    wanted = keep or int(context.setting("artifacts.versions", agent))
+    with context.vault(agent.id) as vault:
+        now = context.clock.now() if clock_trust.is_clock_trusted(context, vault.head()) else None
+        if not vault.old_versions(wanted, now):
+            return 0
+        with agent_lock(context, agent.id, "drop versions"):
+            return vault.drop_old_versions(wanted, now).objects_dropped
+
+
+def apply_retention(context: Context, agent: Agent) -> list[str]:
+    """After a capture: let go what the settings let go, and more of it while there is no room. What a person should
+    know of it. Raises Busy."""
+    crash_leftovers.remove_temporary_files(context)
+    thin_if_due(context, agent)
+    drop_old_versions(context, agent)
+    reason = _shortage(context, agent)
+    if reason is None:
+        return []
+    said = [f"{reason}: large files are not taken"]
+    dropped = drop_old_versions(context, agent, keep=1)
+    if dropped:
+        said.append(f"{dropped} older versions of large files are only described from now on")
+    return said + (_thinned_harder(context, agent) if _shortage(context, agent) else [])
+
+
+def _shortage(context: Context, agent: Agent) -> str | None:
+    with context.vault(agent.id) as vault:
+        return vault_quota.measure_quota(context, agent, vault).shortage()
+
+
+def _thinned_harder(context: Context, agent: Agent) -> list[str]:
+    with context.vault(agent.id) as vault:
+        trusted = clock_trust.is_clock_trusted(context, vault.head())
+    if not trusted:
+        return ["history is not thinned, because the clock is not trusted"]
+    gone = _dropped(thin_if_due(context, agent, shorten_retention(load_retention(context, agent))))
+    if gone:
+        return [f"{len(gone)} old sequences went, sooner than the settings say"]
+    return _thinned_before_it_was_sent(context, agent)
+
+
+def _thinned_before_it_was_sent(context: Context, agent: Agent) -> list[str]:
+    """The last thing to go: a vault may not grow for ever because a remote is away."""
+    report = thin_if_due(context, agent, shorten_retention(load_retention(context, agent)), whatever_remotes_need=True)
+    gone = len(_dropped(report))
+    return [f"{gone} sequences that second copies still need went: there is no room"] if gone else []
+
+
+def _dropped(report: ThinReport | None) -> list[int]:
+    return [] if report is None else report.dropped

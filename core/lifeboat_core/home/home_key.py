@@ -1,0 +1,203 @@
+"""The user's key as a whole: taken from its words, held against them, and where each key was last seen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.states.agent_state import Sequence
+from lifeboat_core.agents.agent import Agent, list_agents
+from lifeboat_core.home.context import Context
+from lifeboat_core.texts.human_text import time_text
+from lifeboat_keys.errors import KeyExists, KeysError, NoAgentKey, NoKey, OtherKey, SignedByAnother
+from lifeboat_keys.home.home_keys import HomeKeys
+from lifeboat_keys.pairs.agent_pair import pair_id
+from lifeboat_keys.pairs.strict_base64 import from_base64
+from lifeboat_keys.pairs.user_key import UserKey, UserPublic
+from lifeboat_keys.stores.store_kinds import StoreKind
+from lifeboat_vault.vault import SequenceRow
+
+Found = TypeVar("Found")
+
+_KEY_ID = re.compile("[0-9a-f]{32}")
+_ANOTHER_HOME = "LIFEBOAT_HOME=ANOTHER-FOLDER lifeboat keys recover"
+
+
+def load_known_public(context: Context) -> UserPublic | None:
+    """Whose home this is, None when it has no key yet."""
+    try:
+        return context.keys().public
+    except NoKey:
+        return None
+
+
+def find_user_key(context: Context) -> UserKey | None:
+    """The key with its secret, None while it cannot be had."""
+    try:
+        return context.keys().user_key()
+    except KeysError:
+        return None
+
+
+def recover_user_key(context: Context, key: UserKey, store: StoreKind | None) -> bool:
+    """Take a key from its words into a home that has none, or that lost the secret of just this one.
+
+    Says whether the home had its secret all along. Raises KeyExists (see `refuse_other_key`), and what the store
+    raises.
+    """
+    refuse_other_key(context, key)
+    had = find_user_key(context) is not None
+    keys = context.keys()
+    keys.install(key, store)
+    keys.note_proven(context.now())
+    return had
+
+
+def refuse_other_key(context: Context, key: UserKey) -> None:
+    """Raises KeyExists, with both key ids and where each was last seen, when this home has another key."""
+    known = load_known_public(context)
+    if known is not None and known != key.public:
+        raise KeyExists(_two_keys(context, known.key_id, key.key_id), fix=_ANOTHER_HOME)
+
+
+def prove_words(context: Context, key: UserKey) -> None:
+    """Note that somebody has the words of this home's key; the key itself may be away. Raises OtherKey, NoKey."""
+    keys = context.keys()
+    if keys.public != key.public:
+        raise OtherKey(_two_keys(context, keys.public.key_id, key.key_id), fix="lifeboat keys status")
+    keys.note_proven(context.now())
+
+
+def describe_user_key(context: Context) -> JsonObject:
+    """The key and what hangs on it, as `keys status --json` gives it. Never raises for what is wrong with the key."""
+    keys = context.keys()
+    found = keys.status()
+    problems: list[str] = []
+    nothing: list[JsonObject] = []
+    return {
+        "state": str(found.state),
+        "key_id": found.key_id,
+        "store": str(found.store),
+        "note": found.note,
+        "description": found.description,
+        "proven_at": found.proven_at,
+        "former": _seen(lambda: _former(keys), nothing, problems),
+        "machines": _seen(lambda: _machines(keys), nothing, problems),
+        "agents": [
+            {"id": one.id, "name": one.name, "pair": _seen(partial(_pair_of, keys, one), None, problems)}
+            for one in list_agents(context)
+        ],
+        "problems": problems,
+    }
+
+
+def _seen(look: Callable[[], Found], otherwise: Found, problems: list[str]) -> Found:
+    """What a look shows; where there is nothing yet, or it cannot be read, which is a problem, something else."""
+    try:
+        return look()
+    except (NoKey, NoAgentKey):
+        return otherwise
+    except LifeboatError as error:
+        problems.append(error.message)
+        return otherwise
+
+
+def _former(keys: HomeKeys) -> list[JsonObject]:
+    return [
+        {"key_id": one.public.key_id, "replaced_at": one.replaced_at, "compromised": one.compromised}
+        for one in keys.former
+    ]
+
+
+def _machines(keys: HomeKeys) -> list[JsonObject]:
+    """The machines that are known, with `here` for this one."""
+    own = keys.device.public
+    return [
+        {
+            "id": one.id,
+            "name": one.name,
+            "first_seen": one.first_seen,
+            "last_seen": one.last_seen,
+            "revoked_at": one.revoked_at,
+            "here": one.public == own,
+        }
+        for one in keys.machines.all()
+    ]
+
+
+def _pair_of(keys: HomeKeys, agent: Agent) -> str | None:
+    """The id of the pair that an agent's credentials are sealed to."""
+    return pair_id(from_base64(keys.export_agent(agent.id)["pairs"][-1]["public"]))
+
+
+def refuse_without_key(context: Context, sequence: Sequence) -> None:
+    """A home without a key gets none here that is not the one of a signed archive: the words of that would be refused
+    from then on. Raises NoKey."""
+    signer = _signer(sequence.signature)
+    if signer is not None and load_known_public(context) is None:
+        raise NoKey(
+            f"{_named(sequence)} was signed under the key {signer}, and this home has no key yet; "
+            "if it is not yours, --accept-unsigned takes the agent without its credentials",
+            fix="lifeboat keys recover",
+        )
+
+
+def note_met_key(context: Context, sequence: Sequence, file: Path) -> None:
+    """Remember in which file another key than this home's was met: a refusal names it."""
+    signer = _signer(sequence.signature)
+    if signer is not None and signer != context.keys().public.key_id:
+        context.keys().machines.key_met(signer, f"in {file.name}, sequence {sequence.number}", context.now())
+
+
+def make_foreign_key_error(context: Context, sequence: Sequence) -> SignedByAnother:
+    """The refusal of a state that was signed under another key than this home has, with where each was last seen."""
+    own, other = context.keys().public.key_id, str(_signer(sequence.signature))
+    return SignedByAnother(
+        f"{_named(sequence)} was signed under the key {other} ({describe_last_seen(context, other)}), "
+        f"this home has the key {own} ({describe_last_seen(context, own)})"
+    )
+
+
+def _named(sequence: Sequence) -> str:
+    return f"sequence {sequence.number} of {time_text(sequence.time)}"
+
+
+def describe_last_seen(context: Context, key_id: str) -> str:
+    """Where a key was last seen, for people: what the home remembers, and the newest state signed under it."""
+    said = [context.keys().last_seen(key_id)]
+    signed = [(row.time, name, row.number) for name, row in _heads(context) if _signer(row.signature) == key_id]
+    if signed:
+        time, name, number = max(signed)
+        said.append(f"it signed {name}, sequence {number}, {time_text(time)}")
+    return "; ".join(filter(None, said)) or "it was never seen here"
+
+
+def _heads(context: Context) -> Iterator[tuple[str, SequenceRow]]:
+    """The newest sequence of every agent; a vault that cannot be read tells nothing."""
+    for agent in list_agents(context):
+        try:
+            with context.vault(agent.id) as vault:
+                head = vault.head()
+        except LifeboatError:
+            continue
+        if head is not None:
+            yield agent.name, head
+
+
+def _signer(signature: JsonObject | None) -> str | None:
+    """Under which key a state says that it was signed."""
+    user = (signature or {}).get("user")
+    key_id = user.get("key_id") if isinstance(user, dict) else None
+    return key_id if isinstance(key_id, str) and _KEY_ID.fullmatch(key_id) else None
+
+
+def _two_keys(context: Context, own: str, given: str) -> str:
+    return (
+        f"this home has the key {own} ({describe_last_seen(context, own)}), "
+        f"the words are of the key {given} ({describe_last_seen(context, given)})"
+    )

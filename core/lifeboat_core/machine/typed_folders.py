@@ -1,0 +1,29 @@
+"""Folders as a user types them into a form: whole paths, and where they have to be there already, existing ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lifeboat_core.errors import BadSetting
+
+
+def parse_whole_path(text: str) -> Path:
+    """Return the path of a folder that was typed, with `~` for the user's own.
+
+    Raises BadSetting for a relative one: what it starts from is not what the user sees.
+    """
+    try:
+        folder = Path(text).expanduser()
+    except RuntimeError:  # ~somebody that this system does not know
+        folder = Path(text)
+    if not folder.is_absolute():
+        raise BadSetting("give the whole path of the folder, such as /media/stick/lifeboat", fix="pwd")
+    return folder
+
+
+def parse_existing_folder(text: str) -> Path:
+    """Return the path of a folder that is there. Raises BadSetting."""
+    folder = parse_whole_path(text)
+    if not folder.is_dir():
+        raise BadSetting(f"there is no folder {folder}: is the right stick or share mounted?", fix="df -h")
+    return folder

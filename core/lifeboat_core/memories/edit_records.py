@@ -1,0 +1,184 @@
+"""What a user does with single memories: look, forget, bring back, pin. Every change is a sequence of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.archive.archive_documents import identity_version
+from lifeboat_alf.common import times
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.memory import memory_records, partitions, record_lifecycle
+from lifeboat_alf.memory.partitions import PartitionLedger
+from lifeboat_alf.memory.record_lifecycle import RecordContext, RecordStep
+from lifeboat_alf.states.agent_state import Record, State
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.capture import sequence_commit
+from lifeboat_core.capture.capture_work import FORGOTTEN
+from lifeboat_core.capture.overlay import Overlay
+from lifeboat_core.errors import RecordPurged, UnknownRecord
+from lifeboat_core.home.context import Context
+from lifeboat_core.memories import memory_search, record_details
+from lifeboat_core.state.state_db import StateDb
+from lifeboat_vault.vault import SequenceRow, Vault
+
+Change = Callable[[RecordContext, JsonObject, Record, State], RecordStep | None]
+
+
+def show_records(context: Context, agent: Agent, ids: Sequence[str]) -> list[JsonObject]:
+    """The memories that ids (any of a chain) name: the record that counts, `forgotten`, and what else is known `about`
+    it (see `record_details`).
+
+    Raises UnknownRecord, RecordPurged."""
+    with context.vault(agent.id) as vault, _index(context, agent, vault) as db:
+        forgotten = find_forgotten_ids(vault, db)
+        found = [(_resolve(vault, db, one), one) for one in ids]
+        return [
+            {
+                **memory_records.parse_record(item.line),
+                "forgotten": bool({one, item.id} & forgotten),
+                "about": record_details.describe_record(vault, db, one, item),
+            }
+            for item, one in found
+        ]
+
+
+def forget_records(context: Context, agent: Agent, ids: Sequence[str]) -> SequenceRow | None:
+    """Drop memories although their files still hold the text; a file that goes on holding it does not bring them back.
+
+    None when all were gone already. Raises UnknownRecord, Busy.
+    """
+    return _change(context, agent, ids, _forgotten, "deleted", remember=True)
+
+
+def restore_records(context: Context, agent: Agent, ids: Sequence[str]) -> SequenceRow | None:
+    """Bring back memories that were forgotten or deleted. Raises UnknownRecord, Busy."""
+    return _change(context, agent, ids, _restored, "created", remember=False)
+
+
+def pin_records(context: Context, agent: Agent, ids: Sequence[str]) -> SequenceRow | None:
+    """Memories that must not go without the user's word. Raises UnknownRecord, Busy."""
+    return _change(context, agent, ids, _pinned, "updated")
+
+
+def unpin_records(context: Context, agent: Agent, ids: Sequence[str]) -> SequenceRow | None:
+    """Take pins away. Raises UnknownRecord, Busy."""
+    return _change(context, agent, ids, _unpinned, "updated")
+
+
+def _index(context: Context, agent: Agent, vault: Vault) -> StateDb:
+    db = StateDb.open(context.home.state_file(agent.id), vault.id)
+    memory_search.update_index(db, vault)
+    return db
+
+
+def _resolve(vault: Vault, db: StateDb, record_id: str) -> Record:
+    """The record that counts in the chain that an id belongs to. Raises RecordPurged, UnknownRecord."""
+    found, purged = vault.state().record(db.winner(record_id)), vault.redactions.record_ids
+    if found is None or found.id in purged:
+        if record_id in purged:
+            raise RecordPurged(f"the record {record_id} was purged")
+        if found is not None:
+            raise RecordPurged(f"what the record {record_id} became was purged: {found.id}")
+        raise UnknownRecord(f"no record has the id {record_id}")
+    return found
+
+
+def _change(
+    context: Context,
+    agent: Agent,
+    ids: Sequence[str],
+    change: Change,
+    count: str,
+    *,
+    remember: bool | None = None,
+) -> SequenceRow | None:
+    with (
+        agent_lock(context, agent.id, "records"),
+        context.vault(agent.id) as vault,
+        _index(context, agent, vault) as db,
+    ):
+        found = [_resolve(vault, db, one) for one in dict.fromkeys(ids)]
+        row = commit_changes(context, agent, vault, found, change, count)
+        if remember is not None:
+            _remember(vault, db, {*ids, *(item.id for item in found)}, forgotten=remember)
+        if row is not None:
+            sequence_commit.advance_stat_cache(db, row)
+            memory_search.update_index(db, vault)
+        return row
+
+
+def _remember(vault: Vault, db: StateDb, ids: set[str], *, forgotten: bool) -> None:
+    """Whichever id of its chain a memory was forgotten by, it can be brought back by any other."""
+    known = set(vault.get(FORGOTTEN) or ())
+    wanted = known | ids if forgotten else {one for one in known - ids if db.winner(one) not in ids}
+    vault.set(FORGOTTEN, sorted(wanted) or None, kind="forgotten")
+
+
+def find_forgotten_ids(vault: Vault, db: StateDb) -> set[str]:
+    """Every id that was forgotten, and the ids of the records that count in their chains now."""
+    known = set(vault.get(FORGOTTEN) or ())
+    return known | {db.winner(one) for one in known}
+
+
+def commit_changes(
+    context: Context,
+    agent: Agent,
+    vault: Vault,
+    found: list[Record],
+    change: Change,
+    count: str,
+) -> SequenceRow | None:
+    """One sequence in which these records change, for a caller that has the agent's lock; None when none does."""
+    state = vault.state()
+    overlay = Overlay(state)
+    head = sequence_commit.read_head(overlay)
+    now = max(context.now(), state.sequence.time)
+    ledger = PartitionLedger(
+        partitions.from_head(head), times.parse_time(now), head.get("partition_granularity", "quarterly")
+    )
+    identity = overlay.old_body(archive_layout.IDENTITY)
+    version = None if identity is None else identity_version(memory_records.parse_record(identity))
+    mint = sequence_commit.RecordIdMinter(vault)
+    scribe = RecordContext(agent.id, ledger, mint, version, mint.claim)
+    steps = [
+        step
+        for item in found
+        if (step := change(scribe, memory_records.parse_record(item.line), item, state)) is not None
+    ]
+    if not steps:
+        return None
+    sequence_commit.write_head(overlay, head, ledger)
+    counts = {"records": {"created": 0, "updated": 0, "deleted": 0, count: len(steps)}, "by": "user"}
+    return sequence_commit.commit_sequence(context, vault, overlay, steps, kind="capture", time=now, counts=counts)
+
+
+def _forgotten(scribe: RecordContext, old: JsonObject, item: Record, state: State) -> RecordStep | None:
+    return None if memory_records.is_deleted(old) else record_lifecycle.delete_record(scribe, old, item.partition)
+
+
+def _restored(scribe: RecordContext, old: JsonObject, item: Record, state: State) -> RecordStep | None:
+    if memory_records.is_visible(old):
+        return None
+    if old["content"] != memory_records.TOMBSTONE:
+        return record_lifecycle.revive_record(scribe, old, item.partition, None)
+    dead = state.record(str(old.get("supersedes")))
+    said = None if dead is None else memory_records.parse_record(dead.line)
+    if said is None or said["content"] == memory_records.TOMBSTONE:
+        raise RecordPurged(f"what the record {item.id} said was purged")
+    return record_lifecycle.revive_record(scribe, old, item.partition, said)
+
+
+def _pinned(scribe: RecordContext, old: JsonObject, item: Record, state: State) -> RecordStep | None:
+    return None if old.get(memory_records.PINNED) is True else _with_pin(scribe, old, item, True)
+
+
+def _unpinned(scribe: RecordContext, old: JsonObject, item: Record, state: State) -> RecordStep | None:
+    return _with_pin(scribe, old, item, None) if old.get(memory_records.PINNED) is True else None
+
+
+def _with_pin(scribe: RecordContext, old: JsonObject, item: Record, pinned: bool | None) -> RecordStep:
+    return record_lifecycle.edit_record(
+        scribe, old, item.partition, str(old["content"]), {memory_records.PINNED: pinned}
+    )

@@ -1,0 +1,277 @@
+"""Requests to addresses that the user named. The only module that imports httpx, and only when a request is made.
+
+`send_request` asks once: certificates are checked against the system's store, no redirect leads to another scheme, and
+it has an end in time, whatever the other side does. `HttpConnections` are what `http_session` stands on.
+
+Addresses may be all that protects a topic: they are in no error and in no log.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import random
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal, NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+from lifeboat_core.errors import AnsweredWithError, NetworkUnreachable
+from lifeboat_core.processes.installed_release import read_release
+
+if TYPE_CHECKING:
+    import httpx
+
+Method = Literal["GET", "POST"]
+
+LARGEST_ANSWER = 64 * 1024
+"""Bytes that are read of an answer; the rest is left."""
+MOST_REDIRECTS = 3
+TRIES = 3
+_GIVEN_UP = "the request was given up"
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_KEEPING_THE_BODY = frozenset({307, 308})
+_WORTH_ANOTHER_TRY = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+class HttpTimeouts(NamedTuple):
+    """Seconds: to connect, between two pieces of a request or an answer, and for everything together."""
+
+    connect: float = 5.0
+    piece: float = 5.0
+    total: float = 10.0
+
+
+class HttpResponse(NamedTuple):
+    """`body` holds at most `LARGEST_ANSWER` bytes."""
+
+    status: int
+    body: bytes
+
+
+def send_request(
+    method: Method,
+    address: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    content: bytes | None = None,
+    limits: HttpTimeouts = HttpTimeouts(),  # noqa: B008
+) -> HttpResponse:
+    """One request, redirects followed. Raises Unreachable (nobody answered in time, or not so that it could be
+    believed) and AnsweredWithError (anything but 2xx)."""
+    answer = _in_time(lambda client: _followed(client, method, address, headers or {}, content), limits)
+    if not 200 <= answer.status < 300:
+        raise AnsweredWithError(f"the answer was {answer.status}", status=answer.status)
+    return answer
+
+
+def retry_request(
+    call: Callable[[], HttpResponse], *, tries: int = TRIES, wait: Callable[[float], None] = time.sleep
+) -> HttpResponse:
+    """`call`, a few times while nobody answers or the other side is busy, with a pause that grows and is never the
+    same. Raises what the last try raised."""
+    for left in reversed(range(tries)):
+        try:
+            return call()
+        except (NetworkUnreachable, AnsweredWithError) as error:
+            if not left or (isinstance(error, AnsweredWithError) and error.status not in _WORTH_ANOTHER_TRY):
+                raise
+        wait(2.0 ** (tries - 1 - left) * random.uniform(0.5, 1.5))
+    raise AssertionError("unreachable")
+
+
+class StreamedHttpResponse(NamedTuple):
+    """An answer whose body is on its way: names of headers are small, `pieces` are the bytes as they come. `framed`:
+    whether it says where its body ends, so that one that was cut off is told from a whole one."""
+
+    status: int
+    headers: Mapping[str, str]
+    pieces: Iterator[bytes]
+    framed: bool
+
+
+class HttpConnections:
+    """Connections to one other side, kept between requests. No redirect is followed, nothing is sent compressed.
+
+    `around`: whether proxies that the environment names are used. What goes wrong is Unreachable; `tls` decides whom to
+    believe. May be closed from another thread: that ends what is under way.
+    """
+
+    def __init__(self, tls: ssl.SSLContext, *, around: bool) -> None:
+        import httpx
+
+        _keep_quiet()
+        self._client = httpx.Client(
+            verify=tls,
+            trust_env=around,
+            follow_redirects=False,
+            headers={"User-Agent": _program(), "Accept-Encoding": "identity"},
+        )
+
+    @contextmanager
+    def answering(
+        self,
+        method: str,
+        address: str,
+        headers: Mapping[str, str],
+        content: bytes | Iterable[bytes] | None,
+        limits: HttpTimeouts,
+    ) -> Iterator[StreamedHttpResponse]:
+        """Ask. Pieces are to be taken inside of the block; `limits.total` is the caller's to hold. Raises Unreachable;
+        a cause of the system that is about certificates is its `__cause__`."""
+        import httpx
+
+        timeout = httpx.Timeout(limits.piece, connect=limits.connect)
+        options = {"headers": dict(headers), "content": content, "timeout": timeout}
+        try:
+            with self._client.stream(method, address, **options) as answer:  # type: ignore[arg-type]
+                framed = not {"content-length", "transfer-encoding"}.isdisjoint(answer.headers)
+                yield StreamedHttpResponse(answer.status_code, dict(answer.headers), answer.iter_raw(), framed)
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ssl.SSLError) as error:
+            raise NetworkUnreachable(_cause(error)) from error
+        except RuntimeError as error:  # closed meanwhile
+            raise NetworkUnreachable(_GIVEN_UP) from error
+
+    def close(self) -> None:
+        self._client.close()
+
+
+# One request ----------------------------------------------------------------------------------------------------
+
+
+def _in_time(work: Callable[[httpx.Client], HttpResponse], limits: HttpTimeouts) -> HttpResponse:
+    """Do it in a thread of its own, which is left behind when the time is over: neither looking up a name nor an
+    answer that comes byte by byte has an end of its own. Closing the client ends what the thread waits for."""
+    client = _client(limits)
+    done: queue.SimpleQueue[HttpResponse | Exception] = queue.SimpleQueue()
+    threading.Thread(target=_run, args=(work, client, done), name="request", daemon=True).start()
+    try:
+        found = done.get(timeout=limits.total)
+    except queue.Empty:
+        raise NetworkUnreachable(f"there was no whole answer within {limits.total:g} seconds") from None
+    finally:
+        client.close()
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
+def _run(
+    work: Callable[[httpx.Client], HttpResponse],
+    client: httpx.Client,
+    done: queue.SimpleQueue[HttpResponse | Exception],
+) -> None:
+    import httpx
+
+    try:
+        done.put(work(client))
+    except (NetworkUnreachable, AnsweredWithError) as error:
+        done.put(error)
+    except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, ValueError) as error:
+        done.put(NetworkUnreachable(_cause(error)))
+    except RuntimeError:  # the client was closed, because nobody waits any more
+        done.put(NetworkUnreachable(_GIVEN_UP))
+
+
+def _cause(error: Exception) -> str:
+    """Why, without the address, which httpx and the system like to put into theirs."""
+    import httpx
+
+    if isinstance(error, httpx.TimeoutException):
+        return "there was no answer in time"
+    if _is_about_a_certificate(error):
+        return "its certificate is not one that this system trusts"
+    if isinstance(error, httpx.ProxyError):
+        return "the proxy on the way there did not let it through"
+    if isinstance(error, httpx.ConnectError):
+        return "its name is not known" if _is_about_a_name(error) else "no connection could be made"
+    if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol | ValueError):
+        return "its address cannot be used"
+    return f"the connection broke ({type(error).__name__})"
+
+
+def _is_about_a_name(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, socket.gaierror):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _is_about_a_certificate(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _client(limits: HttpTimeouts) -> httpx.Client:
+    import httpx
+
+    _keep_quiet()
+    return httpx.Client(
+        verify=load_system_certificates(),
+        timeout=httpx.Timeout(limits.piece, connect=limits.connect),
+        follow_redirects=False,
+        headers={"User-Agent": _program()},
+    )
+
+
+def _keep_quiet() -> None:
+    """The libraries would log addresses."""
+    for name in ("httpx", "httpcore"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+def _program() -> str:
+    return f"agent-lifeboat/{read_release()}"
+
+
+def load_system_certificates() -> ssl.SSLContext:
+    """The system's store; where Python was built without the way to one, that of `certifi`."""
+    context = ssl.create_default_context()
+    paths = ssl.get_default_verify_paths()
+    if os.name != "nt" and paths.cafile is None and paths.capath is None:
+        import certifi
+
+        context.load_verify_locations(certifi.where())
+    return context
+
+
+def _followed(
+    client: httpx.Client, method: Method, address: str, headers: Mapping[str, str], content: bytes | None
+) -> HttpResponse:
+    for _ in range(MOST_REDIRECTS + 1):
+        with client.stream(method, address, headers=dict(headers), content=content) as answer:
+            if answer.status_code not in _REDIRECTS:
+                return HttpResponse(answer.status_code, _beginning(answer))
+            if method != "GET" and answer.status_code not in _KEEPING_THE_BODY:
+                raise AnsweredWithError("it leads elsewhere and would drop what is sent", status=answer.status_code)
+            target = _leads_to(address, answer.headers.get("location"), answer.status_code)
+        if urlsplit(target).netloc != urlsplit(address).netloc:
+            headers = {name: value for name, value in headers.items() if name.lower() != "authorization"}
+        address = target
+    raise AnsweredWithError("it leads elsewhere again and again", status=answer.status_code)
+
+
+def _leads_to(address: str, location: str | None, status: int) -> str:
+    """Where a redirect leads. Raises AnsweredWithError for nowhere, and for another scheme."""
+    target = urljoin(address, location) if location else ""
+    if urlsplit(target).scheme != urlsplit(address).scheme:
+        raise AnsweredWithError("it leads to another kind of address", status=status)
+    return target
+
+
+def _beginning(answer: httpx.Response) -> bytes:
+    found = bytearray()
+    for piece in answer.iter_bytes():
+        found += piece
+        if len(found) >= LARGEST_ANSWER:
+            break
+    return bytes(found[:LARGEST_ANSWER])

@@ -1,0 +1,277 @@
+"""A purge from the user's word to the proof: look, sign the redaction, destroy here, tell every second copy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lifeboat_alf.common import ids
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.memory import primary_principal
+from lifeboat_alf.purging.collateral_losses import black_out
+from lifeboat_alf.purging.purge_terms import PurgeTerms
+from lifeboat_alf.redaction.redactions import RECORDS, WHOLE_AGENT, Redaction
+from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.capture.capture_run import capture_agent
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.progress import Tell, tell_nobody
+from lifeboat_core.purge import (
+    agent_purge,
+    histories,
+    local_file_search,
+    local_redaction,
+    purge_search,
+    purged_agent_files,
+    receipt_signing,
+    workspace_purge,
+)
+from lifeboat_core.purge.histories import Histories
+from lifeboat_core.purge.keep_out import KeepOut
+from lifeboat_core.purge.local_redaction import AppliedRedaction
+from lifeboat_core.purge.purge_request import PurgeRequest
+from lifeboat_core.purge.purge_search import PurgeMatches
+from lifeboat_core.purge.receipt_signing import UnreachableCopy
+from lifeboat_core.remotes import remote_registry
+from lifeboat_core.system_refusals import convert_system_errors
+from lifeboat_keys.signed import redaction_signatures as signatures
+from lifeboat_vault.errors import RemoteDenied, UnknownAtRemote
+
+if TYPE_CHECKING:
+    from lifeboat_core.remotes.contract import RemoteConfig
+    from lifeboat_vault.remote.remote_contract import RemoteRedaction
+    from lifeboat_vault.vault import Vault
+
+TELLING = "Telling "
+"""With the name of a second copy: what a purge does there."""
+Owners = Mapping[str, str]
+"""The second token of a remote, by its name: with it the purge does not wait there."""
+
+
+@dataclass(slots=True)
+class RemotePurge:
+    """What came of telling one second copy: done, waiting (until `applies_at`) or pending, and then why."""
+
+    name: str
+    state: str
+    applies_at: str | None = None
+    message: str = ""
+
+    def to_json(self) -> JsonObject:
+        return {"name": self.name, "state": self.state, "applies_at": self.applies_at, "message": self.message}
+
+
+@dataclass(slots=True)
+class PurgeResult:
+    """A purge that was carried out here. `receipt` is its id."""
+
+    receipt: str
+    found: PurgeMatches | None
+    applied: AppliedRedaction
+    remotes: list[RemotePurge] = field(default_factory=list)
+    unreachable: tuple[UnreachableCopy, ...] = ()
+    partitions: tuple[str, ...] = ()
+    records: int = 0
+
+
+def preview_purge(
+    context: Context, agent: Agent, request: PurgeRequest, tell: Tell = tell_nobody
+) -> tuple[PurgeMatches, list[str]]:
+    """What a purge would do, and what was in the way of looking. What lies in the workspace now is captured first: the
+    history is what everything is measured by. Raises PurgeError, Busy, VaultError."""
+    warnings = _captured(context, agent) if request.capture else []
+    with histories.open_histories(context, agent.id) as opened:
+        asked = purge_search.search_remotes(context, agent, opened.own, tell)
+        found = purge_search.find_purge_matches(context, agent, request, opened, asked, tell)
+        if opened.own is not None and found.plan.leaves:
+            redaction = _redaction(context, agent, request, found, opened)
+            planned = KeepOut.planned(context, opened.own, redaction)
+            found.live = workspace_purge.plan_workspace_purge(context, agent, opened.own, planned)
+            found.has_weak = planned.has_weak
+    reach_crash_point(CrashPoint.PURGE_FOUND)
+    return found, warnings
+
+
+def _captured(context: Context, agent: Agent) -> list[str]:
+    """A capture that fails keeps nobody from purging what is in the history."""
+    try:
+        capture_agent(context, agent)
+    except LifeboatError as error:
+        return [f"what lies in the workspace now was not captured: {error.message}"]
+    return []
+
+
+def purge_content(
+    context: Context, agent: Agent, request: PurgeRequest, found: PurgeMatches, owners: Owners, tell: Tell = tell_nobody
+) -> PurgeResult:
+    """Do what `preview_purge` found, all of it on this machine, then at every second copy that answers. Raises what
+    `apply` raises; what goes wrong at a second copy is in the result."""
+    with agent_lock(context, agent.id, "purge"):
+        with histories.open_histories(context, agent.id) as opened:
+            found = _fresh(context, agent, request, found, opened)
+            redaction = signatures.sign_redaction(
+                _redaction(context, agent, request, found, opened), context.keys().device
+            )
+            _take_names_away(request, opened)
+        unreachable = tuple(_unreachable(found, request.wanted))
+        applied = local_redaction.apply_redaction(
+            context,
+            agent,
+            redaction,
+            workspace=request.workspace,
+            keep_print=request.keep_print,
+            search=lambda opened: _searched(context, agent, request, opened),
+            unreachable=unreachable,
+            tell=tell,
+        )
+    remotes = _told(context, agent, redaction, owners, tell)
+    return PurgeResult(redaction.id, found, applied, remotes, unreachable, found.plan.partitions)
+
+
+def _take_names_away(request: PurgeRequest, opened: Histories) -> None:
+    """First of all: what `apply` then rewrites holds them no more."""
+    for history in opened.open if request.wanted else ():
+        for number in purge_search.find_named_sequences(history.vault, request.wanted):
+            history.vault.label(number, None)
+
+
+def _fresh(
+    context: Context, agent: Agent, request: PurgeRequest, found: PurgeMatches, opened: Histories
+) -> PurgeMatches:
+    """What was found, or what is found now where something was captured or purged since."""
+    own = opened.own
+    head = None if own is None else own.head()
+    number, purges = (None if head is None else head.number), (0 if own is None else len(own.redactions))
+    if (number, purges) == (found.head, found.purges):
+        return found
+    return purge_search.find_purge_matches(context, agent, request, opened, found.remotes)
+
+
+def _redaction(
+    context: Context, agent: Agent, request: PurgeRequest, found: PurgeMatches, opened: Histories
+) -> Redaction:
+    now, plan = context.now(), found.plan
+    return Redaction(
+        id=ids.make_id(now),
+        agent_id=agent.id,
+        scope=RECORDS,
+        reason=request.reason,
+        requested_at=now,
+        requested_by=_asker(agent, opened.own),
+        record_ids=plan.record_ids,
+        partitions_affected=plan.partitions,
+        searched=found.searched,
+        leaves=plan.leaves,
+    )
+
+
+def _asker(agent: Agent, vault: Vault | None) -> str:
+    """The primary principal (ALF §3.1.11, `requested_by`)."""
+    if vault is None or vault.head() is None:
+        return agent.id
+    return primary_principal.primary_principal_id(vault.state())
+
+
+def _unreachable(found: PurgeMatches, wanted: PurgeTerms) -> list[UnreachableCopy]:
+    """What nobody could look through. It stands in the receipt, so the text is blacked out in names, too."""
+    offline = [
+        UnreachableCopy(each.config.name, each.problem, "states that only it has")
+        for each in found.remotes
+        if each.problem
+    ]
+    unread = [
+        UnreachableCopy(black_out(name, wanted), why, "a file that was not looked through")
+        for name, why in found.looked.unread.items()
+    ]
+    opaque = [
+        UnreachableCopy(black_out(name, wanted), form, "content that was not looked into")
+        for name, form in sorted(found.opaque.items())
+    ]
+    return [*offline, *unread, *opaque]
+
+
+def _searched(context: Context, agent: Agent, request: PurgeRequest, opened: Histories) -> dict[str, int]:
+    """Once more, after everything: how many hits are left in what was purged. Live files count by themselves."""
+    if not request.wanted:
+        return {"bodies": sum(1 for each in opened.open for _ in each.vault.history()), "hits": 0}
+    looked = purge_search.search_beside_histories(context, agent, request.wanted, opened)
+    live = sum(sight.place == local_file_search.WORKSPACE for sight in looked.sights)
+    beside = len(looked.sights) - live
+    bodies, hits = purge_search.count_matching_bodies(opened, request.wanted)
+    return {"bodies": bodies, "files": looked.files, "hits": hits + beside, "live": live}
+
+
+# Second copies ------------------------------------------------------------------------------------------------------
+
+
+def _told(context: Context, agent: Agent, redaction: Redaction, owners: Owners, tell: Tell) -> list[RemotePurge]:
+    configs = remote_registry.list_remotes(context)
+    answers = []
+    for number, config in enumerate(configs):
+        tell(f"{TELLING}{config.name}", number, len(configs))
+        answers.append(_tell_one(context, agent, redaction, config.name, owners))
+    return answers
+
+
+def _tell_one(context: Context, agent: Agent, redaction: Redaction, name: str, owners: Owners) -> RemotePurge:
+    """Nothing that goes wrong there undoes what was done here: it is told again at the next contact."""
+    try:
+        with convert_system_errors():  # this disk may be full by now, too
+            config = remote_registry.find_remote(context, name)
+            state, message = _sent(context, agent, config, redaction, owners.get(name))
+            if redaction.scope == WHOLE_AGENT:
+                purged_agent_files.note_told(context, agent.id, config.id)
+    except UnknownAtRemote:
+        return RemotePurge(name, receipt_signing.DONE, None, "it has nothing of the agent")
+    except LifeboatError as error:
+        return RemotePurge(name, receipt_signing.PENDING, None, error.message)
+    if state.applies_at is not None:
+        return RemotePurge(name, receipt_signing.WAITING, state.applies_at, message)
+    return RemotePurge(name, receipt_signing.DONE)
+
+
+def _sent(
+    context: Context, agent: Agent, config: RemoteConfig, redaction: Redaction, owner: str | None
+) -> tuple[RemoteRedaction, str]:
+    """With a second token that is refused it is told without one, so that it waits there; and why, else ""."""
+    from lifeboat_core.remotes.redactions import purge_exchange
+
+    try:
+        return purge_exchange.send_redaction(context, agent, config, redaction, owner), ""
+    except RemoteDenied as error:
+        if owner is None:
+            raise
+        return purge_exchange.send_redaction(
+            context, agent, config, redaction
+        ), f"the second token was refused: {error.message}"
+
+
+# A whole agent ------------------------------------------------------------------------------------------------------
+
+
+def purge_agent(context: Context, agent: Agent, reason: str, owners: Owners, tell: Tell = tell_nobody) -> PurgeResult:
+    """Purge a whole agent: everything of it on this machine, then at every second copy. Raises as `purge_content`."""
+    with agent_lock(context, agent.id, "purge"):
+        tell("Destroying everything on this machine", 0, None)
+        with histories.open_histories(context, agent.id) as opened:
+            records = 0 if opened.own is None else agent_purge.count_records(opened.own)
+            redaction = signatures.sign_redaction(_whole(context, agent, reason, opened), context.keys().device)
+        agent_purge.apply_agent_purge(context, agent, redaction)
+    remotes = _told(context, agent, redaction, owners, tell)
+    return PurgeResult(redaction.id, None, AppliedRedaction(), remotes, (), redaction.partitions_affected, records)
+
+
+def _whole(context: Context, agent: Agent, reason: str, opened: Histories) -> Redaction:
+    now, own = context.now(), opened.own
+    return Redaction(
+        id=ids.make_id(now),
+        agent_id=agent.id,
+        scope=WHOLE_AGENT,
+        reason=reason,
+        requested_at=now,
+        requested_by=_asker(agent, own),
+        partitions_affected=() if own is None else agent_purge.list_partitions(own),
+    )

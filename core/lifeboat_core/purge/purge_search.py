@@ -1,0 +1,269 @@
+"""Where it is: every history of the agent here, the states that only second copies keep, the live workspace, undo
+folders and logs. Nothing is changed, and nothing of what is looked for is written down."""
+
+from __future__ import annotations
+
+import contextlib
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.decoding.unread_forms import unread_in
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.purging.collateral_losses import find_collateral_losses
+from lifeboat_alf.purging.purge_items import CutPlan, PurgeItem
+from lifeboat_alf.purging.purge_planner import plan_cuts
+from lifeboat_alf.purging.purge_terms import PurgeTerms
+from lifeboat_alf.redaction.redactions import NONE
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.secret_cutter import DECISION as SECRETS
+from lifeboat_core.capture.secret_prints import SecretPrints
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.progress import Tell, count_units, tell_nobody
+from lifeboat_core.purge import histories, local_file_search
+from lifeboat_core.purge.histories import Histories
+from lifeboat_core.purge.local_file_search import FileSight, LocalFileSearch
+from lifeboat_core.purge.memory_pieces import pieces_of
+from lifeboat_core.purge.purge_request import PurgeRequest
+from lifeboat_core.purge.workspace_purge import WorkspaceRemoval
+from lifeboat_core.remotes import remote_registry
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.texts.human_text import file_name
+from lifeboat_vault.vault import Vault
+
+
+@dataclass(slots=True)
+class RemoteSearch:
+    """One second copy. `problem` says why it could not be asked; `only_there` are states that it keeps and this machine
+    does not, which were looked through as well."""
+
+    config: RemoteConfig
+    problem: str | None = None
+    only_there: tuple[int, ...] = ()
+    items: list[PurgeItem] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class KeptVersions:
+    """Versions of one file or memory, and the first and the last kept sequence that has one of them."""
+
+    versions: int
+    first: int
+    last: int
+
+
+@dataclass(slots=True)
+class PurgeMatches:
+    """What was found. `head` and `purges`: the newest sequence and how many redactions there were when it was looked
+    for; what came later has to be looked for again. `sequences` are the numbers of states that hold any of it,
+    `searched` all that were looked through, `live` what can be cut in the workspace. `closed` are histories that do not
+    open, by name; `kept` says of each file and memory that loses something in which kept states it does, `also` what
+    they lose beside the matches, which are blacked out in it. `opaque`: the form of each file, by name, whose content
+    is not looked into. `has_weak`: something of it can be guessed, so no print of it is kept unless the user asks."""
+
+    plan: CutPlan
+    head: int | None
+    purges: int
+    sequences: tuple[int, ...]
+    searched: tuple[int, ...]
+    looked: LocalFileSearch
+    remotes: list[RemoteSearch]
+    closed: dict[str, str]
+    elsewhere: dict[str, int] = field(default_factory=dict)
+    sealed: bool = False
+    live: list[WorkspaceRemoval] = field(default_factory=list)
+    kept: dict[str, KeptVersions] = field(default_factory=dict)
+    also: dict[str, list[str]] = field(default_factory=dict)
+    opaque: dict[str, str] = field(default_factory=dict)
+    has_weak: bool = False
+
+    @property
+    def sights(self) -> list[FileSight]:
+        return self.looked.sights
+
+    def __bool__(self) -> bool:
+        return bool(self.plan.leaves or self.sights)
+
+
+def find_purge_matches(
+    context: Context,
+    agent: Agent,
+    request: PurgeRequest,
+    opened: Histories,
+    remotes: list[RemoteSearch],
+    tell: Tell = tell_nobody,
+) -> PurgeMatches:
+    """Look through everything. `remotes` were asked before (`search_remotes`): that takes a network. Raises PurgeError
+    for an id that no history knows and for a match of too much, VaultDamaged."""
+
+    def items() -> Iterator[PurgeItem]:
+        looked = count_units(tell, "Looking through the histories", len(opened.open))
+        for history in opened.open:
+            yield from histories.iter_vault_items(history.vault)
+            looked()
+        for asked in remotes:
+            yield from asked.items
+
+    known = NONE
+    for history in opened.open:
+        known = known.joined(history.vault.redactions)
+    plan = plan_cuts(items, agent.id, request.record_ids, request.wanted, request.options, known, pieces_of(context))
+    own = opened.own
+    looked = (
+        search_beside_histories(context, agent, request.wanted, opened)
+        if request.wanted
+        else LocalFileSearch([], 0, {})
+    )
+    numbers = [] if own is None else [row.number for row in own.sequences()]
+    head = numbers[-1] if numbers else None
+    return PurgeMatches(
+        plan=plan,
+        head=head,
+        purges=0 if own is None else len(own.redactions),
+        sequences=() if own is None else tuple(_holding(own, plan, numbers)),
+        searched=tuple(sorted({*numbers, *(number for asked in remotes for number in asked.only_there)})),
+        looked=looked,
+        remotes=remotes,
+        closed=opened.closed,
+        elsewhere=_elsewhere(context, agent, request.wanted) if request.wanted else {},
+        sealed=own is not None and _is_sealed(context, agent, own, request.wanted),
+        kept={} if own is None else _kept(own, plan, numbers),
+        also=find_collateral_losses(items, plan, request.wanted),
+        opaque={**looked.opaque, **_opaque(items())} if request.wanted else {},
+    )
+
+
+def _opaque(items: Iterable[PurgeItem]) -> dict[str, str]:
+    """The form of what the histories keep, by name, that no search looks into."""
+    found: dict[str, str] = {}
+    for item in items:
+        if item.path is not None and item.path.startswith((archive_layout.RAW, archive_layout.ARTIFACTS)):
+            with contextlib.suppress(KeyError):  # not held
+                if form := unread_in(item.body()):
+                    found[file_name(item.path)] = form
+    return found
+
+
+def search_beside_histories(context: Context, agent: Agent, wanted: PurgeTerms, opened: Histories) -> LocalFileSearch:
+    """What lies beside the histories, and names of sequences."""
+    looked = local_file_search.search_local_files(context, agent, wanted)
+    looked.sights += [
+        FileSight(local_file_search.HOME, f"the name of sequence {number}", None, "")
+        for history in opened.open
+        for number in find_named_sequences(history.vault, wanted)
+    ]
+    return looked
+
+
+def find_named_sequences(vault: Vault, wanted: PurgeTerms) -> list[int]:
+    """Sequences to which somebody gave a name that holds what is wanted."""
+    return [row.number for row in vault.sequences() if row.label and wanted.spans("", row.label.encode())]
+
+
+def _is_sealed(context: Context, agent: Agent, vault: Vault, wanted: PurgeTerms) -> bool:
+    """Whether a text is a secret that captures cut out: its sealed form says nothing without the user's key."""
+    known = (vault.get(SECRETS) or {}).get("values", {})
+    prints = SecretPrints(context.keys(), agent.id)
+    return bool(known) and any(prints.of(text.encode()) in known for text in wanted.texts)
+
+
+def _holding(vault: Vault, plan: CutPlan, numbers: list[int]) -> Iterator[int]:
+    """Kept states in which a named leaf stands."""
+    touched = set[int]()
+    for item in vault.history() if plan.leaves else ():
+        if item.leaf.digest in plan.leaves:
+            touched.update(_numbers_of(item.first, item.last, numbers))
+    yield from sorted(touched)
+
+
+def _kept(vault: Vault, plan: CutPlan, numbers: list[int]) -> dict[str, KeptVersions]:
+    """By archive path, or id of a memory: where a named leaf stands."""
+    found: dict[str, KeptVersions] = {}
+    for item in vault.history() if plan.leaves else ():
+        held = _numbers_of(item.first, item.last, numbers)
+        if item.leaf.digest not in plan.leaves or not held:
+            continue
+        where = item.path or str(item.record_id)
+        known = found.setdefault(where, KeptVersions(0, held[0], held[-1]))
+        known.versions += 1
+        known.first, known.last = min(known.first, held[0]), max(known.last, held[-1])
+    return found
+
+
+def _numbers_of(first: int, end: int | None, numbers: list[int]) -> list[int]:
+    """Kept sequences from `first` up to `end`, which has it no more."""
+    return numbers[bisect_left(numbers, first) : None if end is None else bisect_left(numbers, end)]
+
+
+def _elsewhere(context: Context, agent: Agent, wanted: PurgeTerms) -> dict[str, int]:
+    """Other agents of this home whose histories hold it: {name: places}. Each is purged by itself."""
+    found: dict[str, int] = {}
+    for other in agents.list_agents(context):
+        if other.id != agent.id:
+            with contextlib.suppress(LifeboatError), histories.open_histories(context, other.id) as opened:
+                _, count = count_matching_bodies(opened, wanted)
+                if count:
+                    found[other.name] = count
+    return found
+
+
+def count_matching_bodies(opened: Histories, wanted: PurgeTerms) -> tuple[int, int]:
+    """How many bodies all histories have, and how many of them hold what is wanted."""
+    bodies = hits = 0
+    for history in opened.open:
+        for item in histories.iter_vault_items(history.vault):
+            bodies += 1
+            hits += _holds(item, wanted)
+    return bodies, hits
+
+
+def _holds(item: PurgeItem, wanted: PurgeTerms) -> bool:
+    try:
+        return bool(wanted.spans(item.path or item.partition or "", item.body()))
+    except KeyError:  # not held
+        return False
+
+
+# Second copies ------------------------------------------------------------------------------------------------------
+
+
+def search_remotes(context: Context, agent: Agent, vault: Vault | None, tell: Tell = tell_nobody) -> list[RemoteSearch]:
+    """Every second copy, and what only it keeps. What is wrong with one is in its answer."""
+    configs = remote_registry.list_remotes(context)
+    found = []
+    for number, config in enumerate(configs):
+        tell(f"Asking {config.name}", number, len(configs))
+        found.append(_ask(context, agent, vault, config))
+    return found
+
+
+def _ask(context: Context, agent: Agent, vault: Vault | None, config: RemoteConfig) -> RemoteSearch:
+    from lifeboat_core.remotes.redactions import remote_only_items
+    from lifeboat_core.remotes.remote_kinds import open_remote
+
+    if config.problem is not None:
+        return RemoteSearch(config, config.problem)
+    if vault is None:
+        return RemoteSearch(config)
+    try:
+        with contextlib.closing(open_remote(context, config)) as remote:
+            numbers = tuple(remote_only_items.list_remote_only_numbers(remote, agent.id, vault))
+        items = (
+            _items_of(remote_only_items.list_remote_only_items(context, agent, config, vault), vault) if numbers else []
+        )
+        return RemoteSearch(config, None, numbers, items)
+    except LifeboatError as error:
+        return RemoteSearch(config, error.message)
+
+
+def _items_of(there: Iterator[PurgeItem], vault: Vault) -> list[PurgeItem]:
+    """What this machine has not, in memory: states that differ from one that is kept here differ in little."""
+    known = {item.leaf.digest for item in vault.history()}
+    return [item._replace(body=partial(_same, item.body())) for item in there if item.leaf.digest not in known]
+
+
+def _same(body: bytes) -> bytes:
+    return body

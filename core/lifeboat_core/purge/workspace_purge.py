@@ -1,0 +1,184 @@
+"""`--workspace`: the purged lines leave the live files too, each file at once and only as it was shown.
+
+Rows of a running agent's database are the runtime's own: what removes them is a command of the runtime.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import sqlite3
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from lifeboat_adapters.contract import Adapter, CaptureRoot
+from lifeboat_adapters.database_reading import read_database
+from lifeboat_adapters.errors import AdapterError
+from lifeboat_adapters.memory_stores import MemoryRows, MemoryStore
+from lifeboat_alf.purging.unescaped_views import is_binary
+from lifeboat_alf.seams.file_operations import FileOperations, write_atomic
+from lifeboat_alf.seams.held_folder import FolderReplaced, LinkInPath
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture import ignore_file, root_scan
+from lifeboat_core.capture.file_capture import LARGEST
+from lifeboat_core.capture.file_reading import FileContent, OverLimit, Unstable, key_of, read_file
+from lifeboat_core.capture.root_scan import FILE
+from lifeboat_core.capture.scan_cache import StatKey
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge.keep_out import KeepOut, let_in
+from lifeboat_core.texts.human_text import quote_argument
+from lifeboat_core.texts.safe_text import name_text
+from lifeboat_vault.vault import Vault
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceRemoval:
+    """What goes from one live file: `path` as the archive names it, how many `spans`, and the difference as text for
+    the user's own terminal, "" for a binary file. `command` is what the user removes it with instead, where it is a row
+    of the runtime's database, or a binary file of which nothing would be left. `file` and `key` are the file as it was
+    looked at, `files` reaches it without following a link."""
+
+    path: str
+    spans: int
+    diff: str
+    command: str | None = None
+    file: Path | None = None
+    key: StatKey | None = None
+    files: FileOperations | None = field(default=None, compare=False, repr=False)
+
+
+def plan_workspace_purge(
+    context: Context, agent: Agent, vault: Vault, planned: KeepOut | None = None
+) -> list[WorkspaceRemoval]:
+    """What lies in the live workspace and is kept out of captures, or would be after a purge. Reads every file; writes
+    nothing."""
+    keep_out = planned or KeepOut.of(context, vault)
+    if not keep_out:
+        return []
+    return [*_of_files(context, agent, keep_out), *_of_rows(context, agent, keep_out)]
+
+
+def _of_files(context: Context, agent: Agent, keep_out: KeepOut) -> Iterator[WorkspaceRemoval]:
+    for files, path, file in _files(context, agent):
+        content = _read(files, file)
+        if content is not None:
+            made, spans = keep_out.cut(path, content.data)
+            if spans and not made and is_binary(content.data):
+                yield WorkspaceRemoval(path, spans, "", f"rm {quote_argument(str(file))}")
+            elif spans:
+                yield WorkspaceRemoval(path, spans, _diff(path, content.data, made), None, file, content.key, files)
+
+
+def _files(context: Context, agent: Agent) -> Iterator[tuple[FileOperations, str, Path]]:
+    """Everything a capture would read. A file that holds what agents have in common is among them."""
+    adapter = context.adapter(agent.runtime)
+    try:
+        roots = list(adapter.roots(context.installation(agent)))
+    except (AdapterError, OSError):
+        return
+    held = root_scan.HeldRoots(context.files, roots)
+    rules = ignore_file.parse_ignore_file(_ignore_text(held, roots[0]))
+    for found in root_scan.scan_roots(held, roots, adapter, rules, {}).found.values():
+        if found.kind == FILE:
+            yield held, found.path, Path(found.real)
+
+
+def _ignore_text(files: root_scan.HeldRoots, workspace: CaptureRoot) -> str:
+    try:
+        return files.read_ignore_file(workspace).decode("utf-8", "replace")
+    except (OSError, OverLimit, Unstable):
+        return ""
+
+
+def _read(files: FileOperations, file: Path) -> FileContent | None:
+    """None for what a capture could not read either."""
+    try:
+        return read_file(files, file, LARGEST)
+    except (OSError, OverLimit, Unstable):
+        return None
+
+
+def _diff(path: str, before: bytes, after: bytes) -> str:
+    if b"\0" in before:
+        return ""
+    old, new = (side.decode("utf-8", "replace").splitlines() for side in (before, after))
+    return "\n".join(difflib.unified_diff(old, new, name_text(path), name_text(path), n=0, lineterm=""))
+
+
+def _of_rows(context: Context, agent: Agent, keep_out: KeepOut) -> Iterator[WorkspaceRemoval]:
+    """Rows of the runtime's memory; what cannot be read now is found at a later look."""
+    adapter = context.adapter(agent.runtime)
+    with contextlib.suppress(AdapterError, OSError):
+        store = adapter.memory_store(context.installation(agent))
+        if store is not None:
+            content = store.columns.index(store.content)
+            key = store.columns.index(store.key if store.key in store.columns else store.id)
+            for values in _values(store):
+                if keep_out.cut_row(store, values) != values:
+                    command = f"{agent.runtime} memory clear --key {quote_argument(str(values[key]))}"
+                    yield WorkspaceRemoval(store.name, 1, f"-{values[content]}", command)
+
+
+def _values(store: MemoryStore) -> Iterator[tuple[Any, ...]]:
+    """Raises AdapterError."""
+    if isinstance(store, MemoryRows):
+        return (tuple(row.values.get(name) for name in store.columns) for row in store.rows())
+    names = ", ".join(f'"{name}"' for name in store.columns)
+    query = f'select {names} from "{store.table}" where {store.where}'
+    read = partial(_rows, query=query, parameters=store.parameters)
+    return read_database(store.database, read, workspace=store.workspace)
+
+
+def _rows(opened: sqlite3.Connection, query: str, parameters: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
+    return iter(opened.execute(query, parameters).fetchall())
+
+
+def purge_workspace(
+    context: Context, agent: Agent, vault: Vault, cuts: list[WorkspaceRemoval], planned: KeepOut | None = None
+) -> list[str]:
+    """Remove it from the files of a plan, each at once with its mode and time; the archive paths that were written. One
+    that changed since stays as it is, and is not in the list. Raises OSError."""
+    keep_out, adapter = planned or KeepOut.of(context, vault), context.adapter(agent.runtime)
+    done = [one.path for one in cuts if one.files and one.file and _cut(one.files, adapter, keep_out, one, one.file)]
+    let_in(vault, done)  # what changes in them from now on holds nothing of it
+    return done
+
+
+def _cut(files: FileOperations, adapter: Adapter, keep_out: KeepOut, one: WorkspaceRemoval, file: Path) -> bool:
+    content = _read(files, file)
+    if content is None or content.key != one.key:
+        return False
+    made, spans = keep_out.cut(one.path, content.data)
+    if spans != one.spans or _key(files, file) != one.key:
+        return False
+    mended = _mended(adapter, one.path, made)
+    mode, time = stat.S_IMODE(content.key.mode), content.key.mtime_ns
+    try:
+        write_atomic(files, file, mended, mode=mode, mtime_ns=time)
+    except (LinkInPath, FolderReplaced):
+        return False
+    return True
+
+
+def _mended(adapter: Adapter, path: str, body: bytes) -> bytes:
+    """A file that lost something, as its runtime reads it whole: a purge takes bytes, and knows of no checksum over
+    what is left. A runtime whose files need nothing of that has them as they are."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        return body
+    said = [section.text for section in adapter.split(path, text) or [] if section.text]
+    places = [str(number) for number in range(len(said))]
+    made = adapter.rejoin(path, text, places, list(zip(places, said, strict=True)))
+    return body if made is None else made.encode()
+
+
+def _key(files: FileOperations, file: Path) -> StatKey | None:
+    try:
+        return key_of(files.lstat(file))
+    except OSError:
+        return None

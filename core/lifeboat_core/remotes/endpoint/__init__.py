@@ -1,0 +1,1 @@
+"""Remotes at an endpoint: requests, answers and joining."""

@@ -1,0 +1,262 @@
+"""Requests to an endpoint as the remote makes them: JSON and files there and back, errors as errors of second copies,
+and another try where that can do no harm."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, BinaryIO, TypeVar
+from urllib.parse import quote
+
+from lifeboat_core.errors import NetworkError, NotPrivate, NotTheOne
+from lifeboat_core.home.context import Context
+from lifeboat_core.network.http_session import LARGEST_BODY, USUAL, HttpSession, Progress, SessionReply, TransferPace
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.endpoint import endpoint_problems
+from lifeboat_core.remotes.endpoint import endpoint_shapes as shapes
+from lifeboat_core.remotes.endpoint.pinned_authority import PinnedAuthority
+from lifeboat_vault.errors import (
+    RemoteBusy,
+    RemoteDamaged,
+    RemoteDenied,
+    RemoteError,
+    RemoteFull,
+    RemoteRefused,
+    RemoteUnreachable,
+    RemoteUntrusted,
+)
+
+Found = TypeVar("Found")
+Wait = Callable[[float], None]
+
+TRIES = 4
+PATIENCE = 20.0
+"""Seconds after which no other try is begun: who does not answer that long is away."""
+LONGEST_WAIT = 30.0
+"""Seconds between two tries. Who asks to wait for longer is asked again another time, by whoever planned the work."""
+MOST_ITEMS = 5_000_000
+"""Of one list: far more than the states of a century at one each ten minutes."""
+LARGEST_FILE = 64 * 1024**3
+SLOWEST = 1024 * 1024
+"""Bytes a second that an endpoint is given to work through what it was sent before it answers."""
+FILE = "application/octet-stream"
+_JSON = "application/json"
+
+
+class EndpointCalls:
+    """See the module. Nobody is spoken to before the first call. Not for two threads at once."""
+
+    def __init__(
+        self,
+        context: Context,
+        config: RemoteConfig,
+        token: str | None,
+        *,
+        pace: TransferPace = USUAL,
+        wait: Wait = time.sleep,
+        progress: Progress | None = None,
+    ) -> None:
+        self._context = context
+        self._config = config
+        self._token = token
+        self._pace = pace
+        self._wait = wait
+        self._progress = progress
+        self._authority = PinnedAuthority(context, config, pace)
+        self._session: HttpSession | None = None
+
+    def follow(self, progress: Progress) -> None:
+        """Tell `progress` how far a body is, from now on."""
+        self._progress = progress
+        if self._session is not None:
+            self._session.progress = progress
+
+    # What is asked ----------------------------------------------------------------------------------------------
+
+    def get(self, path: str, **query: str | int) -> Any:
+        """A JSON document. Raises RemoteError."""
+        return shapes.parse_document(self.ask("GET", path, query=query).body)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        document: Any,
+        *,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str | int] | None = None,
+        again: bool = True,
+        most: int = LARGEST_BODY,
+        patience: float = 0.0,
+        token: str | None = None,
+    ) -> Any:
+        """Send a JSON document; the answer's, None where there is none. `again`: whether another try does no harm when
+        nobody knows whether it arrived. `patience` and `token` as of `ask`. Raises RemoteError."""
+        content = json.dumps(document, separators=(",", ":")).encode()
+        sent = {**(headers or {}), "Content-Type": _JSON}
+        how: dict[str, Any] = {"again": again, "most": most, "patience": patience, "token": token}
+        reply = self.ask(method, path, query=query, headers=sent, content=content, **how)
+        return shapes.parse_document(reply.body)
+
+    def delete(self, path: str) -> None:
+        """What is gone already is no error here: whoever asks for that sees to it."""
+        self.ask("DELETE", path)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str | int] | None = None,
+        headers: Mapping[str, str] | None = None,
+        content: bytes | BinaryIO | None = None,
+        again: bool = True,
+        most: int = LARGEST_BODY,
+        patience: float = 0.0,
+        token: str | None = None,
+    ) -> SessionReply:
+        """One request with an answer of at most `most` bytes. `patience`: seconds that it may take beyond the pace.
+        `token` stands in the place of the usual one. A file is sent from where it stands, at another try as well.
+        Raises RemoteError."""
+        start = None if content is None or isinstance(content, bytes) else content.tell()
+
+        def once() -> SessionReply:
+            if start is not None and not isinstance(content, bytes | None):
+                content.seek(start)
+            sent = {"Accept": f"{_JSON}, application/problem+json", **(headers or {})}
+            options = {"query": query, "headers": sent, "content": content, "most": most, "patience": patience}
+            return self._call(method, path, token=token, **options)
+
+        return self._patiently(once) if again else once()
+
+    def fetch(self, path: str, *, query: Mapping[str, str | int] | None = None) -> tuple[BinaryIO, SessionReply]:
+        """A file without a name in the home, at its beginning, and the answer that brought it. Raises RemoteError."""
+
+        def once() -> tuple[BinaryIO, SessionReply]:
+            with contextlib.ExitStack() as undo:
+                target: BinaryIO = undo.enter_context(_unnamed(self._context))
+                headers = {"Accept": FILE}
+                reply = self._call("GET", path, query=query, headers=headers, into=target, most=LARGEST_FILE)
+                target.seek(0)
+                undo.pop_all()
+                return target, reply
+
+        return self._patiently(once)
+
+    def pages(self, path: str, name: str, *, limit: int, **query: str | int) -> Iterator[Any]:
+        """The items of a list that comes in pages. Raises RemoteError, RemoteDamaged when it does not end."""
+        following: str | int | None = None
+        count = 0
+        while True:
+            asked = {**query, "limit": limit} | ({} if following is None else {_following(query): following})
+            page = self.get(path, **asked)
+            found = page.get(name) if isinstance(page, dict) else None
+            if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+                raise RemoteDamaged("its answer is no page of a list")
+            yield from found
+            count += len(found)
+            last, following = following, page.get("next")
+            if following is None:
+                return
+            if not found or count > MOST_ITEMS or not _leads_on(last, following):
+                raise RemoteDamaged("its answer is a list without an end")
+
+    def close(self) -> None:
+        if self._session is not None:
+            self._session.close()
+
+    # How it is asked --------------------------------------------------------------------------------------------
+
+    def _call(self, method: str, path: str, *, token: str | None = None, **options: Any) -> SessionReply:
+        """One try; after a certificate that does not hold, one more with the authority's present one."""
+        if token is not None:
+            options["headers"] = {**options["headers"], "Authorization": f"Bearer {token}"}
+        try:
+            reply = self._once(method, path, options)
+        except NetworkError as error:
+            raise self._as_remote(error) from None
+        if not 200 <= reply.status < 300:
+            raise self._addressed(endpoint_problems.make_remote_error(reply, secret=token or self._token))
+        return reply
+
+    def _once(self, method: str, path: str, options: Mapping[str, Any]) -> SessionReply:
+        try:
+            return self._opened().call(method, path, **options)
+        except NotTheOne:
+            if not self._authority.renew():
+                raise
+            self.close()
+            self._session = None
+            return self._opened().call(method, path, **options)
+
+    def _opened(self) -> HttpSession:
+        if self._session is None:
+            tls = self._authority.tls()
+            self._session = HttpSession(
+                self._config.url, token=self._token, tls=tls, pace=self._pace, progress=self._progress
+            )
+        return self._session
+
+    def _as_remote(self, error: NetworkError) -> RemoteError:
+        if isinstance(error, NotTheOne):
+            return self._addressed(RemoteUntrusted(error.message))
+        if isinstance(error, NotPrivate):
+            return RemoteRefused(error.message, fix=error.fix)
+        return self._addressed(RemoteUnreachable(error.message))
+
+    def _addressed(self, error: RemoteError) -> RemoteError:
+        """The command that helps, with this remote's name. One of the other side is never taken over."""
+        if isinstance(error, RemoteDenied) and self._token is None:
+            error.message = f"no token is kept for {self._config.name}"
+        error.fix = None if error.fix is None else error.fix.replace("NAME", self._config.name)
+        return error
+
+    def _patiently(self, call: Callable[[], Found]) -> Found:
+        begun = time.monotonic()
+        for tried in range(TRIES):
+            try:
+                return call()
+            except RemoteError as error:
+                pause = _pause(error, tried)
+                if pause is None or tried == TRIES - 1 or time.monotonic() - begun > PATIENCE:
+                    raise
+            self._wait(pause)
+        raise AssertionError("unreachable")
+
+
+def _pause(error: RemoteError, tried: int) -> float | None:
+    """Seconds until the next try, None when another one is of no use."""
+    if isinstance(error, RemoteFull | RemoteUntrusted) or not isinstance(error, RemoteUnreachable | RemoteBusy):
+        return None
+    asked = error.retry_after if isinstance(error, RemoteBusy) else None
+    if asked is not None and asked > LONGEST_WAIT:
+        return None
+    return min(LONGEST_WAIT, max(asked or 0.0, 2.0**tried * random.uniform(0.25, 0.75)))
+
+
+def quote_segment(text: str) -> str:
+    """A text as one part of a path."""
+    return quote(text, safe="")
+
+
+def _leads_on(last: str | int | None, following: object) -> bool:
+    """Whether a page comes after the one before."""
+    if isinstance(following, int) and not isinstance(following, bool):
+        return last is None or (isinstance(last, int) and following > last)
+    return isinstance(following, str) and (last is None or (isinstance(last, str) and following > last))
+
+
+def _following(query: Mapping[str, str | int]) -> str:
+    """The name under which the place of the next page is asked for."""
+    return "since" if "since" in query else "after"
+
+
+def _unnamed(context: Context) -> BinaryIO:
+    """A file that no other program can open, and that is gone with the process, however that ends."""
+    folder = context.home.restore_folder / "tmp"
+    context.files.make_folders(folder, 0o700)
+    return tempfile.TemporaryFile(dir=folder)

@@ -1,0 +1,163 @@
+"""Answers of an endpoint that say no, as the errors they were raised as there: by the `code` of the problem document
+(RFC 9457), else by status."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from lifeboat_core.network.http_session import SessionReply
+from lifeboat_core.remotes.endpoint.endpoint_shapes import LARGEST, strip_control
+from lifeboat_vault.errors import (
+    AgentErased,
+    KeyRevoked,
+    NotAnEndpoint,
+    RemoteBusy,
+    RemoteDenied,
+    RemoteError,
+    RemoteFull,
+    RemoteRefused,
+    RemoteTooLarge,
+    RemoteUnreachable,
+    StaleBase,
+)
+
+LATEST = "x-latest-sequence"
+_LONGEST_WAIT = 10**6
+"""Seconds."""
+_LONGEST = 600
+"""Characters of a text that somebody else wrote."""
+_BY_STATUS: dict[int, tuple[type[RemoteError], str]] = {
+    400: (RemoteRefused, "it does not understand what was asked"),
+    401: (RemoteDenied, "it knows no such token, or no more"),
+    403: (RemoteDenied, "the token does not allow that"),
+    404: (NotAnEndpoint, "it does not know the address"),
+    407: (RemoteUnreachable, "the proxy on the way there wants to know who asks"),
+    408: (RemoteBusy, "it waited too long for what was sent"),
+    409: (StaleBase, "something else was written there meanwhile"),
+    410: (AgentErased, "the agent was purged there"),
+    411: (RemoteRefused, "it does not understand what was asked"),
+    412: (StaleBase, "something else was written there meanwhile"),
+    413: (RemoteTooLarge, "that is more than it takes at once"),
+    422: (RemoteRefused, "it did not take what was sent"),
+    425: (RemoteBusy, "it asks to wait"),
+    429: (RemoteBusy, "it asks to wait"),
+    502: (RemoteBusy, "what stands before it does not reach it"),
+    503: (RemoteBusy, "it asks to wait"),
+    504: (RemoteBusy, "what stands before it does not reach it"),
+    507: (RemoteFull, "no space is left there"),
+}
+
+
+def make_remote_error(reply: SessionReply, *, secret: str | None = None) -> RemoteError:
+    """The error that an answer stands for. `secret` is in no message, whatever the other side writes."""
+    document = _document(reply)
+    kind = _KINDS.get(str(document.get("code")))
+    message = _text(document.get("detail") or document.get("title"), secret)
+    if kind is None:
+        kind, words = _by_status(reply.status)
+        message = message or words
+    error = _made(kind, message or kind.title, _details(kind, document, reply))
+    if document.get("code") == KeyRevoked.code:
+        error.fix = _KEY_IS_AWAY
+    return error
+
+
+def parse_retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """Seconds that the other side asks to wait, None when it does not say. `now` for dates; the present otherwise."""
+    text = headers.get("retry-after", "").strip()
+    if text.isascii() and text.isdecimal():
+        return float(min(int(text[:12]), _LONGEST_WAIT))
+    try:
+        moment = parsedate_to_datetime(text)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
+    except (ValueError, OverflowError):
+        return None
+
+
+def _kinds(root: type[RemoteError]) -> dict[str, type[RemoteError]]:
+    found = {root.code: root} if "code" in vars(root) else {}
+    for kind in root.__subclasses__():
+        found |= _kinds(kind)
+    return found
+
+
+_KEY_IS_AWAY = "on the machine of the endpoint: lifeboat endpoint verify"
+"""No other token opens anything there."""
+_KINDS: dict[str, type[RemoteError]] = {**_kinds(RemoteError), KeyRevoked.code: RemoteDenied}
+"""Every error of a second copy by its code. That the key of a tenant was taken away is, from here, a closed door."""
+
+
+def _by_status(status: int) -> tuple[type[RemoteError], str]:
+    if 300 <= status < 400:
+        return RemoteRefused, f"it leads elsewhere ({status}): add it by the address where it is now"
+    if status in _BY_STATUS:
+        kind, words = _BY_STATUS[status]
+        return kind, f"{words} ({status})"
+    if status >= 500:
+        return RemoteUnreachable, f"it failed while it answered ({status})"
+    return RemoteRefused, f"it did not do it ({status})"
+
+
+def _document(reply: SessionReply) -> Mapping[str, Any]:
+    """The problem document of an answer, empty where there is none."""
+    if "json" not in reply.headers.get("content-type", ""):
+        return {}
+    try:
+        found = json.loads(reply.body)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _details(kind: type[RemoteError], document: Mapping[str, Any], reply: SessionReply) -> dict[str, Any]:
+    """What the error is made with, where the answer says it in the shape that it must have."""
+    wanted = {name for name in inspect.signature(kind.__init__).parameters if name not in ("self", "message", "fix")}
+    found = {name: document[name] for name in wanted & set(document) if _is_plain(document[name])}
+    if "redaction" in wanted:
+        redaction = document.get("redaction")
+        found["redaction"] = redaction if isinstance(redaction, dict) else None
+    latest = reply.headers.get(LATEST, "")
+    if "sequence" in wanted and "sequence" not in found and latest.isdecimal():
+        found["sequence"] = int(latest[:20])
+    if "retry_after" in wanted:
+        asked = parse_retry_after(reply.headers)
+        told = found.pop("retry_after", None)
+        found["retry_after"] = _seconds(asked if asked is not None else told)
+    return {name: value for name, value in found.items() if _fits(name, value)}
+
+
+def _seconds(value: object) -> float | None:
+    """Between now and some days; None for what is no time to wait."""
+    if not isinstance(value, int | float) or not value >= 0:
+        return None
+    return float(min(value, _LONGEST_WAIT))
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or (isinstance(value, int | float | str) and not isinstance(value, bool))
+
+
+def _fits(name: str, value: object) -> bool:
+    """Numbers are numbers, whoever answers."""
+    if name in ("sequence", "epoch"):
+        return (value is None and name == "sequence") or (isinstance(value, int) and 0 <= value <= LARGEST)
+    return True
+
+
+def _text(value: object, secret: str | None) -> str:
+    """One line of a text that the other side wrote, without the token should it repeat it."""
+    if not isinstance(value, str):
+        return ""
+    line = " ".join(strip_control(value).split())
+    return (line.replace(secret, "(token)") if secret else line)[:_LONGEST]
+
+
+def _made(kind: type[RemoteError], message: str, details: Mapping[str, Any]) -> RemoteError:
+    return kind(message, **details)

@@ -1,0 +1,229 @@
+"""A sync endpoint over HTTP: the routes of `lifeboat endpoint serve` as a `Remote`, one method one
+request or few."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.states.agent_state import State
+from lifeboat_core.remotes.endpoint import endpoint_copy as verifying
+from lifeboat_core.remotes.endpoint import endpoint_shapes as shapes
+from lifeboat_core.remotes.endpoint import endpoint_uploads as uploads
+from lifeboat_core.remotes.endpoint.endpoint_calls import FILE, SLOWEST, EndpointCalls
+from lifeboat_vault.errors import NotAnEndpoint, RemoteDamaged, RemoteTooLarge, StaleBase, UnknownAtRemote
+from lifeboat_vault.remote.remote_contract import (
+    FileKey,
+    RemoteAgent,
+    RemoteBundle,
+    RemoteDescription,
+    RemoteHead,
+    RemoteRedaction,
+    RemoteSequence,
+    RemoteVerification,
+)
+
+MACHINE = "X-Lifeboat-Machine"
+SALT = "X-Lifeboat-Salt"
+DIRECT = 6_000_000
+"""Bytes that every endpoint takes in one request, should it say nothing."""
+_PAGE = 200
+_CHECKING = 600.0
+"""Seconds that an endpoint may take to hold every state of an agent against its digest."""
+_DIGESTS = 1000
+"""Digests that are asked for at once."""
+
+
+class EndpointRemote:
+    """See `Remote`. Nobody is spoken to before something is asked."""
+
+    def __init__(self, calls: EndpointCalls) -> None:
+        self._calls = calls
+        self._about: RemoteDescription | None = None
+
+    def about(self) -> RemoteDescription:
+        self._about = shapes.parse_about(self._calls.get("/version"))
+        return self._about
+
+    def agents(self) -> list[RemoteAgent]:
+        found = self._calls.pages("/agents", "agents", limit=_PAGE)
+        return [shapes.parse_remote_agent(each) for each in found if not each.get("sealed")]
+
+    def agent(self, agent_id: str) -> RemoteAgent:
+        found = shapes.parse_remote_agent(self._calls.get(_of(agent_id)))
+        if found.id != agent_id.lower():
+            raise RemoteDamaged(f"it answers with the agent {found.id}")
+        return found
+
+    def register(self, agent_id: str, name: str, runtime: str) -> RemoteAgent:
+        asked = {"id": agent_id, "name": name, "source_runtime": runtime}
+        try:
+            return shapes.parse_remote_agent(self._calls.send("POST", "/agents", asked))
+        except StaleBase:  # 409: it is there
+            return self.agent(agent_id)
+
+    def remove_agent(self, agent_id: str) -> None:
+        """Have all that is kept of an agent destroyed: of one that was made up for a trial, or with a token of whoever
+        looks after the endpoint. Raises RemoteError."""
+        self._calls.delete(_of(agent_id))
+
+    # Sending ----------------------------------------------------------------------------------------------------
+
+    def push(self, agent_id: str, bundle: RemoteBundle, *, machine: str = "") -> RemoteHead:
+        headers = {MACHINE: quote(machine)} if machine else {}
+        if bundle.size > self._limit("direct_bytes", DIRECT):
+            self._refuse_too_large(bundle.size)
+            part = max(uploads.LEAST, min(uploads.PART, self._limit("part_bytes", uploads.PART)))
+            return shapes.parse_pushed(uploads.push_in_parts(self._calls, agent_id, bundle, headers, part=part))
+        method, path = ("PUT", "snapshot") if bundle.kind == "snapshot" else ("POST", "deltas")
+        base = {} if bundle.base is None else {"base_sequence": bundle.base}
+        reply = self._calls.ask(
+            method,
+            f"{_of(agent_id)}/{path}",
+            query={**base, "sequence": bundle.number},
+            headers={**headers, "Content-Type": FILE},
+            content=bundle.file,
+            again=False,  # what came of it says the head
+            patience=bundle.size / SLOWEST,
+        )
+        return shapes.parse_pushed(shapes.parse_document(reply.body))
+
+    def missing(self, agent_id: str, files: Sequence[FileKey], *, read: bool = False) -> list[FileKey]:
+        found: list[FileKey] = []
+        for some in _batches(files, _DIGESTS):
+            digests, leaves = [file.sha256 for file in some], [file.leaf.digest.hex() for file in some]
+            asked: JsonObject = {"sha256": digests, "leaves": leaves}
+            if read:
+                asked["read"] = True
+            answer = self._calls.send("POST", f"{_of(agent_id)}/objects/missing", asked)
+            # One of an earlier release knows files by their SHA-256 alone.
+            if shapes.read_optional(answer, "leaves", list, None) is None:
+                lacking = {*shapes.select_asked(digests, answer, "missing")}
+                found += [file for file in some if file.sha256 in lacking]
+            else:
+                lacking = {*shapes.select_asked(leaves, answer, "leaves")}
+                found += [file for file in some if file.leaf.digest.hex() in lacking]
+        return found
+
+    def damaged_states(self, agent_id: str, *, read: bool = False) -> list[int]:
+        try:
+            path, patience = f"{_of(agent_id)}/sequences/damaged", _CHECKING if read else 0.0
+            answer = self._calls.send("POST", path, {"read": read}, patience=patience)
+        except NotAnEndpoint:  # one of an earlier release, which looks for nothing but lost bytes
+            return []
+        return shapes.read_items(answer, "sequences", shapes.check_number)
+
+    def put_object(self, agent_id: str, file: FileKey, data: bytes) -> None:
+        path = f"{_of(agent_id)}/objects/{quote(file.sha256, safe='')}"
+        headers = {"Content-Type": FILE, SALT: file.leaf.salt.hex()}
+        self._calls.ask("PUT", path, headers=headers, content=data)
+
+    def put_keys(self, agent_id: str, document: JsonObject) -> None:
+        self._calls.send("PUT", f"{_of(agent_id)}/keys", document)
+
+    def put_signatures(self, agent_id: str, signatures: Iterable[tuple[int, JsonObject]]) -> int:
+        taken = 0
+        for some in _batches(signatures, _PAGE):
+            asked = {"signatures": [{"sequence": number, "signature": signature} for number, signature in some]}
+            taken += shapes.read_field(self._calls.send("PUT", f"{_of(agent_id)}/signatures", asked), "taken", int)
+        return taken
+
+    def raise_epoch(self, agent_id: str, expected: int, *, machine: str = "") -> int:
+        asked = {"expected": expected, "machine": machine}
+        answer = self._calls.send("POST", f"{_of(agent_id)}/epoch", asked, again=False)
+        epoch = shapes.read_number(answer, "epoch")
+        if epoch != expected + 1:
+            raise RemoteDamaged(f"after epoch {expected} it begins {epoch}")
+        return epoch
+
+    # Purging ----------------------------------------------------------------------------------------------------
+
+    def redactions(self, agent_id: str) -> list[JsonObject]:
+        return shapes.read_items(self._calls.get(f"{_of(agent_id)}/redactions"), "redactions", shapes.check_object)
+
+    def redact(self, agent_id: str, document: JsonObject, *, owner: str | None = None) -> RemoteRedaction:
+        """The owner's token is used for this one request, and kept nowhere."""
+        query = {} if owner is None else {"confirm": "true"}
+        answer = self._calls.send("POST", f"{_of(agent_id)}/redactions", document, query=query, token=owner)
+        state = shapes.parse_redaction_state(answer)
+        if state.id != document["id"]:
+            raise RemoteDamaged(f"it answers with the purge {state.id}")
+        return state
+
+    # Fetching ---------------------------------------------------------------------------------------------------
+
+    def keys(self, agent_id: str) -> JsonObject | None:
+        found = self._calls.get(f"{_of(agent_id)}/keys")
+        return found if isinstance(found, dict) and found else None
+
+    def sequences(self, agent_id: str) -> Iterator[RemoteSequence]:
+        path = f"{_of(agent_id)}/sequences"
+        return (shapes.parse_sequence(each) for each in self._calls.pages(path, "sequences", limit=_PAGE, since=-1))
+
+    def follow(self, moved: Callable[[int, int], None]) -> None:
+        """See `pulling.Followed`."""
+        self._calls.follow(moved)
+
+    def snapshot(self, agent_id: str, number: int | None = None) -> RemoteBundle:
+        if number is None:
+            head = self.agent(agent_id).head
+            if head is None:
+                raise UnknownAtRemote("nothing was sent of this agent")
+            number = head.number
+        file, reply = self._calls.fetch(f"{_of(agent_id)}/snapshot", query={"sequence": number})
+        return RemoteBundle("snapshot", number, None, file, reply.size)
+
+    def deltas(self, agent_id: str, since: int) -> Iterator[RemoteBundle]:
+        path = f"{_of(agent_id)}/deltas"
+        for each in self._calls.pages(path, "deltas", limit=_PAGE, since=since):
+            number, base = shapes.read_number(each, "sequence"), shapes.read_number(each, "base_sequence")
+            file, reply = self._calls.fetch(f"{path}/{number}", query={"base": base})
+            yield RemoteBundle("delta", number, base, file, reply.size)
+
+    def object(self, agent_id: str, sha256: str) -> bytes:
+        return verifying.fetch_object(self._calls, _of(agent_id), sha256)
+
+    def verify(self, agent_id: str, state: State, *, bodies: int, chance: random.Random) -> RemoteVerification:
+        return verifying.verify_endpoint_copy(self._calls, _of(agent_id), state, bodies=bodies, chance=chance)
+
+    # Its token --------------------------------------------------------------------------------------------------
+
+    def whoami(self) -> JsonObject:
+        """What the endpoint says of the token: {tenant, name, scopes, expires_at}. Raises RemoteError."""
+        found = self._calls.get("/token")
+        shapes.read_field(found, "scopes", list)
+        return dict(found)
+
+    def revoke_token(self) -> None:
+        """Have the token that is used here count no more. Raises RemoteError."""
+        self._calls.delete("/token")
+
+    def close(self) -> None:
+        self._calls.close()
+
+    def _limit(self, name: str, otherwise: int) -> int:
+        found = (self._about or self.about()).limits.get(name)
+        return found if isinstance(found, int) and found > 0 else otherwise
+
+    def _refuse_too_large(self, size: int) -> None:
+        largest = self._limit("bundle_bytes", size)
+        if size > largest:
+            raise RemoteTooLarge(f"it takes bundles up to {largest} bytes, and this one has {size}")
+
+
+def _of(agent_id: str) -> str:
+    return f"/agents/{quote(agent_id, safe='')}"
+
+
+def _batches(things: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    found: list[Any] = []
+    for each in things:
+        found.append(each)
+        if len(found) == size:
+            yield found
+            found = []
+    if found:
+        yield found

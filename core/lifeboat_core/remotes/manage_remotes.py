@@ -1,0 +1,152 @@
+"""Second copies made known to this home, moved to another address, given another token, and forgotten."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.locks import home_lock
+from lifeboat_core.errors import OtherVault, RemoteExists
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import acknowledged_states, remote_probe, remote_registry
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.remote_access import RemoteAccess
+from lifeboat_core.remotes.remote_probe import ProbeResult, RemoteCandidate
+from lifeboat_keys.age_format import age_encryption
+from lifeboat_vault.errors import NotAnEndpoint, RemoteDamaged, RemoteDenied, RemoteUnreachable
+
+
+def add_remote(
+    context: Context, name: str, given: RemoteAccess, *, optional: bool = False, sealed: bool = False, save: bool = True
+) -> tuple[RemoteConfig, ProbeResult]:
+    """Make a second copy known, after it was asked who it is. One that is known under this name gets the new address;
+    it must be the same one. Without `save` it is only asked: what it would be, and nothing of it stays.
+
+    Raises RemoteNameRefused, RemoteExists, BadSetting, AgeMissing, RemoteError.
+    """
+    known = _known(context, name)
+    if known is None:
+        remote_registry.refuse_taken_name(context, name)
+        wanted = RemoteConfig(name, given.url, pin=given.pin, optional=optional, sealed=sealed, added_at=context.now())
+    else:
+        wanted = _moved(known, given, optional=optional, sealed=sealed)
+    if wanted.sealed:
+        age_encryption.check_recipients(
+            []
+        )  # what is encrypted here needs the library: better said now than with the first push
+    stranger = RemoteCandidate(wanted, given.token or _kept_token(context, known, wanted))
+    try:
+        met = _met(context, stranger, is_known=known is not None)
+        _refuse_other(context, known, wanted, met.about.id)
+        wanted = replace(wanted, id=met.about.id)
+        if save:
+            with home_lock(context, "remote add"):
+                wanted = _save(context, wanted, stranger.token)
+        elif known is None:
+            remote_registry.save_authority(context, name, None)
+    except BaseException:
+        if known is None:
+            remote_registry.save_authority(context, name, None)
+        raise
+    return wanted, met
+
+
+def _known(context: Context, name: str) -> RemoteConfig | None:
+    """The remote of exactly this name. One whose file cannot be used counts as none but keeps its name."""
+    remote_registry.check_remote_name(name)
+    return next((one for one in remote_registry.list_usable_remotes(context) if one.name == name), None)
+
+
+def _moved(known: RemoteConfig, given: RemoteAccess, *, optional: bool, sealed: bool) -> RemoteConfig:
+    """Raises RemoteExists for what an address alone does not change."""
+    if sealed and not known.sealed:
+        raise RemoteExists(
+            f"{known.name} is there and keeps what it can read; to have it encrypted, remove it and add it again",
+            fix=f"lifeboat remote remove {known.name}",
+        )
+    if known.sealed and known.url.startswith("file:") and not sealed:
+        raise RemoteExists(
+            f"{known.name} is kept encrypted; to have a folder in clear, remove it and add another one",
+            fix=f"lifeboat remote remove {known.name}",
+        )
+    return replace(known, url=given.url, pin=given.pin or known.pin, optional=optional or known.optional)
+
+
+def _kept_token(context: Context, known: RemoteConfig | None, wanted: RemoteConfig) -> str | None:
+    """The token that is kept for a remote, for its new address: only where the same authority vouches for it, or the
+    address stays."""
+    if known is None:
+        return None
+    same = known.url == wanted.url and known.pin == wanted.pin
+    vouched = bool(known.pin) and known.pin == wanted.pin and wanted.url.startswith("https://")
+    return remote_registry.load_token(context, known.name) if same or vouched else None
+
+
+def _met(context: Context, stranger: RemoteCandidate, *, is_known: bool) -> ProbeResult:
+    """Raises RemoteError, with the command that helps one who is adding it."""
+    is_folder = stranger.config.url.startswith("file:")
+    try:
+        return remote_probe.probe_remote(context, stranger)
+    except NotAnEndpoint:
+        raise
+    except RemoteDamaged as error:
+        if is_known or is_folder:
+            raise
+        raise NotAnEndpoint(error.message) from error
+    except RemoteUnreachable as error:
+        if not is_known:
+            error.fix = "df -h" if is_folder else "lifeboat remote add --help"
+        raise
+    except RemoteDenied as error:
+        pinned = f" --pin {stranger.config.pin}" if stranger.config.pin else ""
+        error.fix = f"lifeboat remote add {stranger.config.name} {stranger.config.url}{pinned} --token-stdin"
+        if stranger.token is None:
+            error.message = "it lets in only who shows a token"
+        raise
+
+
+def _refuse_other(context: Context, known: RemoteConfig | None, wanted: RemoteConfig, remote_id: str) -> None:
+    """Raises RemoteExists: the same under two names would count as two copies, and two under one name as one."""
+    if known is not None and known.id and known.id != remote_id:
+        raise RemoteExists(
+            f"{known.name} is the vault {known.id}, and {remote_id} answers there: give it another name",
+            fix=f"lifeboat remote add ANOTHER-NAME {wanted.url}",
+        )
+    other = remote_registry.find_remote_by_id(context, remote_id)
+    if other is not None and other.name != wanted.name:
+        raise RemoteExists(f"it is there already and is called {other.name}", fix="lifeboat remote list")
+
+
+def _save(context: Context, config: RemoteConfig, token: str | None) -> RemoteConfig:
+    """The file comes last: it makes the remote one."""
+    remote_registry.save_token(context, config.name, token)
+    if not config.pin:
+        remote_registry.save_authority(context, config.name, None)
+    return remote_registry.save_remote(context, config)
+
+
+def give_token(context: Context, config: RemoteConfig, token: str) -> ProbeResult:
+    """Take another token for a remote, after it was tried out. Raises OtherVault, RemoteError."""
+    met = remote_probe.probe_remote(context, RemoteCandidate(config, token))
+    if config.id and met.about.id != config.id:
+        raise OtherVault(f"{config.name} is the vault {config.id}, and {met.about.id} answers: the token was not kept")
+    remote_registry.save_token(context, config.name, token)
+    return met
+
+
+def remove_remote(context: Context, name: str) -> RemoteConfig | None:
+    """Forget a remote and what every vault knows of it; what it was, None where its file could not be used. What it
+    keeps stays there."""
+    config = next((one for one in remote_registry.list_remotes(context) if one.name == name), None)
+    with home_lock(context, "remote remove"):
+        remote_registry.delete_remote(context, name)
+    _forget(context, name, "" if config is None else config.id)
+    return None if config is None or config.problem is not None else config
+
+
+def _forget(context: Context, name: str, remote_id: str) -> None:
+    for agent in agents.list_agents(context):
+        with context.vault(agent.id) as vault:
+            for known_id, known in acknowledged_states.load_acknowledged(vault).items():
+                if known_id == remote_id or known.name == name:
+                    acknowledged_states.forget_remote(vault, known_id)

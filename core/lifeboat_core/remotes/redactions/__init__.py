@@ -1,0 +1,1 @@
+"""Redactions on their way to remotes and back."""

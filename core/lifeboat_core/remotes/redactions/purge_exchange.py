@@ -1,0 +1,305 @@
+"""Purges and second copies: what was purged anywhere is learnt here, and what was purged here is told there, before
+anything else is said to a remote (see `lifeboat_alf.redaction.redactions`).
+
+Nobody is believed: a redaction that a remote lists counts when somebody trusted signed it, and what a remote says it
+destroyed counts when its receipt holds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from lifeboat_alf.errors import RedactionInvalid
+from lifeboat_alf.redaction.joined_redactions import find_overriding, order_redactions
+from lifeboat_alf.redaction.redactions import NONE, WHOLE_AGENT, Redaction
+from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.errors import Busy, ConfigError, OtherVault
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import acknowledged_states
+from lifeboat_core.remotes.acknowledged_states import AcknowledgedState
+from lifeboat_core.remotes.contract import Mendable, RemoteConfig
+from lifeboat_core.remotes.redactions.listed_redactions import ListedRedactions, check_erasure, load_listed
+from lifeboat_core.remotes.redactions.purge_notes import PurgeNotes
+from lifeboat_core.remotes.redactions.remote_only_items import list_remote_only_items as list_remote_only_items
+from lifeboat_core.remotes.remote_kinds import check_identity, open_remote
+from lifeboat_vault.errors import AgentErased, PurgesDamaged, RemoteDenied, RemoteError, UnknownAtRemote, VaultMissing
+from lifeboat_vault.remote.remote_contract import Remote, RemoteRedaction
+from lifeboat_vault.vault import Vault
+
+T = TypeVar("T")
+
+UNTRUSTED = (
+    "it is purged there under a key that counts no more, so other machines are not told, until its owner confirms it: "
+    "lifeboat receipts confirm"
+)
+PATIENCE = 30.0
+"""Seconds that the lock of an agent is waited for: a capture is over by then, a restore may take longer."""
+_LOOK_AGAIN = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeExchangeResult:
+    """What came of an exchange. `learnt` were applied here; `told` are those that the remote was told of or asked
+    about, as they stand there; `doubts` say, for people, what it lists or says that does not count."""
+
+    learnt: tuple[str, ...] = ()
+    told: tuple[RemoteRedaction, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+
+def exchange_purges(
+    context: Context,
+    agent: Agent,
+    config: RemoteConfig,
+    vault: Vault,
+    remote: Remote,
+    *,
+    owners: Mapping[str, str] | None = None,
+    anew: bool = False,
+) -> PurgeExchangeResult:
+    """Fetch the purges that a remote holds of an agent, apply here those that are new and count, tell it of those that
+    it does not hold, in the order of their making, and ask again about those whose wait is over. A remote that has
+    nothing of the agent is told nothing.
+
+    `owners`: the token of whoever owns the data there, by the id of the redaction that it is for. `anew`: history there
+    was signed anew a moment ago, so purges that it has under the former key are sent again, and asked about is whatever
+    it refused of the new one.
+    Raises NoKey, Busy (the agent's lock is held for long), AgentErased (see `heed_erasure`), RemoteError.
+    """
+    found = _listed(context, agent, config, vault, remote)
+    learnt, impossible = _learn(context, agent, vault, found)
+    telling = _RedactionTeller(context, agent, config, vault, remote, found, owners or {}, anew=anew)
+    told = tuple(telling.all())
+    doubts = (*found.refused, *impossible, *telling.doubts)
+    PurgeNotes(context, config, vault).doubt(doubts)
+    return PurgeExchangeResult(learnt, told, doubts)
+
+
+def send_redaction(
+    context: Context, agent: Agent, config: RemoteConfig, redaction: Redaction, owner: str | None = None
+) -> RemoteRedaction:
+    """Tell one remote of a purge now, with the token of the `owner` of the data there so that it does not wait; how it
+    stands is noted. Works for an agent that was purged whole, too, of which nothing is here any more.
+
+    Raises UnknownThere (it has nothing of the agent), RemoteError, OtherVault, ConfigError, and what `exchange_purges`
+    raises.
+    """
+    with contextlib.ExitStack() as stack:
+        vault = _vault(context, agent, stack)
+        try:
+            remote = stack.enter_context(contextlib.closing(open_remote(context, config)))
+            check_identity(context, config, remote)
+            found = ListedRedactions()
+            if redaction.scope != WHOLE_AGENT:
+                found = _listed(context, agent, config, vault, remote)
+                if vault is not None:
+                    _learn(context, agent, vault, found)
+        except (RemoteError, OtherVault, ConfigError) as error:
+            if not isinstance(error, AgentErased):
+                PurgeNotes(context, config, vault).failed(redaction, error, soon=error.retryable)
+            raise
+        owners = {} if owner is None else {redaction.id: owner}
+        return _RedactionTeller(context, agent, config, vault, remote, found, owners).with_joint(redaction)
+
+
+@contextmanager
+def heed_erasure(context: Context, agent: Agent) -> Iterator[None]:
+    """Around a contact with a remote, outside of the agent's open vault: where it says that the agent was purged
+    whole, and somebody trusted signed that, the agent is erased here too. The workspace is not touched.
+
+    Raises AgentErased then; RemoteDamaged where nobody trusted signed it, and nothing is done.
+    """
+    try:
+        yield
+    except AgentErased as error:
+        redaction = check_erasure(error, agent.id, context.keys().trusted)
+        from lifeboat_core.purge import agent_purge
+
+        retry_while_busy(partial(agent_purge.apply_agent_purge, context, agent, redaction))
+        raise
+
+
+def retry_while_busy(work: Callable[[], T]) -> T:
+    """Work that needs an agent's lock, tried again while somebody else holds it. Raises Busy in the end."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return work()
+        except Busy:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(_LOOK_AGAIN)
+
+
+def _learn(
+    context: Context, agent: Agent, vault: Vault, found: ListedRedactions
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Apply what is new, in the order in which the remote lists it; before each one those that cut more of the same.
+    Ids of what was applied, and what is wrong with those that nobody can apply: they keep nothing else from going."""
+    from lifeboat_core.purge import local_redaction
+
+    known = vault.redactions
+    fresh = order_redactions([redaction for redaction in found.counting if redaction.id not in known], known)
+    learnt, doubts = list[str](), list[str]()
+    for redaction in fresh:
+        try:
+            retry_while_busy(partial(local_redaction.apply_redaction, context, agent, redaction))
+            learnt.append(redaction.id)
+        except RedactionInvalid as error:
+            doubts.append(f"it lists the purge {redaction.id}, which cannot be done: {error.message}")
+    return tuple(learnt), tuple(doubts)
+
+
+def _listed(
+    context: Context, agent: Agent, config: RemoteConfig, vault: Vault | None, remote: Remote
+) -> ListedRedactions:
+    """What a remote lists. A list that is damaged is written again first, where this machine knows what stood in it."""
+    known = NONE if vault is None else vault.redactions
+    try:
+        return load_listed(remote, agent.id, context.keys().trusted, known)
+    except PurgesDamaged:
+        if vault is None or not isinstance(remote, Mendable):
+            raise
+        every = [row.redaction for row in vault.redaction_rows()]
+        told = acknowledged_states.load_acknowledged(vault).get(config.id, AcknowledgedState()).purges
+        remote.mend_purges(agent.id, [[each for each in every if each.id in told], every])
+        return load_listed(remote, agent.id, context.keys().trusted, known)
+
+
+def _vault(context: Context, agent: Agent, stack: contextlib.ExitStack) -> Vault | None:
+    try:
+        return stack.enter_context(context.vault(agent.id))
+    except VaultMissing:
+        return None
+
+
+class _RedactionTeller:
+    """Redactions told to one remote, and what it says to that."""
+
+    def __init__(
+        self,
+        context: Context,
+        agent: Agent,
+        config: RemoteConfig,
+        vault: Vault | None,
+        remote: Remote,
+        found: ListedRedactions,
+        owners: Mapping[str, str],
+        *,
+        anew: bool = False,
+    ) -> None:
+        self._context = context
+        self._agent = agent
+        self._config = config
+        self._vault = vault
+        self._remote = remote
+        self._found = found
+        self._owners = owners
+        self._anew = anew
+        self._notes = PurgeNotes(context, config, vault)
+        self.doubts: list[str] = []
+
+    def all(self) -> Iterator[RemoteRedaction]:
+        """Of those of this vault the ones that the remote has to hear of now. Raises RemoteError for one that it does
+        not hold yet and may take later: what this machine sends would make no sense to it."""
+        assert self._vault is not None
+        redactions = order_redactions(row.redaction for row in self._vault.redaction_rows())
+        if not self._has_something():
+            self._notes.nothing_there()
+            return
+        for redaction in redactions:
+            if not self._is_due(redaction):
+                continue
+            try:
+                yield self.one(redaction)
+            except AgentErased:
+                raise
+            except RemoteError as error:  # it is said, and what was captured is sent all the same
+                if error.retryable and (redaction.id not in self._found.ids or self._is_signed_anew(redaction)):
+                    raise
+
+    def with_joint(self, redaction: Redaction) -> RemoteRedaction:
+        """One, after those that say what it leaves of bytes that another machine purged too. Whoever confirms the one
+        confirms no other: see `joining.confirmed`. Raises RemoteError."""
+        for each in () if self._vault is None else find_overriding(self._vault.redactions, redaction):
+            if each.id not in self._found.ids:
+                self.one(each)
+        return self.one(redaction)
+
+    def one(self, redaction: Redaction) -> RemoteRedaction:
+        """Raises RemoteError, after it was noted."""
+        owner = self._owners.get(redaction.id)
+        try:
+            state = self._remote.redact(self._agent.id, redaction.to_json(), owner=owner)
+        except AgentErased:
+            raise
+        except RemoteError as error:
+            if owner is not None and isinstance(error, RemoteDenied):  # a mistyped token changes nothing there
+                raise
+            if not isinstance(error, UnknownAtRemote) or self._has_something():
+                is_held = redaction.id in self._found.ids
+                if self._is_signed_anew(redaction):  # what it did is done
+                    raise
+                self._notes.failed(redaction, error, soon=error.retryable and not is_held)
+            raise
+        reach_crash_point(CrashPoint.PURGE_SENT)
+        unsearched = self._unsearched(redaction, state)
+        kind, doubt = self._remote.about().kind, self._doubt_of_erased(redaction)
+        self._notes.stands(redaction, state, kind=kind, unsearched=unsearched, doubt=doubt)
+        reach_crash_point(CrashPoint.PURGE_NOTED)
+        return state
+
+    def _has_something(self) -> bool:
+        """Whether the remote has the agent, or had it: one that forgot it, or knows nothing of purges, is asked."""
+        if self._vault is None:
+            return False
+        known = self._known()
+        return self._found.is_known or known.number is not None or known.sent is not None
+
+    def _is_due(self, redaction: Redaction) -> bool:
+        is_listed = redaction.id in self._found.ids
+        noted = self._known().purges.get(redaction.id)
+        if noted is None or redaction.id in self._owners:
+            return True
+        if noted.is_done and not is_listed:
+            self.doubts.append(f"the purge {redaction.id} was missing in its list and was sent again")
+            return True
+        if noted.is_waiting or self._is_signed_anew(redaction):
+            return True  # the owner of the data there may have confirmed one that waits, at any moment
+        return not noted.is_done and (self._anew or not is_listed or noted.is_due(self._context.clock.now()))
+
+    def _is_signed_anew(self, redaction: Redaction) -> bool:
+        return self._anew and redaction.id in self._found.stale
+
+    def _unsearched(self, redaction: Redaction, state: RemoteRedaction) -> list[int]:
+        """States that are kept there and were not looked through when the redaction was made. What this machine has
+        and was not, came after the purge."""
+        if state.receipt is None or redaction.scope == WHOLE_AGENT:
+            return []
+        searched, found = frozenset(redaction.searched), []
+        for row in self._remote.sequences(self._agent.id):
+            here = None if self._vault is None else self._vault.find(row.number)
+            if here is None if row.number not in searched else here is not None and here.digest != row.digest:
+                found.append(row.number)
+        return found
+
+    def _doubt_of_erased(self, redaction: Redaction) -> str:
+        """Of an agent that is purged whole there, but not as any machine of this user says now: nothing is left there
+        that tells an endpoint whose it was, so its owner has to say."""
+        if redaction.scope != WHOLE_AGENT:
+            return ""
+        with contextlib.suppress(RemoteError):
+            if load_listed(self._remote, self._agent.id, self._context.keys().trusted).refused:
+                return UNTRUSTED
+        return ""
+
+    def _known(self) -> AcknowledgedState:
+        assert self._vault is not None
+        return acknowledged_states.load_acknowledged(self._vault).get(self._config.id, AcknowledgedState())

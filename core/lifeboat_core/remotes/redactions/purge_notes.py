@@ -1,0 +1,147 @@
+"""How purges stand at one remote, noted where it is needed: in the agent's vault for whoever decides when the remote is
+asked again, and in the receipt of the purge as its proof."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from lifeboat_alf.common import times
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.redaction.redactions import Redaction
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge import receipt_signing
+from lifeboat_core.remotes import acknowledged_states
+from lifeboat_core.remotes.acknowledged_states import AcknowledgedState, RemotePurgeState
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_keys.signed.purge_receipt import DONE, PENDING, WAITING
+from lifeboat_vault.errors import PurgeRefused, RemoteDamaged, RemoteRefused
+from lifeboat_vault.remote.remote_contract import RemoteRedaction
+from lifeboat_vault.vault import Vault
+
+ASK_AGAIN = timedelta(hours=1)
+"""After a remote refused a purge, or what it said of it does not hold."""
+SOONEST, LATEST = timedelta(minutes=1), timedelta(hours=1)
+"""When a remote with which a purge waits is asked again, whatever moment it names: its owner may decide sooner."""
+LONGEST = timedelta(days=30)
+"""No remote lets a purge wait for longer than this: then it does not say when."""
+MOST_NAMED = 12
+
+
+class PurgeNotes:
+    """Of one remote. `vault` is None for an agent of which nothing is here any more."""
+
+    def __init__(self, context: Context, config: RemoteConfig, vault: Vault | None) -> None:
+        self._context = context
+        self._config = config
+        self._vault = vault
+
+    def stands(
+        self, redaction: Redaction, state: RemoteRedaction, *, kind: str, unsearched: list[int], doubt: str
+    ) -> None:
+        """What the remote answered, and a `doubt` to be said beside its proof. Raises RemoteDamaged when it answers
+        about another purge, OSError, NoKey."""
+        if state.id != redaction.id:
+            raise RemoteDamaged(f"it was told of the purge {redaction.id} and answers with {state.id}")
+        applies_at = _believable(state.applies_at, self._context.clock.now())
+        if state.receipt is not None:
+            message = _unsearched_words(unsearched) or doubt
+            self._note(redaction, kind, DONE, message=message, receipt=state.receipt)
+        elif applies_at is not None:
+            self._note(redaction, kind, WAITING, applies_at=applies_at)
+        else:
+            self._note(redaction, kind, PENDING, message="it took the purge and does not say that it is done")
+
+    def failed(self, redaction: Redaction, error: LifeboatError, *, soon: bool) -> None:
+        """It was not told, or would not hear it. `soon`: it is told at the next contact, whenever that is."""
+        refused, decided = isinstance(error, RemoteRefused), isinstance(error, PurgeRefused)
+        self._note(redaction, "", PENDING, message=error.message, soon=soon, refused=refused, decided=decided)
+
+    def nothing_there(self) -> None:
+        """It has nothing of the agent: no purge is missing there."""
+        if (
+            self._vault is not None
+            and acknowledged_states.load_acknowledged(self._vault).get(self._config.id, AcknowledgedState()).purges
+        ):
+            acknowledged_states.note_acknowledged(self._vault, self._config.id, purges={})
+
+    def doubt(self, doubts: tuple[str, ...]) -> None:
+        """What the remote lists that does not count: said until it lists it no more."""
+        if self._vault is None:
+            return
+        text = "; ".join(doubts[:3])
+        if acknowledged_states.load_acknowledged(self._vault).get(self._config.id, AcknowledgedState()).doubts != text:
+            acknowledged_states.note_acknowledged(self._vault, self._config.id, name=self._config.name, doubts=text)
+
+    def _note(
+        self,
+        redaction: Redaction,
+        kind: str,
+        state: str,
+        *,
+        applies_at: str | None = None,
+        message: str = "",
+        receipt: JsonObject | None = None,
+        soon: bool = False,
+        refused: bool = False,
+        decided: bool = False,
+    ) -> None:
+        context, config = self._context, self._config
+        if receipt_signing.read_receipt(context, redaction.id) is None:
+            receipt_signing.begin_receipt(context, redaction, context.now())
+        kept = receipt_signing.note_vault(
+            context,
+            redaction.id,
+            config.id,
+            name=config.name,
+            kind=kind or "remote",
+            state=state,
+            applies_at=applies_at,
+            message=message,
+            receipt=receipt,
+            refused=refused,
+        )
+        noted = None if kept is None else kept.vault(config.id)
+        if noted is not None and receipt is not None:  # which may not hold
+            state, message = noted.state, noted.message
+        if self._vault is not None:
+            ask_at = None if soon else _ask_at(state, applies_at, context.clock.now())
+            if state == PENDING and not refused:  # it could not be asked, so what its owner decided stands
+                decided = self._was_refused(redaction)
+            made = RemotePurgeState(state, applies_at, "" if state == DONE else message, ask_at, refused=decided)
+            acknowledged_states.note_purge(self._vault, config.id, config.name, redaction.id, made)
+
+    def _was_refused(self, redaction: Redaction) -> bool:
+        known = (
+            AcknowledgedState()
+            if self._vault is None
+            else acknowledged_states.load_acknowledged(self._vault).get(self._config.id)
+        )
+        noted = None if known is None else known.purges.get(redaction.id)
+        return noted is not None and noted.refused
+
+
+def _ask_at(state: str, applies_at: str | None, now: datetime) -> str | None:
+    """When it is asked again. A remote may name any moment."""
+    if state == DONE:
+        return None
+    if applies_at is None:
+        return times.to_text(now + ASK_AGAIN)
+    return times.to_text(min(max(times.parse_time(applies_at), now + SOONEST), now + LATEST))
+
+
+def _believable(applies_at: str | None, now: datetime) -> str | None:
+    """Until when a purge waits; None for what is no moment, or one that nobody would wait for."""
+    try:
+        moment = None if applies_at is None else times.parse_time(applies_at)
+    except (ValueError, OverflowError):
+        return None
+    return None if moment is None or moment - now > LONGEST else times.to_text(moment)
+
+
+def _unsearched_words(numbers: list[int]) -> str:
+    if not numbers:
+        return ""
+    named = ", ".join(str(number) for number in numbers[:MOST_NAMED])
+    more = f" and {len(numbers) - MOST_NAMED} more" if len(numbers) > MOST_NAMED else ""
+    return f"it keeps sequences that were not looked through for this purge: {named}{more}"

@@ -1,0 +1,109 @@
+"""A second copy examined for `lifeboat doctor --remote`: whether it answers, who it is, what it thinks of the token,
+its clock, and the room it has."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from datetime import timedelta
+
+from lifeboat_alf.common import times
+from lifeboat_alf.common.doctor_checks import DoctorFinding, DoctorLevel
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.errors import ReplicationError
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import remote_probe, remote_registry
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.remote_kinds import open_remote
+from lifeboat_core.remotes.remote_probe import ProbeResult, RemoteCandidate
+from lifeboat_core.texts.human_text import age_text, count_text, quote_argument, size_text, time_text
+from lifeboat_vault.errors import RemoteError
+
+CLOCK = timedelta(minutes=5)
+"""Clocks that differ by more are worth a word: what is valid for minutes may count no more when it arrives."""
+SOON = timedelta(days=14)
+FULL = 0.9
+"""The share of the room from which on it is worth a word."""
+
+
+def examine_remote(context: Context, config: RemoteConfig) -> Iterator[DoctorFinding]:
+    """Ask it, and say what is found. Raises nothing: what fails is a finding."""
+    stranger = RemoteCandidate(config, remote_registry.load_token(context, config.name))
+    try:
+        met = remote_probe.probe_remote(context, stranger)
+    except LifeboatError as error:
+        yield DoctorFinding(DoctorLevel.ERROR, config.url, f"{error.title}: {error.message}", _fix(error))
+        return
+    yield DoctorFinding(DoctorLevel.OK, config.url, f"it answers{_release(met)}{_believed(config)}")
+    yield _identity(config, met)
+    yield from _clock(met)
+    yield from _token(context, config, met)
+    yield from _room(context, config, met)
+
+
+def _fix(error: LifeboatError) -> str | None:
+    """Return what helps against an error; None where that is the command that found it."""
+    defined_by = next(kind for kind in type(error).__mro__ if "fix" in vars(kind))
+    return None if "fix" not in vars(error) and defined_by in (RemoteError, ReplicationError) else error.fix
+
+
+def _release(met: ProbeResult) -> str:
+    return f" (release {met.about.release})" if met.about.release else ""
+
+
+def _believed(config: RemoteConfig) -> str:
+    if not config.url.startswith("https:"):
+        return ""
+    return (
+        ", and its pinned authority vouches for it" if config.pin else ", and an authority of the system vouches for it"
+    )
+
+
+def _identity(config: RemoteConfig, met: ProbeResult) -> DoctorFinding:
+    if config.id == met.about.id:
+        return DoctorFinding(DoctorLevel.OK, "identity", "it is the second copy that was added")
+    result = f"another vault answers: {met.about.id}, and {config.name} is {config.id}. Nothing is sent there"
+    return DoctorFinding(
+        DoctorLevel.ERROR, "identity", result, f"lifeboat remote remove {quote_argument(config.name)} --keep-token"
+    )
+
+
+def _clock(met: ProbeResult) -> Iterator[DoctorFinding]:
+    if met.clock is None:
+        return
+    if abs(met.clock) <= CLOCK.total_seconds():
+        yield DoctorFinding(DoctorLevel.OK, "clock", "its clock and the one here agree")
+        return
+    which = "ahead of" if met.clock > 0 else "behind"
+    yield DoctorFinding(DoctorLevel.WARNING, "clock", f"its clock is {age_text(abs(met.clock))} {which} the one here")
+
+
+def _token(context: Context, config: RemoteConfig, met: ProbeResult) -> Iterator[DoctorFinding]:
+    if met.token is None:
+        return
+    fix = f"lifeboat remote token {quote_argument(config.name)} --token-stdin"
+    yield DoctorFinding(DoctorLevel.OK, "token", f"it allows to {' and '.join(sorted(met.scopes))}")
+    if met.superfluous:
+        result = f"it allows more than this machine needs: {', '.join(met.superfluous)}"
+        yield DoctorFinding(DoctorLevel.WARNING, "token", result, fix)
+    if met.expires_at is None:
+        return
+    with contextlib.suppress(ValueError, OverflowError):
+        if times.parse_time(met.expires_at) - context.clock.now() < SOON:
+            yield DoctorFinding(DoctorLevel.WARNING, "token", f"it ends on {time_text(met.expires_at)}", fix)
+
+
+def _room(context: Context, config: RemoteConfig, met: ProbeResult) -> Iterator[DoctorFinding]:
+    try:
+        with contextlib.closing(open_remote(context, config)) as remote:
+            agents = remote.agents()
+    except LifeboatError as error:
+        yield DoctorFinding(DoctorLevel.ERROR, "agents", f"{error.title}: {error.message}", _fix(error))
+        return
+    used, limit = sum(agent.bytes for agent in agents), met.room
+    takes = f"{count_text(len(agents), 'agent')}, {size_text(used)}"
+    if limit is None:
+        yield DoctorFinding(DoctorLevel.OK, "room", takes)
+        return
+    level = DoctorLevel.WARNING if used > FULL * limit else DoctorLevel.OK
+    yield DoctorFinding(level, "room", f"{takes} of {size_text(limit)}")

@@ -1,0 +1,72 @@
+"""From what the user decided about a remote to the remote itself. A kind of remotes is one entry point of the group
+`lifeboat.remotes`, named by the scheme of its addresses."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.errors import BadSetting, ConfigError, OtherVault
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge import endpoint_pins
+from lifeboat_core.remotes import remote_registry
+from lifeboat_core.remotes.contract import RemoteConfig, RemoteKind
+from lifeboat_keys.pairs import endpoint_key
+
+if TYPE_CHECKING:
+    from lifeboat_vault.remote.remote_contract import Remote, RemoteDescription
+
+GROUP = "lifeboat.remotes"
+
+
+def find_kind(url: str) -> RemoteKind:
+    """The kind of remotes that an address belongs to. Raises BadSetting, which does not repeat the address."""
+    scheme = urlsplit(url).scheme.lower()
+    if scheme not in list_schemes():
+        known = ", ".join(f"{each}://" for each in list_schemes())
+        raise BadSetting(f"an address of a second copy begins with one of {known}", fix="lifeboat remote add --help")
+    return _load(scheme)
+
+
+@functools.cache
+def list_schemes() -> tuple[str, ...]:
+    """Of all kinds that are installed, sorted."""
+    return tuple(sorted(entry_points(group=GROUP).names))
+
+
+def check_url(url: str) -> str:
+    """An address in its normal form. Raises BadSetting."""
+    return find_kind(url).check_url(url)
+
+
+def open_remote(context: Context, config: RemoteConfig) -> Remote:
+    """The remote, with the token that is kept for it. Says nothing to the other side before it is asked something.
+
+    Raises ConfigError (its file cannot be used), BadSetting, RemoteError.
+    """
+    if config.problem is not None:
+        raise ConfigError(config.problem, fix="lifeboat doctor")
+    return find_kind(config.url).open(context, config, remote_registry.load_token(context, config.name))
+
+
+def check_identity(context: Context, config: RemoteConfig, remote: Remote) -> RemoteDescription:
+    """Whether the one answers that was added, and what it says of itself. The key with which it signs receipts is kept
+    at first sight. Raises OtherVault, RemoteError."""
+    about = remote.about()
+    if config.id and about.id != config.id:
+        raise OtherVault(f"{config.name} is the vault {config.id}, and {about.id} answers: nothing was sent")
+    if about.signing_key is not None:
+        with contextlib.suppress(LifeboatError, ValueError):  # whoever needs it says what is wrong
+            endpoint_pins.pin_endpoint_key(context, about.id, config.name, endpoint_key.public_of(about.signing_key))
+    return about
+
+
+@functools.cache
+def _load(scheme: str) -> RemoteKind:
+    (point,) = entry_points(group=GROUP, name=scheme)
+    kind: RemoteKind = point.load()
+    return kind

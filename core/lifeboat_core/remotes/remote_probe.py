@@ -1,0 +1,126 @@
+"""A remote asked who it is and what it thinks of the token: before it is added, and when somebody examines it."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from lifeboat_alf.common import times
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import remote_kinds
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_vault.errors import RemoteDenied
+
+if TYPE_CHECKING:
+    from lifeboat_vault.remote.remote_contract import RemoteDescription
+
+PUSH, PULL = "push", "pull"
+NEEDED = frozenset({PUSH, PULL})
+"""What a machine needs that keeps its agents there, and all that a token on it should be good for."""
+
+
+@runtime_checkable
+class Authenticated(Protocol):
+    """A remote that lets in who shows a token."""
+
+    def whoami(self) -> JsonObject:
+        """{tenant, name, scopes, expires_at, quota}. Raises RemoteError."""
+        ...
+
+    def revoke_token(self) -> None:
+        """Have the token that is used count no more. Raises RemoteError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeResult:
+    """What a remote says of itself. `token` is what it says of the token, None where it wants none. `clock`: seconds
+    that its clock is ahead of the one here, None where it has none."""
+
+    about: RemoteDescription
+    token: JsonObject | None = None
+    clock: float | None = None
+
+    @property
+    def scopes(self) -> frozenset[str]:
+        return frozenset(str(scope) for scope in (self.token or {}).get("scopes", ()))
+
+    @property
+    def expires_at(self) -> str | None:
+        """When the token ends, None for never."""
+        found = (self.token or {}).get("expires_at")
+        return found if isinstance(found, str) else None
+
+    @property
+    def room(self) -> int | None:
+        """How many bytes all agents may take there together, None where it names no limit."""
+        found = (self.token or {}).get("quota", self.about.limits.get("tenant_bytes"))
+        return found if isinstance(found, int) and found > 0 else None
+
+    @property
+    def superfluous(self) -> list[str]:
+        """What the token allows beyond what a machine needs."""
+        return sorted(self.scopes - NEEDED)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteCandidate:
+    """A remote that is not among those of this home, or not as it is now: a config and the token for it."""
+
+    config: RemoteConfig
+    token: str | None = field(default=None, repr=False)
+
+
+def probe_remote(context: Context, stranger: RemoteCandidate) -> ProbeResult:
+    """Ask it. Raises RemoteError, BadSetting, RemoteDenied (no token that counts, or one that cannot push and pull)."""
+    about, clock = _about(context, stranger)
+    with contextlib.closing(_in_clear(context, stranger)) as remote:
+        if not isinstance(remote, Authenticated):
+            return ProbeResult(about, None, clock)
+        met = ProbeResult(about, remote.whoami(), clock)
+    _check_scopes(met)
+    return met
+
+
+def _about(context: Context, stranger: RemoteCandidate) -> tuple[RemoteDescription, float | None]:
+    """Who it is. The token is not shown for that: it might be somebody else."""
+    with contextlib.closing(_opened(context, stranger.config, None)) as remote:
+        before = context.clock.now()
+        about = remote.about()
+        after = context.clock.now()
+    return about, _difference(about.time, before + (after - before) / 2)
+
+
+def _difference(told: str | None, here: Any) -> float | None:
+    if told is None:
+        return None
+    try:
+        return float((times.parse_time(told) - here).total_seconds())
+    except (ValueError, OverflowError):
+        return None
+
+
+def revoke_token(context: Context, stranger: RemoteCandidate) -> bool:
+    """Have a token count no more at its remote; False where there is none. Raises RemoteError."""
+    with contextlib.closing(_in_clear(context, stranger)) as remote:
+        if stranger.token is None or not isinstance(remote, Authenticated):
+            return False
+        remote.revoke_token()
+        return True
+
+
+def _check_scopes(met: ProbeResult) -> None:
+    lacks = sorted(NEEDED - met.scopes)
+    if lacks:
+        raise RemoteDenied(f"the token does not allow to {' and '.join(lacks)}")
+
+
+def _in_clear(context: Context, stranger: RemoteCandidate) -> Any:
+    """The remote as it is without what this side encrypts: tokens are the same either way. Nobody is spoken to."""
+    return _opened(context, replace(stranger.config, sealed=False), stranger.token)
+
+
+def _opened(context: Context, config: RemoteConfig, token: str | None) -> Any:
+    return remote_kinds.find_kind(config.url).open(context, config, token)

@@ -1,0 +1,148 @@
+"""A remote's copy read back: what makes it count as verified."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import random
+
+from lifeboat_alf.archive import archive_layout, artifact_index
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.states.agent_state import BodyAbsent, State
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.health.agent_status import ERROR
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import acknowledged_states
+from lifeboat_core.remotes.contract import Compactable, RemoteConfig
+from lifeboat_core.remotes.redactions import purge_exchange
+from lifeboat_core.remotes.remote_kinds import open_remote
+from lifeboat_core.texts.human_text import count_text
+from lifeboat_vault.errors import RemoteDamaged, RemoteError, VaultDamaged
+from lifeboat_vault.remote.remote_contract import Remote, RemoteAgent, RemoteHead, RemoteVerification, file_key_of
+from lifeboat_vault.vault import Vault
+
+BODIES = 64
+"""Items of the newest state that are read back; by chance, so that in time all of them are."""
+EVERYTHING = 1 << 40
+"""After a copy did not hold: a sample may look elsewhere, and takes nothing back."""
+
+
+def verify_remote(context: Context, agent: Agent, config: RemoteConfig, *, bodies: int = BODIES) -> JsonObject:
+    """Read back from a remote what it has of an agent: {name, id, sequence, items, bytes, findings, ok,
+    is_drill_due}. `sequence` is None when there is nothing to compare; `is_drill_due`: only the last drill speaks
+    against the copy. Raises LifeboatError when it cannot be found out."""
+    with (
+        purge_exchange.heed_erasure(context, agent),
+        context.vault(agent.id) as vault,
+        contextlib.closing(open_remote(context, config)) as remote,
+    ):
+        purge_exchange.exchange_purges(context, agent, config, vault, remote)
+        found = read_back_copy(context, vault, remote, agent, config, bodies=bodies)
+        known = acknowledged_states.load_acknowledged(vault).get(config.id)
+    is_drill_wrong = known is not None and bool(known.drill_failed)
+    return {
+        "name": config.name,
+        "id": config.id,
+        "sequence": found.number,
+        "items": found.items,
+        "bytes": found.bytes,
+        "findings": found.findings,
+        "ok": found.ok,
+        "is_drill_due": is_drill_wrong and len(found.findings) == 1,
+    }
+
+
+def read_back_copy(
+    context: Context, vault: Vault, remote: Remote, agent: Agent, config: RemoteConfig, *, bodies: int = BODIES
+) -> RemoteVerification:
+    """Hold what the remote has against the same state here, and note how it went. A head that this machine never had
+    is for `replicating` to judge."""
+    there = remote.agent(agent.id)
+    head = there.head
+    row = None if head is None else vault.find(head.number)
+    if head is None or row is None or row.digest != head.digest:
+        return RemoteVerification(None)
+    known = acknowledged_states.load_acknowledged(vault).get(config.id)
+    if known is not None and known.damaged:
+        bodies = EVERYTHING
+    try:
+        found = remote.verify(agent.id, vault.state(row.number), bodies=bodies, chance=random.Random())
+        if known is not None and known.files == row.number:  # else some of them may still wait to be sent
+            found.findings += find_missing_files(vault.state(row.number), remote)
+    except RemoteDamaged as error:
+        found = RemoteVerification(row.number, findings=[error.message])
+    if damage := describe_reported_damage(there):
+        found.findings.append(damage)
+    if known is not None and known.drill_failed:  # only a drill takes that back
+        found.findings.append(known.drill_failed)
+    if found.ok:
+        acknowledged_states.note_acknowledged(
+            vault, config.id, verified_number=row.number, verified_at=context.now(), damaged=""
+        )
+        if known is not None and known.keys and not _has_keys(remote, agent, known.keys):
+            acknowledged_states.note_acknowledged(
+                vault, config.id, keys=""
+            )  # they are sent again with whatever is next
+        return found
+    if _has_moved(remote, agent, head):
+        return RemoteVerification(None)
+    first = found.findings[0]
+    why = {"message": f"its copy does not hold: {first}", "code": RemoteDamaged.code}
+    acknowledged_states.note_acknowledged(vault, config.id, state=ERROR, damaged=first, **why)
+    return found
+
+
+def find_missing_files(here: State, remote: Remote) -> list[str]:
+    """Return a sentence for each file that is held here and not there: of an endpoint for all files, since a state may
+    have been pushed there without their bytes; of a log, whose bundles are files, for the large ones."""
+    is_log = isinstance(remote, Compactable)
+    paths = {
+        key: entry.path
+        for entry in here.entries(archive_layout.ARTIFACTS if is_log else "")
+        if (key := file_key_of(entry)) is not None and (not is_log or artifact_index.is_referenced(entry.meta))
+    }
+    lacks = remote.missing(here.sequence.agent_id, list(paths)) if paths else []
+    return [f"{paths[key]} is not there" for key in lacks if _is_held(here, paths[key])]
+
+
+def _is_held(here: State, path: str) -> bool:
+    """Whether a large file is more than a description here, or was before its bytes were damaged."""
+    try:
+        here.body(path)
+    except BodyAbsent:
+        return False
+    except VaultDamaged:
+        return True
+    return True
+
+
+def describe_reported_damage(there: RemoteAgent) -> str:
+    """Say what a remote found itself that is not as it was, "" for nothing."""
+    found = []
+    if there.damaged:
+        objects = count_text(there.damaged, "file or record", "files and records")
+        found.append(f"{objects} that it kept cannot be read there")
+    if there.damaged_states:
+        found.append(f"rows of {count_text(there.damaged_states, 'sequence')} were lost or changed there")
+    return ", and ".join(found)
+
+
+def _has_keys(remote: Remote, agent: Agent, digest: str) -> bool:
+    """Whether the agent's wrapped keys are the ones that were sent: no signature of a state covers them, and whoever
+    may push may replace them."""
+    try:
+        document = remote.keys(agent.id)
+    except LifeboatError:  # it says nothing of them now
+        return True
+    return document is not None and hashlib.sha256(json_codec.encode_canonical(document)).hexdigest() == digest
+
+
+def _has_moved(remote: Remote, agent: Agent, head: RemoteHead) -> bool:
+    """Whether somebody wrote there while it was read: what did not fit then was another state."""
+    try:
+        now = remote.agent(agent.id).head
+    except RemoteError:
+        return False
+    return now is not None and (now.number, now.digest) != (head.number, head.digest)

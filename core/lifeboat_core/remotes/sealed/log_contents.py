@@ -1,0 +1,222 @@
+"""What is inside a log once its head is known: rows, small files, keys."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable, Iterable, Sequence
+from typing import BinaryIO
+
+import msgspec
+
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import RedactionInvalid
+from lifeboat_alf.redaction import redactions
+from lifeboat_alf.redaction.redactions import NONE, Redaction, Redactions
+from lifeboat_core.remotes.sealed import log_file_names, row_index
+from lifeboat_core.remotes.sealed.bundle_store import BundleStore
+from lifeboat_core.remotes.sealed.log_files import SealedFiles
+from lifeboat_core.remotes.sealed.log_head import FileReference, LogHead, LogRedactions, LogRow, build_signature
+from lifeboat_core.remotes.sealed.log_heads import LoadedHead, LogHeads
+from lifeboat_core.remotes.sealed.log_key import LogCipher, LogKeys, PlainLogKey, find_log_key
+from lifeboat_core.remotes.sealed.log_owner import LogOwner
+from lifeboat_keys.errors import NotForYourKey
+from lifeboat_keys.signed.redaction_signatures import adopt_signatures
+from lifeboat_vault.errors import PurgesDamaged, RemoteBusy, RemoteDamaged, UnknownAtRemote
+
+_PURGES = "purges"
+_WHO_MENDS = "the next sync of a machine that knows every purge of the agent writes it again"
+
+
+class LogContents:
+    """Of the logs of one remote. Raises RemoteDamaged where something is not what the head says."""
+
+    def __init__(
+        self,
+        files: SealedFiles,
+        heads: LogHeads,
+        owner: LogOwner,
+        log_keys: LogKeys,
+        shelf: BundleStore,
+        *,
+        sealed: bool,
+    ) -> None:
+        self._files = files
+        self._heads = heads
+        self._owner = owner
+        self._log_keys = log_keys
+        self._shelf = shelf
+        self._sealed = sealed
+
+    # The log's key ----------------------------------------------------------------------------------------------
+
+    def key(self, head: LogHead) -> LogCipher:
+        """Raises what the keys raise."""
+        return self._log_keys.get(head) if self._sealed else PlainLogKey()
+
+    def known_key(self, head: LogHead) -> LogCipher | None:
+        """Nobody is asked for the user's key."""
+        return self._log_keys.known(head) if self._sealed else PlainLogKey()
+
+    def key_if_there(self, head: LogHead) -> LogCipher | None:
+        return find_log_key(lambda: self._log_keys.get(head)) if self._sealed else PlainLogKey()
+
+    # Rows and files ---------------------------------------------------------------------------------------------
+
+    def rows(self, head: LogHead) -> list[LogRow]:
+        """All of them, oldest first."""
+        return row_index.load_rows(head, lambda stored: self._small(head, stored))
+
+    def with_rows(self, head: LogHead, rows: list[LogRow], signers: dict[str, JsonObject]) -> LogHead:
+        """The head with these rows instead, and of the signers those that they name."""
+        made = row_index.replace_rows(head, rows, lambda stored: self._small(head, stored), self._keeping(head))
+        used = {row.signer for row in rows}
+        return msgspec.structs.replace(made, signers={name: rest for name, rest in signers.items() if name in used})
+
+    def with_row(self, head: LogHead, row: LogRow) -> LogHead:
+        """The head with one more row."""
+        return row_index.append_row(head, row, self._keeping(head))
+
+    def large(self, head: LogHead) -> set[str]:
+        """The large artifacts that its states name."""
+        return {name for row in self.rows(head) for name in row.large}
+
+    def named(self, head: LogHead) -> set[str]:
+        """Every file that belongs to the log."""
+        rows = self.rows(head)
+        every = {row.stored.file for row in rows} | {segment.stored.file for segment in head.segments}
+        purges = {head.purges.stored.file} if head.purges else set()
+        return (
+            every | purges | {name for row in rows for name in row.large} | ({head.keys.file} if head.keys else set())
+        )
+
+    def bundle(self, loaded: LoadedHead, row: LogRow) -> BinaryIO:
+        """The content of a row's file, which the caller closes. Raises RemoteBusy when it was let go meanwhile, and
+        what the keys raise."""
+        try:
+            return self.opened(loaded.head, lambda: self._shelf.fetch(loaded.head.agent, row.stored))
+        except UnknownAtRemote:
+            if not self._heads.is_current(loaded):
+                raise RemoteBusy("the log was rewritten meanwhile", retry_after=1.0) from None
+            raise RemoteDamaged(f"{row.stored.file} is gone") from None
+
+    def opened(self, head: LogHead, fetch: Callable[[], BinaryIO]) -> BinaryIO:
+        """What a fetch gives; it may be encrypted for a former key of the user, which the head brings along."""
+        try:
+            return fetch()
+        except NotForYourKey:
+            if head.log_key is None:
+                raise
+            self._owner.learn(self._log_keys.get(head).former(head.log_key))
+            return fetch()
+
+    # Wrapped keys -----------------------------------------------------------------------------------------------
+
+    def keys(self, head: LogHead) -> JsonObject | None:
+        """The agent's wrapped keys."""
+        if head.keys is None:
+            return None
+        data = self.key(head).open(log_file_names.KEYS, self._small(head, head.keys))
+        try:
+            found = json_codec.decode_json(data)
+        except msgspec.DecodeError:
+            found = None
+        if not isinstance(found, dict):
+            raise RemoteDamaged("the agent's wrapped keys cannot be read")
+        return found
+
+    def with_keys(self, head: LogHead, document: JsonObject) -> LogHead:
+        """The same head where it has them already. What was lost or changed there gives way."""
+        try:
+            if self.keys(head) == document:
+                return head
+        except RemoteDamaged:
+            pass
+        data = self.key(head).seal(log_file_names.KEYS, json_codec.encode_json(document))
+        name = log_file_names.make_file_name(log_file_names.KEYS, 0, self._suffix)
+        return msgspec.structs.replace(head, keys=self._keep(head, name, data))
+
+    # Purges -----------------------------------------------------------------------------------------------------
+
+    def redactions(self, head: LogHead) -> Redactions:
+        """Those that the log holds, in the order in which they came. Raises PurgesDamaged, and what the keys raise,
+        where this machine has not seen the log's key yet."""
+        if head.purges is None:
+            return NONE
+        key = self.key(head)
+        try:
+            data = key.open(_PURGES, self._small(head, head.purges.stored))
+        except RemoteDamaged as error:
+            raise PurgesDamaged(f"{error.message}; {_WHO_MENDS}") from error
+        try:
+            found = Redactions(
+                [redactions.from_json(each) for each in msgspec.json.decode(data, type=list[JsonObject])]
+            )
+        except (msgspec.DecodeError, RedactionInvalid):
+            found = NONE
+        if len(found) != head.purges.count:
+            raise PurgesDamaged(f"the purges that the log holds cannot be read; {_WHO_MENDS}")
+        return found
+
+    def with_mended_purges(self, head: LogHead, candidates: Iterable[Sequence[Redaction]]) -> LogHead | None:
+        """The head with its list of purges written again, from the first of these lists that can be it; None where the
+        list is whole, or none can be."""
+        try:
+            self.redactions(head)
+            return None
+        except PurgesDamaged:
+            assert head.purges is not None
+        for known in candidates:
+            if len(known) == head.purges.count and {each.id for each in known}.issuperset(head.purges.pending):
+                return self._with_purges(head, list(known), head.purges.pending)
+        return None
+
+    def with_redaction(self, head: LogHead, redaction: Redaction) -> LogHead:
+        """The head with one more, which is pending."""
+        pending = (*head.purges.pending, redaction.id) if head.purges else (redaction.id,)
+        return self._with_purges(head, [*self.redactions(head), redaction], pending)
+
+    def signed_again(self, head: LogHead, redaction: Redaction) -> LogHead | None:
+        """The head with another signature of one that it holds, if that is of the user who signed the newest state
+        there is now; None where nothing changes."""
+        known = self.redactions(head)
+        made = adopt_signatures(known, [redaction])
+        if head.purges is None or made is known or not _is_of_writer(head, redaction):
+            return None
+        return self._with_purges(head, list(made), head.purges.pending)
+
+    def _with_purges(self, head: LogHead, known: list[Redaction], pending: tuple[str, ...]) -> LogHead:
+        data = self.key(head).seal(_PURGES, json_codec.encode_json([each.to_json() for each in known]))
+        stored = self._keep(head, log_file_names.make_file_name(_PURGES, len(known), self._suffix), data)
+        return msgspec.structs.replace(head, purges=LogRedactions(stored, len(known), pending))
+
+    # Small files ------------------------------------------------------------------------------------------------
+
+    @property
+    def _suffix(self) -> str:
+        return "box" if self._sealed else "json"
+
+    def _small(self, head: LogHead, stored: FileReference) -> bytes:
+        try:
+            with self._files.read(head.agent, stored.file) as source:
+                data = source.read()
+        except UnknownAtRemote:
+            raise RemoteDamaged(f"{stored.file} is gone") from None
+        if (len(data), hashlib.sha256(data).hexdigest()) != (stored.size, stored.sha256):
+            raise RemoteDamaged(f"{stored.file} is not the file that was written")
+        return data
+
+    def _keeping(self, head: LogHead) -> row_index.Keep:
+        return lambda name, source: self._keep(head, name, source.read())
+
+    def _keep(self, head: LogHead, name: str, data: bytes) -> FileReference:
+        self._files.put(head.agent, name, io.BytesIO(data))
+        return FileReference(name, len(data), hashlib.sha256(data).hexdigest())
+
+
+def _is_of_writer(head: LogHead, redaction: Redaction) -> bool:
+    """Whether it was signed under the same key of the user as the newest state there, or on the same device."""
+    signature = None if head.newest is None else build_signature(head.newest, head.signers)
+    made = redaction.signature or {}
+    return signature is None or any(signature.get(name) == made.get(name) for name in ("user", "device"))

@@ -1,0 +1,122 @@
+"""Heads of logs, read and replaced over `SealedFiles`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from lifeboat_alf.common import ids, times
+from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
+from lifeboat_alf.seams.system_clock import Clock
+from lifeboat_core.remotes.sealed import log_head as document
+from lifeboat_core.remotes.sealed.log_files import HeadMoved, SealedFiles
+from lifeboat_core.remotes.sealed.log_head import LogHead
+from lifeboat_core.remotes.sealed.log_key import LogKeys, find_log_key
+from lifeboat_core.remotes.sealed.log_owner import LogOwner
+from lifeboat_vault.errors import AgentErased, RemoteBusy, RemoteRefused, UnknownAtRemote
+
+TRIES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedHead:
+    """A head as it stands there. `doubt`: why its signature counts no more, "" when it does."""
+
+    head: LogHead
+    tag: str
+    doubt: str = ""
+
+
+class LogHeads:
+    """`sealed` says whether logs made here are."""
+
+    def __init__(self, files: SealedFiles, owner: LogOwner, log_keys: LogKeys, clock: Clock, *, sealed: bool) -> None:
+        self._files = files
+        self._owner = owner
+        self._log_keys = log_keys
+        self._clock = clock
+        self._sealed = sealed
+
+    def find(self, agent_id: str) -> LoadedHead | None:
+        """Raises RemoteDamaged, RemoteRefused, AgentErased, and NoKey."""
+        found = self._read(agent_id)
+        if found is None:
+            return None
+        head = found.head
+        if head.erased is not None:
+            raise AgentErased(f"the agent {head.agent} was purged", redaction=head.erased)
+        if head.sealed != self._sealed:
+            raise RemoteRefused("the log is sealed" if head.sealed else "the log is kept in clear, not sealed")
+        return found
+
+    def of_erased(self, agent_id: str) -> LoadedHead | None:
+        """The head of an agent that was purged whole; None where it was not. Raises RemoteDamaged, RemoteRefused."""
+        found = self._read(agent_id)
+        return None if found is None or found.head.erased is None else found
+
+    def _read(self, agent_id: str) -> LoadedHead | None:
+        trusted = self._owner.trusted
+        if not ids.is_uuid(agent_id):
+            return None
+        found = self._files.head(agent_id)
+        if found is None:
+            return None
+        head, doubt = document.decode_head(found[0], self._files.identity(), agent_id, trusted)
+        return LoadedHead(head, found[1], doubt)
+
+    def load(self, agent_id: str) -> LoadedHead:
+        """As `find`; raises UnknownThere too."""
+        found = self.find(agent_id)
+        if found is None:
+            raise UnknownAtRemote(f"there is no agent {agent_id}")
+        return found
+
+    def create(self, head: LogHead) -> bool:
+        """False when somebody else did meanwhile."""
+        try:
+            self._files.set_head(head.agent, self._encoded(head), None)
+        except HeadMoved:
+            return False
+        return True
+
+    def replace(self, loaded: LoadedHead, head: LogHead) -> LoadedHead:
+        """Put `head` in the place of what was loaded. Raises HeadMoved."""
+        made = self._following(loaded.head, head)
+        reach_crash_point(CrashPoint.SEALED_HEAD_REPLACED)
+        return LoadedHead(made, self._files.set_head(made.agent, self._encoded(made), loaded.tag))
+
+    def change(self, agent_id: str, edit: Callable[[LogHead], LogHead | None]) -> LoadedHead:
+        """Replace the head by what `edit` makes of it, again when another machine was quicker; None changes nothing.
+        Raises what `edit` raises, and RemoteBusy."""
+        for _ in range(TRIES):
+            loaded = self.load(agent_id)
+            made = edit(loaded.head)
+            if made is None:
+                return loaded
+            try:
+                return self.replace(loaded, made)
+            except HeadMoved:
+                continue
+        raise RemoteBusy("other machines are writing to the agent all the time", retry_after=5.0)
+
+    def is_current(self, loaded: LoadedHead) -> bool:
+        found = self._files.head(loaded.head.agent)
+        return found is not None and found[1] == loaded.tag
+
+    def is_for_a_former_key(self, head: LogHead) -> bool:
+        """Whether the user's key was replaced since the log's key was wrapped for it."""
+        return head.log_key is not None and head.log_key.key_id != self._owner.public.key_id
+
+    def _following(self, before: LogHead, head: LogHead) -> LogHead:
+        """The log's key follows the user's when that was replaced."""
+        wrapped = head.log_key
+        if wrapped is not None and self.is_for_a_former_key(head):
+            found = find_log_key(lambda: self._log_keys.get(head))
+            wrapped = wrapped if found is None else found.wrapped_for(self._owner.public, self._owner.former)
+        now, writer = times.to_text(self._clock.now()), self._owner.device.id
+        return msgspec.structs.replace(head, number=before.number + 1, written_at=now, writer=writer, log_key=wrapped)
+
+    def _encoded(self, head: LogHead) -> bytes:
+        return document.encode_head(head, self._owner.device)

@@ -1,0 +1,137 @@
+"""States read out of a log: a snapshot and the deltas on top of it, as one state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import BinaryIO, Self
+
+from lifeboat_alf.deltas.applied_state import AppliedState
+from lifeboat_alf.deltas.delta_reader import DeltaReader
+from lifeboat_alf.errors import ArchiveError
+from lifeboat_alf.redaction.redactions import Redactions
+from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
+from lifeboat_alf.states.agent_state import Entry, GoneRecord, Record, Sequence, State
+from lifeboat_core.remotes.sealed.log_head import LogRow
+from lifeboat_keys.signed.redaction_signatures import adopt_signatures
+from lifeboat_vault.errors import RemoteDamaged
+
+DEPTH = 32
+"""Deltas that are laid over each other before they are made one snapshot."""
+
+
+class LogState:
+    """A state under the sequence that its log has for it, and with the redactions as it lists them: signatures may be
+    newer, nothing else differs."""
+
+    def __init__(self, state: State, sequence: Sequence, listed: Redactions) -> None:
+        self._state = state
+        self._sequence = sequence
+        self._redactions = adopt_signatures(state.redactions, listed)
+
+    @property
+    def sequence(self) -> Sequence:
+        return self._sequence
+
+    def entries(self, prefix: str = "") -> Iterator[Entry]:
+        return self._state.entries(prefix)
+
+    def entry(self, path: str) -> Entry | None:
+        return self._state.entry(path)
+
+    def body(self, path: str) -> bytes:
+        return self._state.body(path)
+
+    def records(self, partition: str | None = None) -> Iterator[Record]:
+        return self._state.records(partition)
+
+    def record(self, record_id: str) -> Record | None:
+        return self._state.record(record_id)
+
+    def gone(self) -> Iterator[GoneRecord]:
+        return self._state.gone()
+
+    @property
+    def redactions(self) -> Redactions:
+        return self._redactions
+
+
+class LayeredStates:
+    """States of a log one after the other, each a delta on top of the one before. A context manager; a state is open
+    until the next but one is asked for. `unnamed` makes files that are gone when they are closed."""
+
+    def __init__(self, unnamed: Callable[[], BinaryIO]) -> None:
+        self._unnamed = unnamed
+        self._open = ExitStack()
+        self._former = ExitStack()
+        self._depth = 0
+        self._state: State | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+        self._former.close()
+
+    @property
+    def state(self) -> State:
+        """The one on top."""
+        assert self._state is not None
+        return self._state
+
+    def begin(self, file: BinaryIO) -> SnapshotReader:
+        """A snapshot, which is closed with everything else; what came before it goes."""
+        self._former.close()
+        self._former, self._open, self._depth = self._open, ExitStack(), 0
+        found = self._open.enter_context(SnapshotReader(self._open.enter_context(file)))
+        self._state = found
+        return found
+
+    def put(self, file: BinaryIO) -> tuple[State, AppliedState, DeltaReader]:
+        """A delta on top: the state below it, the one that it makes, and the delta."""
+        if self._depth == DEPTH:
+            self._flatten()
+        below = self.state
+        delta = self._open.enter_context(DeltaReader(self._open.enter_context(file)))
+        made = AppliedState(below, delta)
+        self._state = made
+        self._depth += 1
+        return below, made, delta
+
+    def _flatten(self) -> None:
+        made = self._unnamed()
+        try:
+            write_snapshot(self.state, made)
+            made.seek(0)
+        except BaseException:
+            made.close()
+            raise
+        self.begin(made)
+
+
+@contextmanager
+def lay_states(
+    path: list[LogRow], fetch: Callable[[LogRow], BinaryIO], unnamed: Callable[[], BinaryIO]
+) -> Iterator[State]:
+    """The state that a path (see `chain`) leads to, open as long as the `with` lasts. Raises RemoteDamaged."""
+    with LayeredStates(unnamed) as layers, raise_as_damaged():
+        layers.begin(fetch(path[0]))
+        for row in path[1:]:
+            layers.put(fetch(row))
+        check_state(layers.state, path[-1])
+        yield layers.state
+
+
+def check_state(state: State, row: LogRow) -> None:
+    """Raises RemoteDamaged for one that is not what its row says."""
+    if (state.sequence.number, state.sequence.digest.hex()) != (row.number, row.digest):
+        raise RemoteDamaged(f"the files of sequence {row.number} make another state")
+
+
+@contextmanager
+def raise_as_damaged() -> Iterator[None]:
+    try:
+        yield
+    except ArchiveError as error:
+        raise RemoteDamaged(f"a file there is not what was written: {error.message}") from error

@@ -1,0 +1,212 @@
+"""What a restore does to the runtime's databases: each is planned by its adapter, made whole in a working folder, and
+takes its place like a file. What belongs to the old one, its log, goes aside with it."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.credential_types import CredentialDelivery
+from lifeboat_adapters.errors import RuntimeDatabaseError
+from lifeboat_adapters.guarded_files import resolve_guarded
+from lifeboat_adapters.memory_stores import DatabaseWrite, ServerWrite, WriteOrder
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.common.reason_codes import Reason
+from lifeboat_alf.memory.effective_view import effective_records
+from lifeboat_alf.states.agent_state import State
+from lifeboat_core.restore import restore_target
+from lifeboat_core.restore.file_decisions import PlanItem, RestoreAction
+from lifeboat_core.restore.journal_moves import is_inside
+from lifeboat_core.restore.restore_journal import stat_path
+from lifeboat_core.restore.state_dir_plan import PlanningContext, find_state_dir_root
+from lifeboat_core.restore.wanted_contents import DATABASE, DATABASES, WantedFile
+
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+CUT_MEMORIES = "/memories.jsonl"
+"""How the table ends that holds memories with cuts: a line each, with the id of the row first and every column that
+holds a secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatabasePlan:
+    """`writes` are the databases that were chosen, with what becomes of their rows; `items` the same as files. `server`
+    is what goes behind a server."""
+
+    items: list[PlanItem] = field(default_factory=list)
+    writes: list[DatabaseWrite] = field(default_factory=list)
+    server: ServerWrite | None = None
+
+
+def plan_databases(around: PlanningContext, workspace: Path, newest: State | None) -> DatabasePlan:
+    """`newest` is the newest captured state of the agent where what was deleted since has to go, else None.
+
+    Raises RuntimeDatabaseError.
+    """
+    installation = around.installation
+    if installation is None:
+        return DatabasePlan()
+    tables = [row for row in around.contents.rows if not around.adapter.is_store(row.path)]
+    order = _order(around, tables, newest)
+    writes = around.adapter.write_databases(installation, order)
+    server = None if around.options.path_globs else around.adapter.write_server(installation, order)
+    chosen = [write for write in writes if _is_wanted(around, write, workspace)]
+    items = [item for write in chosen for item in _items(around, installation, write, workspace)]
+    if chosen:
+        items += _left_out(around, tables)
+    return DatabasePlan(items, chosen, server)
+
+
+def plan_sessions(around: PlanningContext) -> list[CredentialDelivery]:
+    """What the runtime's own command does for sessions, where they were asked for. Raises RuntimeDatabaseError."""
+    if around.installation is None or not around.options.rows.sessions:
+        return []
+    asked = (row for row in around.contents.rows if is_table(row) and around.options.wants(row.name))
+    tables = {
+        row.path: around.whole(row)
+        for row in asked
+        if not around.adapter.is_store(row.path) and not _barred(around, row)
+    }
+    return around.adapter.session_deliveries(around.installation, tables)
+
+
+def _order(around: PlanningContext, tables: list[WantedFile], newest: State | None) -> WriteOrder:
+    cut: set[str] = set()
+    texts: dict[str, JsonObject] = {}
+    for table in tables:
+        if not is_table(table):
+            filled, left = _memories(around, table)
+            texts |= filled
+            cut |= left
+    return WriteOrder(
+        state=around.state,
+        before=newest,
+        exact=newest is not None,
+        tables=TablesByPath(around.whole, (each for each in tables if is_table(each) and not _barred(around, each))),
+        texts=texts,
+        cut=frozenset(cut),
+        choice=around.options.rows,
+        now=around.context.now(),
+    )
+
+
+class TablesByPath(Mapping[str, bytes]):
+    """Tables by archive path, each read (by `whole`) when it is asked for."""
+
+    def __init__(self, whole: Callable[[WantedFile], bytes], tables: Iterable[WantedFile]) -> None:
+        self._whole = whole
+        self._tables = {table.path: table for table in tables}
+
+    def __getitem__(self, path: str) -> bytes:
+        return self._whole(self._tables[path])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+
+def is_table(row: WantedFile) -> bool:
+    """Whether rows are those of a table, not memories with cuts."""
+    return not row.name.endswith(CUT_MEMORIES)
+
+
+def _memories(around: PlanningContext, table: WantedFile) -> tuple[dict[str, JsonObject], set[str]]:
+    """Memories with cuts: the columns of those that may be whole again, and the ids of the others.
+
+    The memory that was edited since (in another runtime) is not what was cut: it stays as it is there. For a runtime
+    without rows there are none.
+    """
+    try:
+        records = _records_of(around, _lines(around.body(table)))
+    except RuntimeDatabaseError:
+        return {}, set()
+    if _barred(around, table):
+        return {}, set(records.values())
+    whole = _lines(around.whole(table))
+    return {record: whole[place] for place, record in records.items() if place in whole}, set()
+
+
+def _records_of(around: PlanningContext, lines: Mapping[int, JsonObject]) -> dict[int, str]:
+    """The record that each line was cut of, where the row of the record still says what the line says."""
+    wanted: dict[str, list[int]] = {}
+    for place, line in lines.items():
+        wanted.setdefault(str(next(iter(line.values()), None)), []).append(place)
+    found: dict[int, str] = {}
+    for item in effective_records(around.state) if wanted else ():
+        row = around.adapter.row_of(item.record, item.chain_ids[0])
+        for place in {place for value in row.values() if isinstance(value, str) for place in wanted.get(value, ())}:
+            if lines[place].items() <= row.items():
+                found[place] = str(item.record["id"])
+    return found
+
+
+def _lines(data: bytes) -> dict[int, JsonObject]:
+    """Columns by line; a line that is none is passed over."""
+    found: dict[int, JsonObject] = {}
+    for place, line in enumerate(data.splitlines()):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(row, dict) and all(isinstance(value, str | int | float | None) for value in row.values()):
+            found[place] = row
+    return found
+
+
+def _barred(around: PlanningContext, table: WantedFile) -> Reason | None:
+    """Return why a table is not whole again, None when it is."""
+    return around.barred(table) if table.cuts else None
+
+
+def _left_out(around: PlanningContext, tables: Iterable[WantedFile]) -> Iterator[PlanItem]:
+    for table in tables:
+        reason = _barred(around, table)
+        if reason:
+            yield PlanItem(table.name, RestoreAction.SKIP, Path(), table, reason=reason)
+
+
+def _is_wanted(around: PlanningContext, write: DatabaseWrite, workspace: Path) -> bool:
+    """A database is chosen by its name, or by that of the folder of its rows."""
+    options, path = around.options, _resolved(write.path, workspace)
+    name = path.relative_to(workspace).as_posix() if is_inside(path, workspace) else path.name
+    rows = (f"{DATABASES}{part}/memories.jsonl" for part in (path.stem, path.parent.name))
+    return options.wants(name) or any(options.wants(row) for row in rows)
+
+
+def _items(
+    around: PlanningContext, installation: Installation, write: DatabaseWrite, workspace: Path
+) -> Iterator[PlanItem]:
+    files, path = around.context.files, _resolved(write.path, workspace)
+    root = _root(around, installation, path, workspace)
+    prefix = archive_layout.home_prefix(around.adapter.runtime) + DATABASES
+    name, seen = path.relative_to(root).as_posix(), stat_path(files, path)
+    is_open = seen is not None and bool(files.lstat(path).st_mode & OTHERS)
+    meta = {} if is_open else {"private": True}
+    wanted = WantedFile(name, f"{prefix}{write.path.stem}", DATABASE, meta, make=write.write)
+    if not write.changes:
+        yield PlanItem(name, RestoreAction.SAME, root, wanted, seen)
+        return
+    yield PlanItem(name, RestoreAction.CREATE if seen is None else RestoreAction.OVERWRITE, root, wanted, seen)
+    for each in write.replaces:
+        beside = _resolved(each, workspace)
+        found = stat_path(files, beside)
+        if found is not None:
+            yield PlanItem(beside.relative_to(root).as_posix(), RestoreAction.REMOVE, root, seen=found, companion=True)
+
+
+def _root(around: PlanningContext, installation: Installation, path: Path, workspace: Path) -> Path:
+    """The folder of a plan that a database lies in."""
+    home = find_state_dir_root(around.adapter, installation)
+    folders = [workspace, *([] if home is None else [restore_target.resolve_target(home.folder)])]
+    return next((folder for folder in folders if is_inside(path, folder)), path.parent)
+
+
+def _resolved(path: Path, workspace: Path) -> Path:
+    """The real place of a file, which itself may be a link. In the workspace no link leads to another place."""
+    return resolve_guarded(path.parent, workspace) / path.name

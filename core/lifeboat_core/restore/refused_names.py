@@ -1,0 +1,29 @@
+"""Names that no restore and no import writes: what no capture takes either.
+
+A state that somebody made by hand may hold them all the same. `.git/config` names programs that the next `git status`
+runs, and a file `.git` leads Git to any folder of the workspace. A workspace can be a repository itself: then `HEAD` is
+not written, without which Git takes it for none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from lifeboat_adapters.contract import Adapter
+from lifeboat_adapters.exclusion_rules import VERSION_CONTROL, is_version_control, repository_heads
+from lifeboat_alf.archive import archive_layout
+from lifeboat_core.restore.wanted_contents import FOLDER, WantedFile
+
+
+def find_top_level_heads(names: Iterable[str]) -> frozenset[str]:
+    """Return the names, of all of a workspace, that would make the workspace itself a repository."""
+    return repository_heads({name.partition("/")[0] for name in names})
+
+
+def reason_against(wanted: WantedFile, adapter: Adapter, heads: Collection[str] = ()) -> str:
+    """Return why a name of the workspace is never written, "" where it may be. `heads` as `find_top_level_heads` gives
+    them."""
+    if wanted.name in heads or any(map(is_version_control, wanted.name.split("/"))):
+        return VERSION_CONTROL
+    prefix = archive_layout.raw_prefix(adapter.runtime)
+    return adapter.exclusion(prefix + wanted.name, is_folder=wanted.kind == FOLDER) or ""

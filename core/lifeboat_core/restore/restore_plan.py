@@ -1,0 +1,623 @@
+"""The plan of a restore: what happens to which file, what cannot be done and why. Nothing is written here."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from lifeboat_adapters.contract import Adapter, Installation, Placement
+from lifeboat_adapters.credential_types import CredentialDelivery
+from lifeboat_adapters.memory_stores import DatabaseWrite, ServerWrite
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import ids
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.common.reason_codes import Reason
+from lifeboat_alf.redaction.redacted_state import RedactedState
+from lifeboat_alf.seams.files_beneath import FilesBeneath
+from lifeboat_alf.states.agent_state import Entry, State
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.errors import NothingToRestore, TargetRefused, UnknownAgent, UnsafeName
+from lifeboat_core.home import home_key
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import (
+    credential_fates,
+    database_plan,
+    disk_names,
+    foreign_credentials,
+    plan_warnings,
+    restore_target,
+    workspace_databases,
+)
+from lifeboat_core.restore import state_inventory as inventories
+from lifeboat_core.restore import wanted_contents as contents_module
+from lifeboat_core.restore.credential_fates import CredentialFate, Stands
+from lifeboat_core.restore.credential_filler import CredentialFiller
+from lifeboat_core.restore.disk_names import UnholdableName
+from lifeboat_core.restore.file_decisions import DecisionRules, PlanItem, RestoreAction, decide_files
+from lifeboat_core.restore.folder_tree import DiskTree, EmptyTree, FolderTree
+from lifeboat_core.restore.hazards import Hazard, find_hazards
+from lifeboat_core.restore.left_out_reasons import LeftOutCode
+from lifeboat_core.restore.plan_warnings import MOST_NAMES, group_by_reason, select_warned_items
+from lifeboat_core.restore.refused_names import find_top_level_heads, reason_against
+from lifeboat_core.restore.removed_files import find_captured_since, find_deleted_since
+from lifeboat_core.restore.restore_options import RestoreOptions
+from lifeboat_core.restore.state_dir_plan import CUT_OUT, PlanningContext, StateDirPlan, plan_state_dir
+from lifeboat_core.restore.state_inventory import ProvenState, StateInventory
+from lifeboat_core.restore.target_installation import find_target_installation
+from lifeboat_core.restore.wanted_contents import WantedContents, WantedFile, body_of
+from lifeboat_core.state import state_documents
+from lifeboat_core.state.state_documents import keeps_all_rights
+from lifeboat_core.texts.human_text import quote_argument
+from lifeboat_core.texts.readable_json import make_printable
+from lifeboat_keys.errors import KeysError, NoKey, SignedByAnother
+from lifeboat_keys.pairs.trusted_keys import TrustedKeys
+from lifeboat_keys.signed.sequence_signatures import SignatureVerdict
+from lifeboat_vault.errors import VaultMissing
+
+_DATABASE_ENDINGS = (".db", ".sqlite", "-shm", "-journal")
+
+
+@dataclass(frozen=True, slots=True)
+class RestorePlan:
+    """What a restore would do. `agent` is the registered agent, None for a state of an agent this home does not have.
+
+    `in_place` is true for the agent's own workspace; only then files are removed. `is_fresh` is true when the target
+    is missing or empty. `hazards` are listed for unsigned states only. `deliveries` are run after all files are in
+    their places; `fates` say what becomes of each credential, where credentials are asked for, and `stands` where in
+    the state each one stands. `database_plan` are those that are among the items, `server` is what is put into a server
+    after that. `filler` opens credentials where they are asked for, `file_filler` also those of files in the agent's
+    own workspace where the key is at hand. `running` names the runtime that is at work on what would be written, and
+    `makes_home` says that the runtime's own folder is named or made.
+    """
+
+    id: str
+    state: ProvenState
+    inventory: StateInventory
+    contents: WantedContents
+    adapter: Adapter
+    options: RestoreOptions
+    verdict: SignatureVerdict
+    agent: Agent | None
+    agent_id: str
+    agent_name: str
+    target: Path
+    in_place: bool
+    is_fresh: bool
+    installation: Installation | None
+    filler: CredentialFiller | None
+    file_filler: CredentialFiller | None
+    items: list[PlanItem]
+    deliveries: list[CredentialDelivery]
+    stands: Stands
+    fates: list[CredentialFate]
+    unholdable: list[UnholdableName]
+    hazards: list[Hazard]
+    capabilities: list[JsonObject]
+    warnings: list[str] = field(default_factory=list)
+    without_credentials: list[str] = field(default_factory=list)
+    databases: list[DatabaseWrite] = field(default_factory=list)
+    server: ServerWrite | None = None
+    running: str = ""
+    makes_home: bool = False
+
+    @property
+    def executable(self) -> list[str]:
+        """Return each hazard with the tool that runs or obeys it."""
+        return [each.line for each in self.hazards]
+
+    @property
+    def sequence(self) -> int:
+        return self.state.sequence.number
+
+    @property
+    def runtime(self) -> str:
+        return self.adapter.runtime
+
+    def count(self, action: RestoreAction) -> int:
+        return sum(item.action == action for item in self.items)
+
+    def skipped(self) -> list[PlanItem]:
+        return [item for item in self.items if item.action == RestoreAction.SKIP]
+
+    def warned_by_name(self) -> frozenset[tuple[Path, str]]:
+        """Return root and name of each item that a warning names by itself, not as one of many."""
+        groups = group_by_reason(select_warned_items(self.items)).values()
+        return frozenset((item.root, item.name) for found in groups if len(found) <= MOST_NAMES for item in found)
+
+    def lost(self) -> list[PlanItem]:
+        """Return what was asked for and what the state cannot give: the restore is a partial one."""
+        return [item for item in self.items if item.lost]
+
+    def lost_memories(self) -> list[str]:
+        """Return the ids of memories whose records do not hold; the files that they stand in are as captured."""
+        return [] if self.options.path_globs else list(self.inventory.damaged_records)
+
+    def to_json(self) -> JsonObject:
+        """For `restore --dry-run --json`: the receipt's fields so far, and every name that is touched."""
+        return {
+            "agent": self.agent_id,
+            "sequence": self.sequence,
+            "time": self.state.sequence.time,
+            "to": str(self.target),
+            "runtime": self.runtime,
+            "signature": str(self.verdict),
+            "files": self.file_counts(),
+            "items": [
+                _item_json(item) for item in self.items if item.action != RestoreAction.SAME and not item.companion
+            ],
+            "absent": [{"filename": each.filename, "size": each.size} for each in self.contents.absent],
+            "executable": self.executable,
+            "capabilities_missing": self.capabilities,
+            "credentials": [fate.to_json() for fate in self.fates],
+            "unholdable": [{"name": make_printable(each.name), "reason": each.reason} for each in self.unholdable],
+            "databases": [
+                {"path": make_printable(str(write.path)), "changes": write.changes, "rows": dict(write.counts)}
+                for write in self.databases
+            ],
+            "warnings": self.warnings,
+            "running": self.running or None,
+        }
+
+    def lacking(self) -> list[PlanItem]:
+        """Files that are left without their credentials: written with a gap, or not written."""
+        return [item for item in self.items if item.wanted is not None and item.wanted.cuts and item.lacks_credentials]
+
+    def filled(self) -> set[str]:
+        """Ids of the credentials that stand in files of the workspace once the plan is carried out."""
+        stand = (each.wanted for each in self.items if each.action != RestoreAction.SKIP and each.root == self.target)
+        files = (wanted for wanted in stand if wanted is not None and not wanted.has_gap)
+        return {str(cut["credential_id"]) for wanted in files for cut in wanted.cuts}
+
+    def file_counts(self) -> dict[str, int]:
+        counted = Counter(item.action for item in self.items if not item.companion)
+        return {
+            "created": counted[RestoreAction.CREATE],
+            "overwritten": counted[RestoreAction.OVERWRITE],
+            "same": counted[RestoreAction.SAME],
+            "removed": counted[RestoreAction.REMOVE],
+            "skipped": counted[RestoreAction.SKIP],
+        }
+
+
+def _item_json(item: PlanItem) -> JsonObject:
+    document: JsonObject = {"name": make_printable(item.name), "action": str(item.action), "kind": item.kind}
+    if item.wanted is not None:
+        document |= {"basis": item.wanted.basis, "size": item.wanted.size}
+    return document | _reason_fields(item.reason)
+
+
+def _reason_fields(reason: Reason | None) -> JsonObject:
+    return {} if reason is None else {"reason": str(reason), "reason_code": str(reason.code)}
+
+
+def plan_restore(
+    context: Context,
+    given: State,
+    target_folder: Path | None,
+    options: RestoreOptions,
+    newest: State | None = None,
+    *,
+    partial: bool = False,
+) -> RestorePlan:
+    """Plan a restore of a state into a folder (None: the agent's own workspace). Reads, never writes. `newest` is the
+    newest captured state of the agent, where there is one. `partial`: entries of a signed state whose bytes do not hold
+    are left out and named; otherwise, and without a signature, one such entry refuses the whole state.
+
+    Raises TargetRefused, SignatureError, UnsafeName, NothingToRestore, UnknownAgent, UnknownRuntime,
+    RuntimeDatabaseError.
+    """
+    state, verdict = _proven(context, _after_purges(context, given), options, partial=partial)
+    place = _place(context, state, target_folder, options)
+    deleted = find_deleted_since(place.context, place.agent, state, place.adapter)
+    contents = _contents(state, verdict, place, deleted)
+    filler = (
+        CredentialFiller.open(place.context, state)
+        if options.with_credentials and verdict is SignatureVerdict.SIGNED
+        else None
+    )
+    file_filler = filler or (
+        _filler_at_hand(place.context, state) if verdict is SignatureVerdict.SIGNED and place.own else None
+    )
+    around = _around(place, state, contents, filler, options)
+    found = _outcome(around, place, file_filler, deleted, newest)
+    return _plan(place, state, verdict, around, found, file_filler)
+
+
+@dataclass(frozen=True, slots=True)
+class _RestorePlace:
+    """Where a restore goes. `context` follows no link below `folder`; `agent` is the registered agent, and `own` the
+    same where the folder is its own workspace, else None."""
+
+    context: Context
+    folder: Path
+    agent_id: str
+    agent: Agent | None
+    own: Agent | None
+    adapter: Adapter
+    is_fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _PlanDecisions:
+    """What becomes of everything that is restored."""
+
+    items: list[PlanItem]
+    home: StateDirPlan
+    stored: database_plan.DatabasePlan
+    deliveries: list[CredentialDelivery]
+    stands: Stands
+    fates: list[CredentialFate]
+
+
+def _proven(
+    context: Context, given: State, options: RestoreOptions, *, partial: bool
+) -> tuple[ProvenState, SignatureVerdict]:
+    """Read what is restored and hold it against its signature."""
+    inventory = inventories.take_inventory(given)
+    verdict = _verdict(context, given, inventory, options)
+    inventory = inventories.prove_entries(given, inventory, _wanted_by(options))
+    if inventory.damage is not None and not (partial and verdict is SignatureVerdict.SIGNED):
+        raise inventory.damage
+    return ProvenState(given, inventory), verdict
+
+
+def _place(context: Context, state: State, target_folder: Path | None, options: RestoreOptions) -> _RestorePlace:
+    agent_id = ids.as_uuid(state.sequence.agent_id)
+    agent = find_registered_agent(context, agent_id)
+    folder = _folder(target_folder, agent)
+    restore_target.check_target(context, folder, agent)
+    context = replace(context, files=FilesBeneath(context.files, [folder]))
+    own = agent if agent is not None and folder == restore_target.resolve_target(agent.workspace) else None
+    adapter = context.adapter(_runtime(state, own, options))
+    return _RestorePlace(
+        context, folder, agent_id, agent, own, adapter, restore_target.is_empty_folder(context.files, folder)
+    )
+
+
+def _contents(state: ProvenState, verdict: SignatureVerdict, place: _RestorePlace, deleted: set[str]) -> WantedContents:
+    contents = contents_module.gather_contents(state, state.inventory, place.adapter)
+    if verdict is not SignatureVerdict.SIGNED:
+        _refuse_conflicts(contents)
+    for name in deleted:
+        contents.workspace.pop(name, None)
+    return contents
+
+
+def _outcome(
+    around: PlanningContext,
+    place: _RestorePlace,
+    file_filler: CredentialFiller | None,
+    deleted: set[str],
+    newest: State | None,
+) -> _PlanDecisions:
+    """Decide about each file, row and credential. Raises NothingToRestore, UnsafeName, RuntimeDatabaseError."""
+    context, contents, options = place.context, around.contents, around.options
+    goes = deleted if options.adopt else set()
+    if place.own is not None:
+        goes = find_captured_since(context, place.own, place.adapter, contents)
+    removable = sorted(name for name in goes if options.wants(name) and not place.is_fresh)
+    rules = _rules(place, around.state, file_filler, options)
+    items = _workspace_items(contents, place.adapter, options, removable, rules)
+    items = workspace_databases.add_database_logs(context, items, rules)
+    translated = foreign_credentials.translate_credentials(around)
+    home = plan_state_dir(around, translated.files)
+    is_same_agent = place.own is not None or (place.agent is not None and options.adopt)
+    stored = database_plan.plan_databases(around, place.folder, newest if is_same_agent else None)
+    contents_module.check_nothing_behind_links(contents.workspace | _files_in(place.folder, stored.items))
+    items += [*home.items, *stored.items, *_lost(place.folder, contents, options)]
+    sessions = database_plan.plan_sessions(around)
+    has_a_server = stored.server is not None and stored.server.write is not None
+    if not has_a_server and not any(item.action != RestoreAction.SKIP for item in items):
+        raise NothingToRestore(_nothing(items, options))
+    stands, fates = _credentials(around, home, translated, items, in_place=place.own is not None)
+    return _PlanDecisions(items, home, stored, [*home.deliveries, *sessions], stands, fates)
+
+
+def _workspace_items(
+    contents: WantedContents, adapter: Adapter, options: RestoreOptions, removable: Iterable[str], rules: DecisionRules
+) -> list[PlanItem]:
+    """What becomes of the workspace, as far as it is asked for."""
+    wanted = {name: each for name, each in contents.workspace.items() if options.wants(name)}
+    left_out, heads = _databases_as_files(contents, adapter), find_top_level_heads(contents.workspace)
+    against = {
+        name: Reason(LeftOutCode.NEVER, reason=reason)
+        for name, each in wanted.items()
+        if (reason := reason_against(each, adapter, heads))
+    }
+    against |= dict.fromkeys(left_out & wanted.keys(), Reason(LeftOutCode.BY_ROWS))
+    files = {name: each for name, each in wanted.items() if name not in against}
+    skipped = [
+        PlanItem(name, RestoreAction.SKIP, Path(), wanted[name], kind=wanted[name].kind, reason=reason)
+        for name, reason in against.items()
+    ]
+    return [*decide_files(files, removable, rules), *skipped]
+
+
+def _hazards(state: State, contents: WantedContents, items: Iterable[PlanItem]) -> list[Hazard]:
+    """Return what would be run or obeyed of what is written."""
+    written = {item.wanted.path for item in items if item.wanted is not None and item.action != RestoreAction.SKIP}
+    return [each for each in find_hazards(state, contents) if each.wanted is None or each.wanted.path in written]
+
+
+def _wanted_by(options: RestoreOptions) -> Callable[[Entry], bool]:
+    """Say which entries are read before a restore: all but artifacts that were not asked for, which may be large."""
+
+    def wants(entry: Entry) -> bool:
+        is_artifact = entry.path.startswith(archive_layout.ARTIFACTS)
+        return not is_artifact or options.wants(disk_names.name_of(entry.path, entry.meta, archive_layout.ARTIFACTS))
+
+    return wants
+
+
+def _refuse_conflicts(contents: WantedContents) -> None:
+    """Raise UnsafeName. Earlier releases signed such states; a stranger makes one to write through a link."""
+    for each in contents.left_out:
+        if each.code == contents_module.CONFLICT:
+            raise UnsafeName(f"{make_printable(each.wanted.name)}: {each.reason}")
+
+
+def _lost(folder: Path, contents: WantedContents, options: RestoreOptions) -> Iterator[PlanItem]:
+    """Say of everything that the state cannot give that it is left out."""
+    for each in contents.left_out:
+        if options.wants(each.wanted.name):
+            wanted = each.wanted
+            reason = Reason(LeftOutCode.LOST, problem=each.reason)
+            yield PlanItem(
+                wanted.name, RestoreAction.SKIP, folder, wanted, kind=wanted.kind, reason=reason, lost=each.code
+            )
+
+
+def _credentials(
+    around: PlanningContext,
+    home: StateDirPlan,
+    translated: foreign_credentials.ForeignTranslation,
+    items: list[PlanItem],
+    *,
+    in_place: bool,
+) -> tuple[Stands, list[CredentialFate]]:
+    """Where each credential stands, and what becomes of it; nothing where they are not asked for."""
+    if around.filler is None:
+        return {}, []
+    state = around.state
+    stands = credential_fates.find_stands(state, around.inventory, around.adapter, home, translated.places)
+    travelled = not in_place or not credential_fates.is_of_this_device(around.context, state)
+    return stands, credential_fates.decide_fates(
+        state, stands, around.filler, items, home, translated.reasons, travelled=travelled
+    )
+
+
+def _databases_as_files(contents: WantedContents, adapter: Adapter) -> set[str]:
+    """Databases and their logs that this runtime is never captured with as files: one that an archive holds all the
+    same would take the place of what is read and written row by row."""
+    prefix = archive_layout.raw_prefix(adapter.runtime)
+    named = (name for name in contents.workspace if name.removesuffix("-wal").endswith(_DATABASE_ENDINGS))
+    return {name for name in named if adapter.place(prefix + name, is_folder=False) is Placement.EXCLUDED}
+
+
+def _files_in(folder: Path, items: Iterable[PlanItem]) -> dict[str, WantedFile]:
+    return {item.name: item.wanted for item in items if item.root == folder and item.wanted is not None}
+
+
+def find_running_runtime(
+    adapter: Adapter,
+    installation: Installation | None,
+    items: Iterable[PlanItem],
+    folder: Path,
+    writes: Iterable[DatabaseWrite],
+) -> str:
+    """The runtime that is at work on what a plan writes into its own folder or its databases, "" when none is."""
+    if installation is None:
+        return ""
+    stores = {path for path in adapter.databases(installation) if path.is_relative_to(folder)}
+    written = [item for item in items if item.is_write]
+    touched = any(item.root != folder or folder / item.name in stores for item in written)
+    return adapter.running(installation) if touched or any(write.changes for write in writes) else ""
+
+
+def _plan(
+    place: _RestorePlace,
+    state: ProvenState,
+    verdict: SignatureVerdict,
+    around: PlanningContext,
+    found: _PlanDecisions,
+    file_filler: CredentialFiller | None,
+) -> RestorePlan:
+    written = [item.name for item in found.items if item.root == place.folder and item.action == RestoreAction.CREATE]
+    running = find_running_runtime(place.adapter, around.installation, found.items, place.folder, found.stored.writes)
+    return RestorePlan(
+        id=f"{place.context.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}",
+        state=state,
+        inventory=state.inventory,
+        contents=around.contents,
+        adapter=place.adapter,
+        options=around.options,
+        verdict=verdict,
+        agent=place.agent,
+        agent_id=place.agent_id,
+        agent_name=contents_module.read_agent_name(state) if place.agent is None else place.agent.name,
+        target=place.folder,
+        in_place=place.own is not None,
+        is_fresh=place.is_fresh,
+        installation=around.installation,
+        filler=around.filler,
+        file_filler=file_filler,
+        items=found.items,
+        deliveries=found.deliveries,
+        stands=found.stands,
+        fates=found.fates,
+        unholdable=disk_names.find_unholdable_names(place.context.files, place.folder, written),
+        hazards=[] if verdict is SignatureVerdict.SIGNED else _hazards(state, around.contents, found.items),
+        capabilities=find_missing_capabilities(state, place.adapter),
+        warnings=[
+            *plan_warnings.warn_of_items(state, found.items, around.contents),
+            *plan_warnings.warn_of_memories(state.inventory, around.options),
+            *plan_warnings.warn_of_uncaptured(place.context, place.agent, state),
+            *found.home.warnings,
+            *plan_warnings.warn_of_databases(found.stored.writes, running),
+        ],
+        without_credentials=found.home.without_credentials,
+        databases=found.stored.writes,
+        server=found.stored.server,
+        running=running,
+        makes_home=around.is_new_here or around.options.state_dir is not None,
+    )
+
+
+def _around(
+    place: _RestorePlace,
+    state: ProvenState,
+    contents: WantedContents,
+    filler: CredentialFiller | None,
+    options: RestoreOptions,
+) -> PlanningContext:
+    context, adapter = place.context, place.adapter
+    found = find_target_installation(context, adapter, place.folder, state, place.own, options)
+    server = str(context.setting("memory_server", place.agent))
+    found = found.with_remote(bool(context.setting("remote_memory", place.agent)), server)
+    barred = _barred(state, filler)
+
+    def rules(home: Path) -> DecisionRules:
+        return DecisionRules(home, DiskTree(context.files, home), _equal(state, filler), barred, keep=True)
+
+    return PlanningContext(
+        context,
+        state,
+        state.inventory,
+        contents,
+        adapter,
+        found.installation,
+        filler,
+        options,
+        {} if filler is None else credential_fates.find_bound_credentials(context, state),
+        barred,
+        rules,
+        found.is_new,
+    )
+
+
+def _after_purges(context: Context, given: State) -> State:
+    """A state as it reads after everything that was purged here: an old archive or a remote may not know of it."""
+    agent = find_registered_agent(context, ids.as_uuid(given.sequence.agent_id))
+    if agent is None:
+        return given
+    try:
+        with context.vault(agent.id) as vault:
+            known = vault.redactions
+    except VaultMissing:
+        return given
+    return given if all(one.id in given.redactions for one in known) else RedactedState(given, known)
+
+
+def _verdict(context: Context, given: State, inventory: StateInventory, options: RestoreOptions) -> SignatureVerdict:
+    try:
+        return inventories.check_signature(
+            given, inventory, load_trusted_keys(context), accept_others=options.accept_unsigned
+        )
+    except SignedByAnother as error:
+        if type(error) is not SignedByAnother:
+            raise
+        raise home_key.make_foreign_key_error(context, given.sequence) from None
+
+
+def load_trusted_keys(context: Context) -> TrustedKeys | None:
+    """Whose signatures this home trusts, None when it has no key."""
+    try:
+        return context.keys().trusted
+    except NoKey:
+        return None
+
+
+def find_registered_agent(context: Context, agent_id: str) -> Agent | None:
+    try:
+        return agents.load_agent(context, agent_id)
+    except UnknownAgent:
+        return None
+
+
+def _folder(target_folder: Path | None, agent: Agent | None) -> Path:
+    if target_folder is not None:
+        return restore_target.resolve_target(target_folder)
+    if agent is None:
+        raise UnknownAgent("this agent has no workspace here; name a folder", fix="lifeboat restore AGENT --to FOLDER")
+    return restore_target.resolve_target(agent.workspace)
+
+
+def _runtime(state: State, agent: Agent | None, options: RestoreOptions) -> str:
+    """`agent` is given for its own workspace: files of another runtime among its own would be its memories twice."""
+    if agent is not None and options.runtime not in (None, agent.runtime):
+        raise TargetRefused(
+            f"{agent.workspace} is {agent.name}'s workspace in {agent.runtime}; for {options.runtime} it needs another",
+            fix=f"lifeboat restore {quote_argument(agent.name)} --runtime {options.runtime} --to NEW-FOLDER",
+        )
+    if options.runtime:
+        return options.runtime
+    return agent.runtime if agent is not None else contents_module.find_source_runtime(state)
+
+
+def _rules(
+    place: _RestorePlace, state: State, filler: CredentialFiller | None, options: RestoreOptions
+) -> DecisionRules:
+    tree: FolderTree = EmptyTree() if place.is_fresh else DiskTree(place.context.files, place.folder)
+    all_rights = keeps_all_rights(state)
+    resets_folders = all_rights and place.own is not None and not options.path_globs and os.name != "nt"
+    return DecisionRules(
+        place.folder,
+        tree,
+        _equal(state, filler),
+        _barred(state, filler),
+        all_rights=all_rights,
+        resets_folders=resets_folders,
+    )
+
+
+def _filler_at_hand(context: Context, state: State) -> CredentialFiller | None:
+    """Open credentials of the workspace without being asked to: None where the key is not here, or is locked."""
+    try:
+        return CredentialFiller.open(context, state)
+    except KeysError:
+        return None
+
+
+def _equal(state: State, filler: CredentialFiller | None) -> Callable[[WantedFile, bytes], bool]:
+    barred = _barred(state, filler)
+
+    def equal(wanted: WantedFile, data: bytes) -> bool:
+        if wanted.data is not None and not wanted.data_is_cut:
+            return data == wanted.data
+        if wanted.entry is None:
+            return False
+        if not wanted.cuts:
+            return data == wanted.data if wanted.data is not None else inventories.has_same_bytes(wanted.entry, data)
+        body = body_of(state, wanted)
+        if filler is None or barred(wanted):
+            return data == body
+        return filler.fill(wanted, body) == data
+
+    return equal
+
+
+def _barred(state: State, filler: CredentialFiller | None) -> Callable[[WantedFile], Reason | None]:
+    def barred(wanted: WantedFile) -> Reason | None:
+        if not wanted.cuts:
+            return None
+        return CUT_OUT if filler is None else filler.gap(wanted, body_of(state, wanted))
+
+    return barred
+
+
+def _nothing(items: list[PlanItem], options: RestoreOptions) -> str:
+    if options.path_globs and not items:
+        return f"no file fits {' '.join(options.path_globs)}"
+    reasons = sorted({str(item.reason) for item in items if item.reason})
+    return "; ".join(reasons) if reasons else "the state holds no files of this runtime"
+
+
+def find_missing_capabilities(state: State, adapter: Adapter) -> list[JsonObject]:
+    """Host-dependent capabilities that this machine lacks (ALF §3.2.6, §6.2)."""
+    identity = state_documents.load_document(state, archive_layout.IDENTITY)
+    return adapter.missing_on_host(identity) if identity else []

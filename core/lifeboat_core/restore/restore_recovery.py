@@ -1,0 +1,123 @@
+"""What an interrupted restore left behind, finished by whoever starts next; and the end of undo folders."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+
+from lifeboat_alf.common import times
+from lifeboat_alf.common.refusal_texts import describe_refusal
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.errors import Busy, RestoreFailed
+from lifeboat_core.home.context import Context
+from lifeboat_core.machine import clock_trust
+from lifeboat_core.processes.defer_interrupt import defer_interrupt
+from lifeboat_core.restore import delivery_run, journal_moves
+from lifeboat_core.restore import restore_journal as journals
+from lifeboat_core.restore.restore_captures import KEPT_DAYS
+from lifeboat_core.restore.restore_finish import clean_up_journal, finish_restore
+from lifeboat_core.restore.restore_journal import MOVING, RestoreJournal, text_to_path
+
+
+def recover_restores(context: Context) -> list[str]:
+    """Roll every interrupted restore forward, or drop it when nothing had been moved. Says what was done, a sentence
+    each; a restore that another process is at is left alone. Costs one listing of a folder when there is nothing."""
+    said = [sentence for path in _journal_files(context) for sentence in _recover_one(context, path)]
+    return [*said, *delivery_run.sweep_deliveries(context), *sweep_undo_folders(context)]
+
+
+def _journal_files(context: Context) -> list[Path]:
+    folder = context.home.restore_folder
+    if not folder.is_dir():
+        return []
+    return sorted(
+        Path(entry.path)
+        for entry in context.files.scan(folder)
+        if entry.name.endswith(".json") and not entry.name.startswith(".")
+    )
+
+
+def _recover_one(context: Context, path: Path) -> Iterator[str]:
+    try:
+        agent_id = journals.read_journal(context.files, path).agent_id
+        with agent_lock(context, agent_id, "restore"):
+            yield settle_journal(context, journals.read_journal(context.files, path))
+    except (Busy, FileNotFoundError):
+        return
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        yield f"The journal {path.name} of a restore is damaged; nothing was done about it."
+    except (OSError, LifeboatError) as error:
+        yield f"An interrupted restore could not be finished yet: {describe_refusal(error)}"
+
+
+def list_unfinished_journals(context: Context, agent_id: str) -> Iterator[RestoreJournal]:
+    """Journals of an agent's restores that were cut off. One that is damaged is left out."""
+    for path in _journal_files(context):
+        with contextlib.suppress(FileNotFoundError, msgspec.DecodeError, msgspec.ValidationError):
+            journal = journals.read_journal(context.files, path)
+            if journal.agent_id == agent_id:
+                yield journal
+
+
+def settle_earlier_restores(context: Context, agent_id: str) -> None:
+    """Finish earlier restores of an agent first: a later one, or an undo, would take files that they have moved already
+    for files that were never there. The caller holds the agent's lock. Raises RestoreFailed."""
+    for journal in list(list_unfinished_journals(context, agent_id)):
+        try:
+            settle_journal(context, journal)
+        except (OSError, LifeboatError) as error:
+            folder = text_to_path(journal.workspace)
+            message = f"an earlier one into {folder} cannot be finished yet: {describe_refusal(error)}"
+            raise RestoreFailed(message, fix=journal_moves.suggest_way_out(error)) from error
+
+
+def settle_journal(context: Context, journal: RestoreJournal) -> str:
+    """Finish one restore that was cut off, or drop it; what was done, in a sentence. The caller holds the agent's lock.
+    Raises OSError and LifeboatError when that cannot be done yet."""
+    folder = text_to_path(journal.workspace)
+    if journal.phase != MOVING:
+        clean_up_journal(context, journal)
+        return f"A restore into {folder} was interrupted before it changed anything; it was dropped."
+    from lifeboat_core.restore.running_check import check_before_recovery
+
+    check_before_recovery(context, journal)
+    with defer_interrupt():
+        journal_moves.roll_forward(context.files, journal)
+        finish_restore(context, journal, recovered=True)
+    return f"A restore of sequence {journal.sequence} into {folder} was interrupted; it is finished now."
+
+
+def sweep_undo_folders(context: Context) -> list[str]:
+    """Remove undo folders of restores older than seven days, on a time that is trusted: a clock that leaps ahead must
+    not cost what was moved aside. One that another process is at waits. Says what could not be done."""
+    folder = context.home.restore_folder / "undo"
+    if not folder.is_dir():
+        return []
+    limit = f"{context.clock.now() - timedelta(days=KEPT_DAYS):%Y%m%dT%H%M%S}"
+    old = [entry for entry in context.files.scan(folder) if entry.name < limit and entry.name.endswith(".json")]
+    if not old or not clock_trust.is_clock_trusted(context):
+        return []
+    return [sentence for entry in old for sentence in _forget(context, Path(entry.path))]
+
+
+def _forget(context: Context, path: Path) -> Iterator[str]:
+    try:
+        journal = journals.read_journal(context.files, path)
+        with agent_lock(context, journal.agent_id, "restore"):
+            for folder in journal.undo:
+                journal_moves.remove_tree(context.files, text_to_path(folder))
+            context.files.remove(path)
+    except (Busy, FileNotFoundError):
+        return
+    except (msgspec.DecodeError, msgspec.ValidationError, OSError, LifeboatError) as error:
+        yield f"What the restore {path.stem} moved aside could not be let go: {describe_refusal(error)}"
+
+
+def can_be_undone(context: Context, journal: RestoreJournal) -> bool:
+    """Whether a finished restore can still be taken back."""
+    return times.parse_time(journal.time) > context.clock.now() - timedelta(days=KEPT_DAYS)

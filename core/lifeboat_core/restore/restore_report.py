@@ -1,0 +1,207 @@
+"""What a restore did: its receipt, and what the command prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import msgspec
+
+from lifeboat_adapters.persona.derivation_files import rows_of
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.common.reason_codes import reason_code, reason_text
+from lifeboat_alf.states.agent_state import BodyAbsent
+from lifeboat_core.agents import withheld_items
+from lifeboat_core.restore import full_receipt
+from lifeboat_core.restore.credential_fates import CredentialFate, find_lacking_capabilities
+from lifeboat_core.restore.database_plan import is_table
+from lifeboat_core.restore.file_decisions import PlanItem, RestoreAction
+from lifeboat_core.restore.plan_warnings import DAMAGED_RECORD
+from lifeboat_core.restore.restore_plan import RestorePlan
+from lifeboat_core.restore.state_things import MEMORY, ROW
+from lifeboat_core.restore.wanted_contents import DAMAGED
+from lifeboat_core.state.state_documents import load_credentials
+from lifeboat_core.texts.readable_json import make_printable
+from lifeboat_vault.errors import VaultDamaged
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreReport:
+    """The receipt. `files` counts created, overwritten, same, removed and skipped names; `steps` are the runtime's own
+    commands that ran with how they ended, `next` those left to run. `safety` is the sequence captured before an
+    in-place restore, `captured` the one after it, `not_captured` what that one does not have, with the reason;
+    `moved_away` are paths of files that did not stand where they were put when the restore ended; `undo` says whether
+    `lifeboat undo` can take it back.
+    `state_dir` is the runtime's own folder where one was named; `credential_details` say what became of each
+    credential, where they were asked for, and `find_lacking_capabilities` which capabilities stay without one.
+    `withheld_items` are archive paths of files, ids of memories and names of rows (`PATH#NAME`) that may not be there
+    because this restore did not write them. `left_out` is what the state cannot give, `lacking` names every file that
+    lacks credentials: with one of them the restore is a partial one. `without_credentials` names files of the runtime
+    that are written although theirs were cut out. `gaps` are archive paths of files that stand with placeholders.
+    `objects` is how many things the archive holds, `outcomes` how many of them had each outcome, `fates` which: alike
+    ones together."""
+
+    agent: str
+    name: str
+    sequence: int
+    to: str
+    runtime: str
+    files: dict[str, int]
+    records: dict[str, int]
+    credentials: dict[str, int]
+    receipt: str
+    warnings: list[str]
+    time: str
+    kind: str = "restore"
+    signature: str = "signed"
+    in_place: bool = False
+    adopted: bool = False
+    safety: int | None = None
+    captured: int | None = None
+    not_captured: dict[str, str] = field(default_factory=dict)
+    moved_away: list[str] = field(default_factory=list)
+    undo: bool = False
+    recovered: bool = False
+    skipped: list[JsonObject] = field(default_factory=list)
+    left_out: list[dict[str, str]] = field(default_factory=list)
+    absent: list[JsonObject] = field(default_factory=list)
+    capabilities_missing: list[JsonObject] = field(default_factory=list)
+    state_dir: str | None = None
+    credential_details: list[JsonObject] = field(default_factory=list)
+    capabilities_without: list[JsonObject] = field(default_factory=list)
+    withheld: list[str] = field(default_factory=list)
+    lacking: list[str] = field(default_factory=list)
+    without_credentials: list[str] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
+    steps: list[JsonObject] = field(default_factory=list)
+    next: list[JsonObject] = field(default_factory=list)
+    objects: int = 0
+    outcomes: dict[str, int] = field(default_factory=dict)
+    fates: list[JsonObject] = field(default_factory=list)
+
+    def to_json(self) -> JsonObject:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, document: JsonObject) -> RestoreReport:
+        return msgspec.convert(document, cls)
+
+
+def draft_report(plan: RestorePlan, time: str, **fields: Any) -> RestoreReport:
+    """The report of a plan before it is carried out."""
+    return RestoreReport(
+        agent=plan.agent_id,
+        name=plan.agent_name,
+        sequence=plan.sequence,
+        to=make_printable(str(plan.target)),
+        runtime=plan.runtime,
+        files=plan.file_counts(),
+        credentials=count_credentials(plan, plan.fates),
+        receipt=plan.id,
+        warnings=[*plan.warnings, *describe_hazards(plan)],
+        time=time,
+        signature=str(plan.verdict),
+        in_place=plan.in_place,
+        skipped=_skipped(plan),
+        left_out=[*map(_lost, plan.lost()), *map(_lost_memory, plan.lost_memories())],
+        absent=[{"filename": make_printable(each.filename), "size": each.size} for each in plan.contents.absent],
+        capabilities_missing=plan.capabilities,
+        state_dir=_state_dir(plan),
+        credential_details=[fate.to_json() for fate in plan.fates],
+        capabilities_without=find_lacking_capabilities(plan.state, plan.fates) if plan.filler is not None else [],
+        withheld=list_withheld(plan),
+        lacking=[make_printable(item.name) for item in plan.lacking()],
+        without_credentials=[make_printable(name) for name in plan.without_credentials],
+        gaps=list_gaps(plan),
+        **_receipt(plan, plan.fates),
+        **fields,
+    )
+
+
+def describe_hazards(plan: RestorePlan) -> Iterator[str]:
+    """Return what is written of a state that nobody signed and that some tool runs or obeys."""
+    return (f"could run here: {line}" for line in plan.executable)
+
+
+def _skipped(plan: RestorePlan) -> list[JsonObject]:
+    by_name = plan.warned_by_name()
+    return [
+        {
+            "name": make_printable(item.name),
+            "code": full_receipt.decide_end(item).code,
+            "reason": reason_text(item.reason) or "",
+            "reason_code": reason_code(item.reason) or "",
+            "warning": None if item.seen is not None else "named" if (item.root, item.name) in by_name else "counted",
+        }
+        for item in plan.skipped()
+    ]
+
+
+def _lost(item: PlanItem) -> dict[str, str]:
+    return {"name": make_printable(item.name), "code": item.lost, "reason": reason_text(item.reason) or ""}
+
+
+def _lost_memory(record_id: str) -> dict[str, str]:
+    return {"name": f"memory {record_id}", "code": DAMAGED, "reason": DAMAGED_RECORD}
+
+
+def _receipt(plan: RestorePlan, fates: Sequence[CredentialFate]) -> JsonObject:
+    made = full_receipt.make_receipt(plan, fates)
+    return {"records": {"restored": made.standing(MEMORY)}, **made.to_json()}
+
+
+def list_gaps(plan: RestorePlan) -> list[str]:
+    """Archive paths of files that stand with placeholders instead of their credentials."""
+    return sorted(
+        item.wanted.path
+        for item in plan.lacking()
+        if item.wanted is not None and item.wanted.has_gap and item.action != RestoreAction.SKIP
+    )
+
+
+def list_withheld(plan: RestorePlan) -> list[str]:
+    """Files, and memories by id, that a restore leaves out because credentials were cut out of them, and that are not
+    there either; files whose bytes are damaged; and the rows that it does not write: the runtime may be given them
+    later, by its own commands."""
+    absent = (item.wanted for item in plan.skipped() if item.wanted is not None and item.seen is None)
+    damaged = {item.wanted.path for item in plan.lost() if item.wanted is not None and item.lost == DAMAGED}
+    rows = {name for write in plan.databases for name in (*write.withheld, *plan.inventory.damaged_records)}
+    return sorted({*_rows_left(plan)} | rows | damaged | {wanted.path for wanted in absent if wanted.cuts})
+
+
+def _rows_left(plan: RestorePlan) -> Iterator[str]:
+    told = (fate for write in plan.databases for fate in write.fates if fate.kind == ROW)
+    written = {fate.name for fate in told if fate.outcome in full_receipt.STANDING}
+    for table in filter(is_table, plan.contents.rows):
+        try:
+            lines = plan.state.body(table.path).split(b"\n")
+        except (BodyAbsent, VaultDamaged, KeyError):
+            yield table.path  # its rows are unknown: the whole file stays until the runtime has some
+            continue
+        left = (line for number, line in enumerate(lines, 1) if f"{table.path}#{number}" not in written)
+        for values in rows_of(b"\n".join(left)):
+            yield withheld_items.make_row_name(table.path, plan.adapter.row_names(table.path, values)[0])
+
+
+def _state_dir(plan: RestorePlan) -> str | None:
+    if plan.options.state_dir is None or plan.installation is None:
+        return None
+    return make_printable(str(plan.installation.state_dir))
+
+
+def with_fates(report: RestoreReport, plan: RestorePlan, fates: Sequence[CredentialFate]) -> RestoreReport:
+    """A report after credentials were given to the runtime."""
+    return replace(
+        report,
+        credentials=count_credentials(plan, fates),
+        credential_details=[fate.to_json() for fate in fates],
+        capabilities_without=find_lacking_capabilities(plan.state, fates),
+        **_receipt(plan, fates),
+    )
+
+
+def count_credentials(plan: RestorePlan, fates: Sequence[CredentialFate]) -> dict[str, int]:
+    """How many credentials stand where they belong, and how many do not."""
+    injected = sum(fate.is_injected for fate in fates) if fates else len(plan.filled())
+    return {"injected": injected, "skipped": len(load_credentials(plan.state)) - injected}

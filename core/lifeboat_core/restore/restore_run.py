@@ -1,0 +1,232 @@
+"""Carry out a plan: safety copy, staging, journal, moves, and what belongs to the end of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NoReturn
+
+from lifeboat_alf.common.refusal_texts import describe_refusal
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.seams import crash_points
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.errors import ConsentNeeded, NamesDoNotFit, RestoreFailed, UnsignedState
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.defer_interrupt import defer_interrupt
+from lifeboat_core.processes.progress import Tell, count_units, tell_nobody
+from lifeboat_core.restore import journal_moves, restore_report, runtime_steps, server_steps
+from lifeboat_core.restore import restore_journal as journals
+from lifeboat_core.restore.journal_assembly import AssembledJournal, assemble_journal
+from lifeboat_core.restore.restore_captures import capture_for_safety, find_newest_sequence, keep_for_safety
+from lifeboat_core.restore.restore_finish import clean_up_journal, finish_restore
+from lifeboat_core.restore.restore_journal import MOVING, STAGING, RestoreJournal, text_to_path
+from lifeboat_core.restore.restore_plan import RestorePlan, find_running_runtime
+from lifeboat_core.restore.restore_recovery import settle_earlier_restores
+from lifeboat_core.restore.restore_report import RestoreReport
+from lifeboat_core.restore.restore_staging import FileStager
+from lifeboat_core.restore.running_check import make_running_error
+from lifeboat_core.restore.scratch_folders import make_scratch_folder
+from lifeboat_core.state.state_documents import find_workspace_mode
+from lifeboat_core.system_refusals import convert_system_errors
+from lifeboat_core.texts.human_text import count_text
+from lifeboat_keys.signed.sequence_signatures import SignatureVerdict
+
+_MOST_HAZARDS = 10
+TOO_LATE = "it was too late to stop: the restore is done"
+
+
+def carry_out_plan(context: Context, plan: RestorePlan, tell: Tell = tell_nobody) -> RestoreReport:
+    """Do what a plan says, all of it or nothing.
+
+    Raises UnsignedState, ConsentNeeded, NamesDoNotFit, RuntimeRunning (exit 3, nothing written), SignatureError,
+    TargetChanged, RestoreFailed, Busy; SystemRefused or DiskFull when the
+    system stopped it before the first move, or after the last one (then the next command does what is left).
+    """
+    check_guards(plan)
+    if plan.options.dry_run:
+        return restore_report.draft_report(plan, context.now())
+    goes_elsewhere = not (plan.in_place or plan.options.adopt)
+    with convert_system_errors(), agent_lock(context, plan.agent_id, "restore", only_reads=goes_elsewhere):
+        settle_earlier_restores(context, plan.agent_id)
+        crash_points.reach_crash_point(CrashPoint.RESTORE_PLANNED)
+        drafted = restore_report.draft_report(
+            plan, context.now(), adopted=plan.options.adopt and plan.agent is not None
+        )
+        tell("Keeping what is there now", 0, None)
+        drafted = _with_safety(context, plan, drafted)
+        crash_points.reach_crash_point(CrashPoint.RESTORE_SAFETY_CAPTURED)
+        assembled = assemble_journal(context.files, plan, drafted.time, drafted.to_json())
+        journal = _stage(context, plan, _with_newest(context, assembled), tell)
+        with defer_interrupt() as pressed:
+            journal = _begin_to_move(context, journal)
+            put = carry_out_journal(context, journal, tell)
+            tell("Keeping what was restored", 0, None)
+            done = finish_restore(context, journal, put)
+            plan, done = server_steps.put_memories(context, plan, done)
+            done = runtime_steps.give_credentials(context, plan, done)
+            if pressed.take():
+                return _stopped_late(context, plan, done)
+        return _with_steps(context, plan, done, tell)
+
+
+def _with_steps(context: Context, plan: RestorePlan, done: RestoreReport, tell: Tell) -> RestoreReport:
+    """The runtime's own steps may take long, and whoever does not wait for them has the restore all the same."""
+    try:
+        return runtime_steps.run_next_steps(context, plan, done, tell)
+    except KeyboardInterrupt:
+        return _stopped_late(context, plan, done)
+
+
+def _stopped_late(context: Context, plan: RestorePlan, done: RestoreReport) -> RestoreReport:
+    """Somebody wanted to stop what was done already: that is said, and the runtime's own steps are left to them."""
+    return runtime_steps.list_next_steps(context, plan, replace(done, warnings=[*done.warnings, TOO_LATE]))
+
+
+def check_guards(plan: RestorePlan) -> None:
+    """What has to be agreed to, or cannot be, before the first write."""
+    if plan.unholdable:
+        named = ", ".join(f"{each.name!r} ({each.reason})" for each in plan.unholdable[:10])
+        raise NamesDoNotFit(f"{len(plan.unholdable)} names do not fit into {plan.target}: {named}")
+    if plan.verdict is not SignatureVerdict.SIGNED and not plan.options.accept_unsigned:
+        raise make_unsigned_error(plan)
+    if plan.verdict is not SignatureVerdict.SIGNED and plan.options.with_credentials:
+        raise UnsignedState(
+            "credentials go into signed states only: who changed this one could send them anywhere",
+            fix="the same command without --with-credentials",
+        )
+    if plan.running and not plan.options.dry_run:
+        raise make_running_error(plan.running, plan.runtime)
+    if not plan.is_fresh and not plan.options.yes and not plan.options.dry_run:
+        raise ConsentNeeded(f"{plan.target} holds files; --dry-run shows what would happen to them, --yes does it")
+
+
+def _check_running(plan: RestorePlan) -> None:
+    """Raise RuntimeRunning when the runtime is at work on what is about to be replaced."""
+    said = find_running_runtime(plan.adapter, plan.installation, plan.items, plan.target, plan.databases)
+    if said:
+        raise make_running_error(said, plan.runtime)
+
+
+def make_unsigned_error(plan: RestorePlan) -> UnsignedState:
+    """Return the error that refuses a state that nobody signed, with what in it could run."""
+    return UnsignedState(_unsigned(plan))
+
+
+def _unsigned(plan: RestorePlan) -> str:
+    who = (
+        "nobody signed it"
+        if plan.verdict is SignatureVerdict.UNSIGNED
+        else "it is signed, but your key is not here to check it"
+    )
+    if not plan.executable:
+        return f"{who}; --accept-unsigned restores it all the same"
+    more = len(plan.executable) - _MOST_HAZARDS
+    named = "; ".join(plan.executable[:_MOST_HAZARDS]) + (f"; and {more} more" if more > 0 else "")
+    return f"{who}, and it holds {count_text(len(plan.executable), 'file')} that could run here: {named}"
+
+
+def _with_safety(context: Context, plan: RestorePlan, drafted: RestoreReport) -> RestoreReport:
+    """Capture the workspace as it is, before anything is moved, and keep that for seven days.
+
+    A capture that fails does not stop the restore, which is needed most when something is broken: what is replaced
+    lies in the undo folder in any case.
+    """
+    if plan.agent is None or not plan.in_place or plan.is_fresh:
+        return drafted
+    try:
+        number = capture_for_safety(context, plan.agent)
+    except LifeboatError as error:
+        return replace(drafted, warnings=[*drafted.warnings, f"no safety copy was captured first: {error.message}"])
+    return replace(drafted, safety=number)
+
+
+def _with_newest(context: Context, assembled: AssembledJournal) -> AssembledJournal:
+    """An agent that moves remembers where it left off; undo goes back to that, so it is kept as long."""
+    former = assembled.journal.former
+    number = None if former is None else find_newest_sequence(context, assembled.journal.agent_id)
+    if former is None or number is None:
+        return assembled
+    keep_for_safety(context, assembled.journal.agent_id, number)
+    return replace(assembled, journal=replace(assembled.journal, former=replace(former, sequence=number)))
+
+
+def _stage(context: Context, plan: RestorePlan, assembled: AssembledJournal, tell: Tell) -> RestoreJournal:
+    """Stage everything and make it durable. Return the journal, still in phase `staging`."""
+    journal = assembled.journal
+    journals.begin_journal(context.home, context.files, journal)
+    try:
+        crash_points.reach_crash_point(CrashPoint.RESTORE_STAGED)
+        _write_stage(context, plan, assembled, tell)
+        journal_moves.check_unchanged(context.files, journal.moves)
+        _check_running(plan)
+    except OSError as error:
+        clean_up_journal(context, journal)
+        raise RestoreFailed(f"{describe_refusal(error)}; nothing was changed") from error
+    except (LifeboatError, KeyboardInterrupt):
+        with defer_interrupt():
+            clean_up_journal(context, journal)
+        raise
+    return journal
+
+
+def _begin_to_move(context: Context, journal: RestoreJournal) -> RestoreJournal:
+    """The journal in phase `moving`: from here on it is carried out to its end, whoever has to do it."""
+    moving = replace(journal, phase=MOVING)
+    try:
+        crash_points.reach_crash_point(CrashPoint.RESTORE_JOURNAL_WRITTEN)
+        journals.begin_journal(context.home, context.files, moving)
+    except OSError as error:
+        clean_up_journal(context, journal)
+        raise RestoreFailed(f"{describe_refusal(error)}; nothing was changed") from error
+    return moving
+
+
+def _write_stage(context: Context, plan: RestorePlan, assembled: AssembledJournal, tell: Tell) -> None:
+    journal = assembled.journal
+    files = journal_moves.open_without_links(context.files, journal)
+    planned = len(assembled.files) + (0 if assembled.tree is None else len(assembled.tree[1]))
+    tell_of = count_units(tell, "Writing files", planned)
+    stage = FileStager(files, plan.state, plan.file_filler, tell_of, lambda: make_scratch_folder(context, "database"))
+    if plan.makes_home and plan.installation is not None and plan.installation.state_dir:
+        files.make_folders(plan.installation.state_dir, 0o700)
+    for folder in journal.work:
+        files.make_folders(text_to_path(folder).parent)
+        files.make_folders(text_to_path(folder), 0o700)
+    if assembled.tree is not None:
+        stage.write_tree(*assembled.tree)
+        mode = plan.target.stat().st_mode & 0o7777 if plan.target.is_dir() else find_workspace_mode(plan.state)
+        files.set_mode(assembled.tree[0], mode)
+    for path, item in assembled.files:
+        stage.write(path, item)
+    for folder in journal.work:
+        files.sync_file_system(text_to_path(folder))
+
+
+def carry_out_journal(context: Context, journal: RestoreJournal, tell: Tell = tell_nobody) -> dict[str, int]:
+    """Run a journal in phase `moving`, and return what `roll_forward` does; if the file system refuses a step, put
+    everything back."""
+    try:
+        return journal_moves.roll_forward(
+            context.files, journal, count_units(tell, "Putting files in place", journal.renames)
+        )
+    except OSError as error:
+        _take_back(context, journal, error)
+
+
+def _take_back(context: Context, journal: RestoreJournal, error: OSError) -> NoReturn:
+    """From here on nothing is rolled forward any more: the staged files may go one by one."""
+    try:
+        journal_moves.roll_back(context.files, journal)
+        journals.write_document(
+            context.files, journals.locate_journal(context.home, journal.id), replace(journal, phase=STAGING)
+        )
+    except OSError as second:
+        raise RestoreFailed(
+            f"{describe_refusal(error)}; putting everything back failed too ({describe_refusal(second)});"
+            " the next command goes on with it",
+            fix=journal_moves.suggest_way_out(second),
+        ) from error
+    clean_up_journal(context, replace(journal, phase=STAGING))
+    raise RestoreFailed(
+        f"{describe_refusal(error)}; everything was put back", fix=journal_moves.suggest_way_out(error)
+    ) from error

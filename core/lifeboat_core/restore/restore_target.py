@@ -1,0 +1,199 @@
+"""Where a restore may write, and where beside it there is room to stage and to keep what is moved aside."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from lifeboat_alf.seams.file_operations import FileOperations
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.archive_names import OURS
+from lifeboat_core.errors import TargetRefused
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore.journal_moves import is_inside
+from lifeboat_core.texts.readable_json import is_utf8, make_printable
+
+_SYSTEM = (
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/proc",
+    "/sbin",
+    "/sys",
+    "/usr",
+    "/System",
+    "/Library",
+    "/Applications",
+    "C:\\Windows",
+    "C:\\Program Files",
+    "C:\\Program Files (x86)",
+)
+_NOT_THEMSELVES = (
+    "/",
+    "/home",
+    "/media",
+    "/mnt",
+    "/opt",
+    "/root",
+    "/run",
+    "/srv",
+    "/tmp",
+    "/var",
+    "/Users",
+    "/Volumes",
+    "/private",
+    "/private/tmp",
+    "/private/var",
+    "/var/lib",
+    "/var/tmp",
+    "C:\\",
+    "C:\\Users",
+)
+_HOMES = ("/home", "/Users", "C:\\Users")
+
+
+def resolve_target(target: Path) -> Path:
+    """The real place of a folder that may not exist yet."""
+    return Path(os.path.realpath(target))
+
+
+def check_target(context: Context, target: Path, agent: Agent | None) -> None:
+    """Refuse folders that a restore of `agent` must not write into. `target` is resolved. Raises TargetRefused."""
+    _check_place(target, resolve_target(context.user_home))
+    if is_inside(target, resolve_target(context.home.folder)) or is_inside(resolve_target(context.home.folder), target):
+        raise TargetRefused(f"{target} holds, or lies in, the home of Lifeboat")
+    for other in agents.list_agents(context):
+        workspace = resolve_target(other.workspace)
+        own = agent is not None and other.id == agent.id
+        if own and workspace == target:
+            return
+        if is_inside(target, workspace) or is_inside(workspace, target):
+            raise TargetRefused(f"{target} holds, or lies in, the workspace of {other.name}")
+    _check_owner(target)
+
+
+def check_new_state_dir(context: Context, folder: Path) -> Path:
+    """The real place of a runtime's own folder that a restore makes or adds to; the workspace may lie in it. Raises
+    TargetRefused where none must be."""
+    place = resolve_target(folder)
+    _check_place(place, resolve_target(context.user_home))
+    home = resolve_target(context.home.folder)
+    if is_inside(place, home) or is_inside(home, place):
+        raise TargetRefused(f"{place} holds, or lies in, the home of Lifeboat")
+    _check_owner(place)
+    return place
+
+
+def check_state_dir(context: Context, folder: Path, workspace: Path) -> Path:
+    """The real place of a runtime's own folder, which may not exist yet. Raises TargetRefused where none must be."""
+    place = check_new_state_dir(context, folder.expanduser())
+    if is_inside(place, workspace):
+        raise TargetRefused(f"{place} lies in the workspace {workspace}")
+    return place
+
+
+def _check_place(target: Path, user_home: Path) -> None:
+    if not is_utf8(str(target)):
+        raise TargetRefused(f"the path {make_printable(str(target))} is no UTF-8 text")
+    if target == target.parent or target in map(Path, _NOT_THEMSELVES):
+        raise TargetRefused(f"{target} is a folder of the system")
+    if any(is_inside(target, Path(folder)) for folder in _SYSTEM):
+        raise TargetRefused(f"{target} lies in a folder of the system")
+    if is_inside(user_home, target) or target.parent in map(Path, _HOMES):
+        raise TargetRefused(f"{target} is somebody's home folder")
+    if os.path.lexists(target) and not target.is_dir():
+        raise TargetRefused(f"{target} is not a folder")
+
+
+def _check_owner(target: Path) -> None:
+    """As root, a folder of another owner is refused: what is written there would be root's."""
+    if os.name == "posix" and os.geteuid() == 0 and target.exists() and target.stat().st_uid != 0:
+        raise TargetRefused(f"{target} belongs to another user")
+
+
+def is_empty_folder(files: FileOperations, target: Path) -> bool:
+    """Whether there is nothing in a folder, or no folder."""
+    try:
+        return not files.scan(target)
+    except FileNotFoundError:
+        return True
+
+
+def find_mounts_below(folder: Path) -> list[Path]:
+    """Mount points in a folder, itself included, where the system lists them (Linux)."""
+    try:
+        lines = Path("/proc/self/mountinfo").read_bytes().splitlines()
+    except OSError:
+        return [folder] if os.path.ismount(folder) else []
+    points = (Path(os.fsdecode(_unescape(line.split(b" ")[4]))) for line in lines)
+    return sorted({point for point in points if is_inside(point, folder)})
+
+
+def _unescape(text: bytes) -> bytes:
+    for escaped, plain in ((b"\\040", b" "), (b"\\011", b"\t"), (b"\\012", b"\n"), (b"\\134", b"\\")):
+        text = text.replace(escaped, plain)
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingFolders:
+    """A folder in which files are replaced, and the two working folders on its file system: `stage` for what will
+    take a name, `undo` for what held it. They stand beside `folder`, or in it where beside is not possible."""
+
+    folder: Path
+    stage: Path
+    undo: Path
+
+
+def find_working_folders(files: FileOperations, folder: Path, journal_id: str) -> list[WorkingFolders]:
+    """Working folders for a folder and for every mount point below it, the innermost first."""
+    mounts = find_mounts_below(folder) if folder.exists() else []
+    inner = [place_inside(point, journal_id) for point in mounts if point != folder and point.is_dir()]
+    return [*reversed(inner), _beside_or_inside(files, folder, journal_id, is_mount=folder in mounts)]
+
+
+def choose_working_folders(known: Iterable[WorkingFolders], path: Path) -> WorkingFolders:
+    """The working folders that lie on the same mount as a path."""
+    return next(place for place in known if is_inside(path, place.folder))
+
+
+def place_inside(folder: Path, journal_id: str) -> WorkingFolders:
+    return WorkingFolders(folder, folder / f"{OURS}stage-{journal_id}", folder / f"{OURS}undo-{journal_id}")
+
+
+def place_beside(folder: Path, journal_id: str) -> WorkingFolders:
+    name = f".{folder.name}{OURS}"
+    return WorkingFolders(
+        folder, folder.with_name(f"{name}stage-{journal_id}"), folder.with_name(f"{name}undo-{journal_id}")
+    )
+
+
+def _beside_or_inside(files: FileOperations, folder: Path, journal_id: str, *, is_mount: bool) -> WorkingFolders:
+    if not is_mount and (not folder.exists() or _can_rename_from_beside(files, folder)):
+        return place_beside(folder, journal_id)
+    return place_inside(folder, journal_id)
+
+
+def _can_rename_from_beside(files: FileOperations, folder: Path) -> bool:
+    """Try it: device numbers do not tell bind mounts, rights do not tell read-only mounts."""
+    name = f"{OURS}probe-{secrets.token_hex(6)}"
+    outside, within = folder.with_name(name), folder / name
+    try:
+        files.make_folders(outside, 0o700)
+    except OSError:
+        return False
+    try:
+        files.replace(outside, within)
+    except OSError:
+        files.remove_folder(outside)
+        return False
+    files.remove_folder(within)
+    return True

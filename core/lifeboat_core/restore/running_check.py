@@ -1,0 +1,43 @@
+"""Whether a runtime is at work on what is about to be moved: what it has open it writes again, over whatever took its
+place."""
+
+from __future__ import annotations
+
+from lifeboat_core.errors import RuntimeRunning
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import journal_moves, restore_target
+from lifeboat_core.restore.restore_journal import RestoreJournal, text_to_path
+from lifeboat_core.restore.restore_report import RestoreReport
+from lifeboat_core.restore.target_installation import locate_installation
+
+
+def make_running_error(what: str, runtime: str) -> RuntimeRunning:
+    return RuntimeRunning(f"{what} is at work on it; nothing was changed", fix=f"stop it, e.g. {runtime} service stop")
+
+
+def check_before_undo(context: Context, journal: RestoreJournal) -> None:
+    """Raise RuntimeRunning when a database of the runtime, or a file of its own folder, would be moved back."""
+    runtime, workspace = RestoreReport.from_json(journal.report).runtime, text_to_path(journal.workspace)
+    adapter = context.adapter(runtime)
+    installation = locate_installation(context, adapter, workspace)
+    if installation is None:
+        return
+    stores = {restore_target.resolve_target(path) for path in adapter.databases(installation)}
+    targets = [text_to_path(move.target) for move in journal.moves]
+    if any(path in stores or not journal_moves.is_inside(path, workspace) for path in targets):
+        _check(context, journal, runtime)
+
+
+def check_before_recovery(context: Context, journal: RestoreJournal) -> None:
+    """Raise RuntimeRunning when a database still has to take its place and its runtime was started meanwhile."""
+    waiting = (move.staged for move in journal.moves if move.is_database and move.staged is not None)
+    if any(journal_moves.find_standing(context.files, text_to_path(staged)) is not None for staged in waiting):
+        _check(context, journal, RestoreReport.from_json(journal.report).runtime)
+
+
+def _check(context: Context, journal: RestoreJournal, runtime: str) -> None:
+    adapter = context.adapter(runtime)
+    installation = locate_installation(context, adapter, text_to_path(journal.workspace))
+    said = adapter.running(installation) if installation is not None else ""
+    if said:
+        raise make_running_error(said, runtime)

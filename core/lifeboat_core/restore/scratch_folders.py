@@ -1,0 +1,84 @@
+"""Folders in the home for what is thrown away at once: drills, exports, imports. Never the system's temporary folder,
+which others can read."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import psutil
+
+from lifeboat_core.agents.locks import REFUSALS
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import journal_moves
+
+_LITTLE_ROOM = 64 << 20
+"""Bytes. With less a disk counts as full when the temporary folder has more."""
+_LEFT_BEHIND_AFTER = timedelta(days=1)
+_STAMP = "%Y%m%dT%H%M%S"
+
+
+@contextmanager
+def make_scratch_folder(context: Context, purpose: str) -> Iterator[Path]:
+    """An empty 0700 folder that is removed afterwards. Those that processes which ended left behind go too.
+
+    It lies in the home, or in the temporary folder of the system where nothing can be written there, or its disk is
+    full. Raises OSError.
+    """
+    folder = _new_in_home(context, purpose) if _has_room(context) else None
+    if folder is None:
+        with tempfile.TemporaryDirectory(prefix="lifeboat-") as elsewhere:
+            yield Path(elsewhere)
+        return
+    try:
+        yield folder
+    finally:
+        journal_moves.remove_own_tree(context.files, folder)
+
+
+def _new_in_home(context: Context, purpose: str) -> Path | None:
+    """Make a new folder in the home; None where the home lets nothing be made. Raises OSError."""
+    parent = _parent(context)
+    folder = parent / f"{context.clock.now():{_STAMP}}-{purpose}-{secrets.token_hex(4)}-{os.getpid()}"
+    try:
+        context.files.make_folders(parent, 0o700)
+        remove_left_scratch(context)
+        context.files.make_folders(folder, 0o700)
+    except OSError as error:
+        if error.errno not in REFUSALS:
+            raise
+        return None
+    return folder
+
+
+def _has_room(context: Context) -> bool:
+    if context.home.is_read_only:
+        return False
+    free = context.files.free_space(context.home.folder)
+    return free >= _LITTLE_ROOM or free >= context.files.free_space(Path(tempfile.gettempdir()))
+
+
+def remove_left_scratch(context: Context) -> None:
+    """Remove what processes that ended half-way left behind: whole histories, mostly. Raises OSError."""
+    parent, limit = _parent(context), f"{context.clock.now() - _LEFT_BEHIND_AFTER:{_STAMP}}"
+    # Of two processes that find the same folder, one may find it gone half-way: then the other is at it.
+    for entry in context.files.scan(parent) if parent.is_dir() else ():
+        if entry.name < limit or not _is_used(entry.name):
+            with contextlib.suppress(FileNotFoundError):
+                journal_moves.remove_own_tree(context.files, Path(entry.path))
+
+
+def _parent(context: Context) -> Path:
+    return context.home.restore_folder / "tmp"
+
+
+def _is_used(name: str) -> bool:
+    """Whether the process that made a scratch folder still runs, or another one under its number."""
+    pid = name.rpartition("-")[2]
+    return pid.isdecimal() and psutil.pid_exists(int(pid))

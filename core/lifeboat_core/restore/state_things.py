@@ -1,0 +1,129 @@
+"""The things that a state holds, each of which a receipt says what became of.
+
+What an archive says about itself (manifest, indexes, earlier versions of documents) is none of them, and a memory of
+which a database's row stands in raw as well is one thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.memory import embeddings
+from lifeboat_alf.states.agent_state import BodyAbsent, Entry, State
+from lifeboat_core.restore.state_inventory import StateInventory
+from lifeboat_core.restore.wanted_contents import DATABASES
+from lifeboat_core.state.state_documents import load_credentials, parse_document
+from lifeboat_core.texts.readable_json import make_printable
+
+MEMORY, VECTOR, ROW, FILE, ARTIFACT = "memory", "vector", "row", "file", "artifact"
+IDENTITY, PRINCIPAL, CREDENTIAL, DOCUMENT = "identity", "principal", "credential", "document"
+
+_OF_THE_ARCHIVE = (archive_layout.MANIFEST, archive_layout.PRINCIPALS, archive_layout.CREDENTIALS)
+_MEMORIES = "/memories.jsonl"
+_CONTAINERS = (archive_layout.EMBEDDINGS, archive_layout.HISTORY, archive_layout.PARTITIONS)
+
+
+class StateThing(NamedTuple):
+    """`name` is the id of a memory's record in force, of a principal or a credential; the path of everything else, for
+    a row with `#` and its line. `path` is the entry it stands in, "" for memories."""
+
+    kind: str
+    name: str
+    path: str = ""
+
+
+def things_of(state: State, inventory: StateInventory) -> Iterator[StateThing]:
+    """Everything that a state holds, once each."""
+    for record_id in inventory.memories.winners():
+        yield StateThing(MEMORY, record_id)
+    for number, principal in enumerate(_listed(state, archive_layout.PRINCIPALS, "principals"), 1):
+        yield StateThing(
+            PRINCIPAL, _text(principal, "id") or f"{archive_layout.PRINCIPALS}#{number}", archive_layout.PRINCIPALS
+        )
+    for credential_id in load_credentials(state):
+        yield StateThing(CREDENTIAL, credential_id, archive_layout.CREDENTIALS)
+    for entry in inventory.entries.values():
+        yield from _in_entry(state, entry)
+    for record_id in inventory.damaged_records:
+        yield StateThing(MEMORY, record_id)
+    for damaged in inventory.damaged:
+        yield StateThing(_kind(damaged.entry.path), make_printable(damaged.entry.path), damaged.entry.path)
+
+
+def _in_entry(state: State, entry: Entry) -> Iterator[StateThing]:
+    path = entry.path
+    if is_rows_path(path):
+        if path.endswith(_MEMORIES):
+            return
+        for line in _lines(_body(state, path)):
+            yield StateThing(ROW, f"{path}#{line}", path)
+    elif path.startswith(archive_layout.RAW):
+        yield StateThing(FILE, make_printable(path), path)
+    elif path.startswith(archive_layout.ARTIFACTS):
+        yield StateThing(ARTIFACT, make_printable(path), path)
+    elif embeddings.is_index(path):
+        yield from _vectors(state, path)
+    elif path == archive_layout.IDENTITY:
+        yield StateThing(IDENTITY, path, path)
+    elif path not in _OF_THE_ARCHIVE and not path.startswith(_CONTAINERS):
+        yield StateThing(DOCUMENT, make_printable(path), path)
+
+
+def _kind(path: str) -> str:
+    if is_rows_path(path):
+        return ROW
+    return (
+        FILE
+        if path.startswith(archive_layout.RAW)
+        else ARTIFACT
+        if path.startswith(archive_layout.ARTIFACTS)
+        else DOCUMENT
+    )
+
+
+def is_rows_path(path: str) -> bool:
+    """Whether an entry holds rows of a runtime's database."""
+    runtime, _, rest = path.removeprefix(archive_layout.RAW).partition("/")
+    return path.startswith(archive_layout.RAW) and runtime.endswith("-home") and rest.startswith(DATABASES)
+
+
+def runtime_of(path: str) -> str:
+    """Whose raw file an entry is."""
+    return path.removeprefix(archive_layout.RAW).partition("/")[0].removesuffix("-home")
+
+
+def _lines(body: bytes) -> Iterator[int]:
+    return (number for number, line in enumerate(body.split(b"\n"), 1) if line.strip())
+
+
+def _vectors(state: State, index: str) -> Iterator[StateThing]:
+    """One for each model's vectors in each file."""
+    for number, group in enumerate(_listed(state, index, "vectors"), 1):
+        file, model = _text(group, "file"), _text(group, "model")
+        yield StateThing(VECTOR, f"{file}: {model}" if file and model else f"{index}#{number}", index)
+
+
+def _listed(state: State, path: str, name: str) -> list[object]:
+    """What a document lists; one thing that nobody knows where it cannot be read."""
+    try:
+        found = parse_document(_body(state, path) or None).get(name)
+    except msgspec.DecodeError:
+        return [None]
+    return found if isinstance(found, list) else []
+
+
+def _body(state: State, path: str) -> bytes:
+    """The bytes of an entry, none where it is only described or not there."""
+    try:
+        return state.body(path)
+    except (BodyAbsent, KeyError):
+        return b""
+
+
+def _text(item: object, name: str) -> str:
+    value = item.get(name) if isinstance(item, dict) else None
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,32 @@
+"""Where an agent that comes to this machine would lie, for each runtime: what is offered, and taken only when asked."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from lifeboat_core.home.context import Context
+
+_NO_LETTERS = re.compile(r"[^a-z0-9]+")
+
+
+def find_usual_folders(context: Context, name: str) -> dict[str, Path]:
+    """For each runtime a folder for an agent of this name: the one that it would use, or one beside it where that is
+    not empty."""
+    word = _NO_LETTERS.sub("-", name.casefold()).strip("-") or "agent"
+    usual = {one.runtime: one.usual_workspace(context.user_home, word) for one in context.adapters()}
+    return {runtime: _free(folder, word) for runtime, folder in usual.items()}
+
+
+def _free(folder: Path, word: str) -> Path:
+    beside = [folder, folder.with_name(f"{folder.name}-{word}")]
+    return next((one for one in beside if _is_free(one)), folder)
+
+
+def _is_free(folder: Path) -> bool:
+    try:
+        return not any(folder.iterdir())
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False

@@ -1,0 +1,383 @@
+"""The table of settings: name, kind, default, where it may stand, what it does."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs
+
+from lifeboat_core.errors import BadSetting, UnknownSetting
+
+_UNITS_OF_SIZE = {"": 1, "B": 1} | {
+    unit: 1 << power
+    for power, units in ((10, ("KB", "KIB")), (20, ("MB", "MIB")), (30, ("GB", "GIB")), (40, ("TB", "TIB")))
+    for unit in units
+}
+_UNITS_OF_TIME = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_LONGEST_SECONDS = 36500 * 86400
+SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+CADENCES = ("after_interaction", "after_session", "scheduled", "manual")
+THEMES = ("lifeboat", "lifeboat-light", "lifeboat-contrast", "ansi")
+"""Of the dashboard."""
+HOURLY = "0 * * * *"
+
+
+def parse_size(value: Any) -> int:
+    """Bytes from `102400`, `"100 KB"`, `"2GB"`, `"1TB"` (1 KB is 1,024 bytes). Raises ValueError."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        number, unit = value, ""
+    else:
+        found = re.fullmatch(r"\s*(\d+)\s*([A-Za-z]*)\s*", str(value))
+        if not found or found[2].upper() not in _UNITS_OF_SIZE:
+            raise ValueError("a size like 102400, 100KB, 50MB or 2GB")
+        number, unit = int(found[1]), found[2].upper()
+    if number < 0:
+        raise ValueError("a size of at least 0")
+    return number * _UNITS_OF_SIZE[unit]
+
+
+def parse_duration(value: Any) -> int:
+    """Seconds from `90`, `"30s"`, `"15m"`, `"24h"`, `"90d"`. Raises ValueError, also for more than clocks count."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LONGEST_SECONDS:
+        return value
+    found = re.fullmatch(r"\s*(\d+)\s*([smhd]?)\s*", str(value))
+    if not found:
+        raise ValueError("a time like 30s, 15m, 24h or 90d")
+    seconds = int(found[1]) * _UNITS_OF_TIME[found[2] or "s"]
+    if seconds > _LONGEST_SECONDS:
+        raise ValueError("a time of at most 36500d")
+    return seconds
+
+
+def parse_share(value: Any) -> float:
+    """A share between 0 and 1. Raises ValueError."""
+    number = float(value)
+    if not 0 < number <= 1:
+        raise ValueError("a share above 0 and at most 1, like 0.5")
+    return number
+
+
+def parse_switch(value: Any) -> bool:
+    """True or false, also as text. Raises ValueError."""
+    if isinstance(value, bool):
+        return value
+    if str(value).lower() not in SWITCHES:
+        raise ValueError("true or false")
+    return SWITCHES[str(value).lower()]
+
+
+def parse_count(value: Any) -> int:
+    """A whole number of at least 1. Raises ValueError."""
+    if isinstance(value, bool) or int(value) < 1:
+        raise ValueError("a whole number of at least 1")
+    return int(value)
+
+
+def parse_days(value: Any) -> int:
+    """A whole number of days, 0 too. Raises ValueError."""
+    if isinstance(value, bool) or not 0 <= int(value) <= _LONGEST_SECONDS // 86400:
+        raise ValueError("a whole number of days from 0 to 36500")
+    return int(value)
+
+
+def parse_command(value: Any) -> str:
+    """A program with its arguments, spelled as in a shell; "none" is read as "". Raises ValueError."""
+    try:
+        if isinstance(value, str):
+            words = shlex.split(value)
+            if value == "none" or _has_place(words):
+                return "" if value == "none" else value
+    except ValueError:
+        pass
+    raise ValueError("a command like 'pass show lifeboat', with every quote closed and the whole path of its program")
+
+
+def _has_place(words: Sequence[str]) -> bool:
+    """Return whether a command starts the same program in each working directory: one of PATH, or of a whole path."""
+    return not words or os.path.isabs(words[0]) or not os.path.dirname(words[0])
+
+
+def parse_cadence(value: Any) -> str:
+    """When captures happen (spec §7.1). An interval, which stood here before there was a service, is read as
+    `after_interaction`. Raises ValueError."""
+    if value in CADENCES:
+        return str(value)
+    try:
+        parse_duration(value)
+    except ValueError:
+        raise ValueError(f"one of {', '.join(CADENCES)}") from None
+    return CADENCES[0]
+
+
+def parse_cron(value: Any) -> str:
+    """Five fields of cron: minute, hour, day of the month, month, day of the week. Raises ValueError."""
+    text = str(value)
+    if text != HOURLY:  # what reads the others is not loaded for this one
+        from lifeboat_core.settings.crontab import Crontab
+
+        Crontab(text)
+    return text
+
+
+def parse_positive_duration(value: Any) -> int:
+    """A time of at least a second. Raises ValueError."""
+    seconds = parse_duration(value)
+    if seconds < 1:
+        raise ValueError("a time of at least 1s")
+    return seconds
+
+
+def parse_path(value: Any) -> str:
+    """An absolute path, `~` allowed; "none" is read as "". Raises ValueError."""
+    if isinstance(value, str) and (value == "none" or os.path.isabs(os.path.expanduser(value))) and "\0" not in value:
+        return "" if value == "none" else value
+    raise ValueError("an absolute path, or none")
+
+
+def parse_address(value: Any) -> str:
+    """An http or https address; "none" is read as "". Raises ValueError."""
+    if isinstance(value, str) and (value == "none" or re.fullmatch(r"https?://[^\s/]+\S*", value)):
+        return "" if value == "none" else value
+    raise ValueError("an address like https://ping.example.com/1234, or none")
+
+
+def parse_memory_server(value: Any) -> str:
+    """Where a server of memories listens, or `stdio:` and the command that starts one; what stands behind `#` says as
+    whom it is asked. "none" is read as "". Raises ValueError."""
+    if value == "none":
+        return ""
+    if (
+        isinstance(value, str)
+        and re.fullmatch(r"(?:https?://[^\s/]|stdio:\s*\S)[^\r\n\0]*", value)
+        and _are_whole(*value.partition("#")[::2])
+    ):
+        return value
+    raise ValueError(
+        "an address like http://127.0.0.1:3918/mcp#agent=UUID, stdio: and a command, or none; with whole paths"
+    )
+
+
+def _are_whole(place: str, fragment: str) -> bool:
+    """Return whether the program and the file of the token are the same in each working directory. Raises ValueError
+    for a command that cannot be taken apart."""
+    files = parse_qs(fragment).get("token-file", [])
+    command = shlex.split(place.removeprefix("stdio:")) if place.startswith("stdio:") else []
+    return _has_place(command) and all(os.path.isabs(os.path.expanduser(file)) for file in files)
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """A parser that takes one of some words."""
+
+    words: tuple[str, ...]
+
+    def __call__(self, value: Any) -> str:
+        """Raises ValueError."""
+        if value not in self.words:
+            raise ValueError(f"one of {', '.join(self.words)}")
+        return str(value)
+
+
+def one_of(*words: str) -> OneOf:
+    """A parser that takes one of some words."""
+    return OneOf(words)
+
+
+CHOICE, SWITCH = "choice", "switch"
+_KINDS: dict[Callable[[Any], Any], tuple[str, str]] = {
+    parse_size: ("size", "50MB"),
+    parse_duration: ("duration", "15m"),
+    parse_positive_duration: ("duration", "15m"),
+    parse_share: ("share", "0.5"),
+    parse_switch: (SWITCH, "true"),
+    parse_count: ("number", "3"),
+    parse_days: ("days", "30"),
+    parse_command: ("command", "pass show lifeboat"),
+    parse_cadence: (CHOICE, "after_session"),
+    parse_cron: ("cron", "30 8,20 * * 1-5"),
+    parse_path: ("path", "/var/lib/node_exporter/lifeboat.prom"),
+    parse_address: ("address", "https://ping.example.com/1234"),
+    parse_memory_server: ("address", "http://127.0.0.1:3918/mcp#agent=UUID"),
+}
+"""What kind of value each parser takes, and one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting. `parse` turns what a file or a person wrote into the value; `per_agent`: it may also stand in an
+    agent's file and wins there; `private`: whoever knows the value can use it, so it is kept apart and never shown."""
+
+    name: str
+    parse: Callable[[Any], Any]
+    default: Any
+    effect: str
+    per_agent: bool = True
+    private: bool = False
+
+    @property
+    def kind(self) -> str:
+        """`choice`, `switch`, `size`, `duration`, `share`, `number`, `days`, `command`, `cron`, `path`, `address`."""
+        return CHOICE if isinstance(self.parse, OneOf) else _KINDS[self.parse][0]
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Everything that it can be, where that is not much; else nothing."""
+        if self.kind == SWITCH:
+            return ("true", "false")
+        if self.kind != CHOICE:
+            return ()
+        return self.parse.words if isinstance(self.parse, OneOf) else CADENCES
+
+    @property
+    def example(self) -> str:
+        """A value as somebody would write it, where possible another one than the default."""
+        if self.choices:
+            return next(each for each in self.choices if each != str(self.default).lower())
+        return _KINDS[self.parse][1]
+
+    def read(self, written: Any) -> Any:
+        """The value from what was written. Raises BadSetting."""
+        try:
+            return self.parse(written)
+        except (ValueError, TypeError, OverflowError) as error:
+            told = self.name if self.private else f"{self.name} = {written!r}"
+            raise BadSetting(f"{told}: this has to be {error}") from None
+
+
+SETTINGS: dict[str, Setting] = {
+    setting.name: setting
+    for setting in (
+        Setting("cadence", parse_cadence, "after_interaction", "when an agent is captured by the service"),
+        Setting("schedule", parse_cron, HOURLY, "when captures of the cadence `scheduled` happen, in local time"),
+        Setting(
+            "capture.quiet", parse_duration, "2s", "after_interaction: captured when nothing changed for this long"
+        ),
+        Setting(
+            "capture.at_most", parse_positive_duration, "60s", "after_interaction: and at the latest after this long"
+        ),
+        Setting(
+            "session.idle",
+            parse_positive_duration,
+            "10m",
+            "after_session: a session ends when nothing changed for this long",
+        ),
+        Setting(
+            "scan.interval", parse_positive_duration, "1h", "the whole workspace is looked through at least this often"
+        ),
+        Setting("artifacts.threshold", parse_size, "100KB", "files up to this size travel inside an archive"),
+        Setting("artifacts.max_file", parse_size, "50MB", "larger files are not kept; each is named"),
+        Setting("artifacts.max_total", parse_size, "2GB", "how much all large files of an agent may take"),
+        Setting(
+            "artifacts.interval",
+            parse_duration,
+            "100s",
+            "the service captures a large file at most this often, one over 50 MB proportionally less often",
+        ),
+        Setting("artifacts.versions", parse_count, 3, "how many versions of a large file keep their bytes"),
+        Setting("memory.granularity", one_of("quarterly", "monthly"), "quarterly", "how memory is divided by time"),
+        Setting("transcripts", parse_switch, False, "whether conversations in the runtime's databases are captured"),
+        Setting("cron", parse_switch, False, "whether scheduled jobs in ZeroClaw's database are captured"),
+        Setting(
+            "remote_memory",
+            parse_switch,
+            False,
+            "whether memories behind a server (PostgreSQL, Qdrant, Aionforge) are asked for",
+        ),
+        Setting(
+            "memory_server",
+            parse_memory_server,
+            "none",
+            "where Aionforge is asked for an agent's memories, and as whom",
+        ),
+        Setting("held.share", parse_share, 0.5, "the share of memories whose loss is held; of files 80% or more"),
+        Setting("held.minimum", parse_count, 4, "a loss of fewer memories or files is held only if it takes them all"),
+        Setting("retention.all", parse_duration, "24h", "every sequence is kept for this long"),
+        Setting("retention.hourly", parse_duration, "7d", "then one an hour for this long"),
+        Setting("retention.daily", parse_duration, "90d", "then one a day for this long; after that one a week"),
+        Setting("vault.max_size", parse_size, "10GB", "how much the vault of an agent may take"),
+        Setting("vault.min_free", parse_size, "1GB", "how much has to stay free on the disk", per_agent=False),
+        Setting(
+            "purge.keep_out_days",
+            parse_days,
+            30,
+            "what was purged is kept out of captures until the workspace was clean for so many days",
+            per_agent=False,
+        ),
+        Setting(
+            "purge.again",
+            one_of("cut", "notice"),
+            "cut",
+            "whether a capture cuts a purged value that comes back in other words, or only tells of it",
+            per_agent=False,
+        ),
+        Setting(
+            "verify.every", parse_positive_duration, "24h", "the newest copy and a sample are read back this often"
+        ),
+        Setting("verify.whole_every", parse_positive_duration, "30d", "and every kept sequence this often"),
+        Setting(
+            "overdue.after",
+            parse_positive_duration,
+            "24h",
+            "without a verified copy for this long of awake time an agent is overdue",
+        ),
+        Setting(
+            "defer.above",
+            parse_size,
+            "5MB",
+            "on a metered network or to save the battery, transfers above this wait",
+            per_agent=False,
+        ),
+        Setting(
+            "network.metered",
+            one_of("auto", "yes", "no"),
+            "auto",
+            "whether the network costs by volume",
+            per_agent=False,
+        ),
+        Setting(
+            "notify.desktop",
+            parse_switch,
+            True,
+            "whether the desktop says when something needs you (extra `notify`)",
+            per_agent=False,
+        ),
+        Setting(
+            "ntfy.url",
+            parse_address,
+            "none",
+            "an ntfy topic that is told when something needs you",
+            per_agent=False,
+            private=True,
+        ),
+        Setting(
+            "ping.url",
+            parse_address,
+            "none",
+            "an address that is called while all is well: its silence is the alarm",
+            per_agent=False,
+            private=True,
+        ),
+        Setting("ping.every", parse_positive_duration, "1h", "how often it is called", per_agent=False),
+        Setting("metrics.file", parse_path, "none", "a text file of figures for Prometheus", per_agent=False),
+        Setting("dashboard.theme", one_of(*THEMES), THEMES[0], "the colours of the dashboard", per_agent=False),
+        Setting(
+            "dashboard.ascii",
+            one_of("auto", "yes", "no"),
+            "auto",
+            "whether the dashboard draws with ASCII only; auto: where the terminal knows nothing else",
+            per_agent=False,
+        ),
+        Setting("key_command", parse_command, "none", "a program that prints your key's 24 words", per_agent=False),
+    )
+}
+
+
+def find_setting(name: str) -> Setting:
+    """A setting by name. Raises UnknownSetting."""
+    if name not in SETTINGS:
+        raise UnknownSetting(f"{name!r}; the settings are {', '.join(SETTINGS)}")
+    return SETTINGS[name]

@@ -1,0 +1,349 @@
+"""One client's connection, as the daemon sees it.
+
+GREETING --hello--> OPEN --the client stops sending, or sends what is no line--> DRAINING --all is answered--> LEAVING
+Any of them goes to LEAVING at once when the client has to go; from there it ends within `ConnectionLimits.leave`.
+
+Nothing waits for a client: what it does not read lies in an outbox of a limited size. Nothing is polled: an open
+connection without traffic has no timer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import select
+import socket
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.errors import BadRequest, Cancelled, DoesNotAnswer, ServiceError
+from lifeboat_daemon.control import json_rpc
+from lifeboat_daemon.control.client_outbox import ClientOutbox
+from lifeboat_daemon.control.json_rpc import RpcRequest, UnusableRequest
+from lifeboat_daemon.control.line_splitter import LineSplitter
+
+Handler = Callable[[JsonObject], Awaitable[JsonObject]]
+
+
+class ServerLog(Protocol):
+    """Where the server says what it did: the service's `Log` is one. Fields are numbers and words of the program."""
+
+    def event(self, kind: str, /, level: str = ..., **fields: object) -> None: ...
+
+    def exception(self, kind: str, error: BaseException, /, level: str = ..., **fields: object) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """`hello`, `leave` and `stop` in seconds: to say hello; to read the last lines; for what is worked on when the
+    server ends, and then once more for reading.
+
+    `at_work`: requests of one connection that are worked on at a time, further ones wait unread. `events` and
+    `event_bytes`: what may wait for a subscriber.
+    """
+
+    connections: int = 64
+    hello: float = 5.0
+    leave: float = 10.0
+    stop: float = 1.0
+    at_work: int = 32
+    events: int = 1000
+    event_bytes: int = 1024 * 1024
+
+
+@dataclass
+class ConnectionHub:
+    """What the connections of one server share. `admit` looks at a socket before anything is read, `greet` answers
+    `hello`; both raise LifeboatError for who may not be here. `alone` is set while there is no connection; no request
+    is begun while `is_closing`, which it also is before the server starts."""
+
+    handlers: Mapping[str, Handler]
+    admit: Callable[[socket.socket], None]
+    greet: Callable[[JsonObject], JsonObject]
+    report: ServerLog
+    limits: ConnectionLimits
+    connections: set[ClientConnection] = field(default_factory=set)
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    alone: asyncio.Event = field(default_factory=asyncio.Event)
+    is_closing: bool = True
+
+    def enter(self, connection: ClientConnection) -> None:
+        self.connections.add(connection)
+        self.alone.clear()
+
+    def go(self, connection: ClientConnection) -> None:
+        self.connections.discard(connection)
+        if not self.connections:
+            self.alone.set()
+
+    def make_room(self) -> None:
+        """When all places are taken, those that have not said hello give up theirs, the oldest first. Raises
+        DoesNotAnswer when all have."""
+        most = self.limits.connections
+        leaving, silent = self._at(ConnectionStage.LEAVING), self._at(ConnectionStage.GREETING)
+        here = len(self.connections) - len(leaving)
+        if len(leaving) >= most:
+            leaving[0].abort()
+        if here < most:
+            return
+        if not silent:
+            raise DoesNotAnswer(f"{most} programs are connected to it, that is the most")
+        silent[0].leave(b"")
+
+    def _at(self, stage: ConnectionStage) -> list[ClientConnection]:
+        """The connections at a stage, the oldest first."""
+        return sorted((each for each in self.connections if each.stage is stage), key=lambda each: each.since)
+
+
+class ConnectionStage(Enum):
+    GREETING = "greeting"
+    OPEN = "open"
+    DRAINING = "draining"
+    LEAVING = "leaving"
+
+
+class ClientConnection(asyncio.Protocol):
+    """See the module. All methods run in the loop's thread."""
+
+    def __init__(self, desk: ConnectionHub) -> None:
+        self._desk = desk
+        self._loop = asyncio.get_running_loop()
+        self.since = self._loop.time()
+        self.stage = ConnectionStage.GREETING
+        self.subscribed = False
+        self._lines = LineSplitter(json_rpc.LARGEST_REQUEST)
+        self._unread: deque[bytes] = deque()
+        self._at_work = 0
+        self._outbox = ClientOutbox(desk.limits.events, desk.limits.event_bytes)
+        self._blocked = False
+        self._ended = False
+        self._last_word = b""
+        self._timer: asyncio.TimerHandle | None = None
+        self._transport: asyncio.Transport
+
+    # What the loop calls ------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        try:
+            self._desk.admit(transport.get_extra_info("socket"))
+            self._desk.make_room()
+        except LifeboatError as error:
+            self._desk.report.event("control.refused", "warning", code=error.code)
+            self.leave(json_rpc.encode_rpc_error(None, json_rpc.FAILED, error))
+        except OSError:  # it is gone already
+            self.stage = ConnectionStage.LEAVING
+            transport.abort()
+        else:
+            self._timer = self._loop.call_later(self._desk.limits.hello, self._waited_long_enough)
+        self._desk.enter(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self.stage in (ConnectionStage.DRAINING, ConnectionStage.LEAVING):
+            return  # it is read all the same, so that the client comes to read its answers
+        self._unread.extend(self._lines.feed(data))
+        self._proceed()
+        if self._lines.broken:
+            self._drain(_unusable(json_rpc.INVALID_REQUEST, f"a line has more than {json_rpc.LARGEST_REQUEST} bytes"))
+
+    def eof_received(self) -> bool:
+        """The client sends no more. A half-closed one still reads, and gets the answers that are due."""
+        self._ended = True
+        if self.stage is ConnectionStage.LEAVING or self._is_gone():
+            self.stage = ConnectionStage.LEAVING
+            return False
+        cut = self._lines.unfinished and not self._lines.broken
+        self._drain(_unusable(json_rpc.PARSE_ERROR, "the last line has no end") if cut else b"")
+        return True
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.stage = ConnectionStage.LEAVING
+        self._unread.clear()
+        self._stop_timer()
+        self._desk.go(self)
+
+    def pause_writing(self) -> None:
+        self._blocked = True
+
+    def resume_writing(self) -> None:
+        self._blocked = False
+        while self._outbox and not self._blocked:
+            self._transport.write(self._outbox.take())
+        self._proceed()
+
+    # Requests -----------------------------------------------------------------------------------------------------
+
+    def _proceed(self) -> None:
+        """Begin the requests that wait, while the client reads its answers and not too many are worked on."""
+        while self._unread and self.stage is not ConnectionStage.LEAVING and not self._is_full():
+            self._take(self._unread.popleft())
+        if self.stage is ConnectionStage.LEAVING:
+            return
+        if self.stage is ConnectionStage.DRAINING:
+            self._leave_when_done()
+        elif self._unread:
+            self._transport.pause_reading()
+        else:
+            self._transport.resume_reading()
+
+    def _is_full(self) -> bool:
+        return self._blocked or self._at_work >= self._desk.limits.at_work
+
+    def _take(self, line: bytes) -> None:
+        try:
+            request = json_rpc.decode_request(line)
+        except UnusableRequest as problem:
+            self._refuse(problem.answer)
+            return
+        if self.stage is ConnectionStage.GREETING:
+            self._greet(request)
+        elif request.method == json_rpc.SUBSCRIBE:
+            self.subscribed = True
+            self._answer(request, json_rpc.encode_answer(request.id, {}))
+        elif request.method == json_rpc.HELLO:
+            self._answer(request, _unusable(json_rpc.INVALID_REQUEST, "hello was said already", request.id))
+        elif self._desk.is_closing:
+            self._answer(request, json_rpc.encode_failure(request.id, DoesNotAnswer("it is about to end")))
+        elif request.method in self._desk.handlers:
+            self._begin(request, self._desk.handlers[request.method])
+        else:
+            text = f"there is no method {request.method[:100]!r}"
+            self._answer(request, _unusable(json_rpc.METHOD_NOT_FOUND, text, request.id))
+
+    def _refuse(self, line: bytes) -> None:
+        """Somebody who does not begin with a request is no client of ours, and told no more than that."""
+        if self.stage is ConnectionStage.GREETING:
+            self.leave(line)
+        else:
+            self._send(line)
+
+    def _greet(self, request: RpcRequest) -> None:
+        if request.method != json_rpc.HELLO or request.id is None:
+            self.leave(_unusable(json_rpc.INVALID_REQUEST, "the first request is hello, with an id", request.id))
+            return
+        try:
+            line = json_rpc.encode_answer(request.id, self._desk.greet(request.parameters))
+        except LifeboatError as error:
+            self._desk.report.event("control.refused", "warning", code=error.code)
+            self.leave(json_rpc.encode_failure(request.id, error))
+            return
+        self._stop_timer()
+        self.stage = ConnectionStage.OPEN
+        self._send(line)
+
+    def _begin(self, request: RpcRequest, handler: Handler) -> None:
+        self._at_work += 1
+        task = self._loop.create_task(self._work(request, handler))
+        self._desk.tasks.add(task)
+        task.add_done_callback(self._desk.tasks.discard)
+
+    async def _work(self, request: RpcRequest, handler: Handler) -> None:
+        """Answer one request. When its client has gone, the work is done to its end and nobody hears of it."""
+        line = await self._outcome(request, handler)
+        self._at_work -= 1
+        self._answer(request, line)
+        self._proceed()
+
+    async def _outcome(self, request: RpcRequest, handler: Handler) -> bytes:
+        try:
+            return json_rpc.encode_answer(request.id, await handler(request.parameters))
+        except LifeboatError as error:
+            return json_rpc.encode_failure(request.id, error)
+        except asyncio.CancelledError:
+            return json_rpc.encode_failure(request.id, Cancelled("the service stopped it"))
+        except Exception as error:
+            self._desk.report.exception("control.error", error, method=request.method)
+            mistake = ServiceError(f"a mistake of the service itself: {type(error).__name__}", fix="lifeboat doctor")
+            return json_rpc.encode_rpc_error(request.id, json_rpc.INTERNAL, mistake)
+
+    def _answer(self, request: RpcRequest, line: bytes) -> None:
+        if request.id is not None:
+            self._send(line)
+
+    # Sending ------------------------------------------------------------------------------------------------------
+
+    def _send(self, line: bytes) -> None:
+        if self.stage is ConnectionStage.LEAVING:
+            return
+        if self._blocked:
+            self._outbox.put_answer(line)
+        else:
+            self._transport.write(line)
+
+    def tell(self, line: bytes) -> None:
+        """Send an event to a subscriber; one that has let too many of them wait is let go."""
+        if not self.subscribed or self.stage is ConnectionStage.LEAVING:
+            return
+        if not self._blocked:
+            self._transport.write(line)
+        elif not self._outbox.put_event(line):
+            self._desk.report.event("control.lost", "warning")
+            self._outbox.drop_events()
+            self.leave(json_rpc.encode_event(json_rpc.LOST))
+
+    # The end ------------------------------------------------------------------------------------------------------
+
+    def _drain(self, last_word: bytes) -> None:
+        """Take no more requests, answer those that came, and end with `last_word`."""
+        if self.stage is ConnectionStage.GREETING:
+            self.leave(last_word)
+        elif self.stage is ConnectionStage.OPEN:
+            self.stage = ConnectionStage.DRAINING
+            self._last_word = last_word
+            self._transport.resume_reading()
+            self._leave_when_done()
+
+    def _leave_when_done(self) -> None:
+        if not self._unread and not self._at_work:
+            self.leave(self._last_word)
+
+    def leave(self, last_word: bytes) -> None:
+        """Send what waits and `last_word`, and end. The client has `ConnectionLimits.leave` to read it."""
+        if self.stage is ConnectionStage.LEAVING:
+            return
+        self.stage = ConnectionStage.LEAVING
+        self._stop_timer()
+        while self._outbox:
+            self._transport.write(self._outbox.take())
+        self._transport.write(last_word)
+        self._timer = self._loop.call_later(self._desk.limits.leave, self.abort)
+        if self._ended:
+            self._transport.close()
+            return
+        # Closing with something unread would take from the client, on TCP, what it has not read yet.
+        with contextlib.suppress(OSError):
+            self._transport.write_eof()
+        self._transport.resume_reading()
+
+    def abort(self) -> None:
+        """End at once, and give the place back before the loop comes round."""
+        self.stage = ConnectionStage.LEAVING
+        self._desk.go(self)
+        self._transport.abort()
+
+    def _waited_long_enough(self) -> None:
+        self.leave(_unusable(json_rpc.INVALID_REQUEST, "nobody said hello in time"))
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _is_gone(self) -> bool:
+        """Whether the client has closed its socket wholly: it will read no answer, so its place is free at once."""
+        connection = self._transport.get_extra_info("socket")
+        if not hasattr(select, "poll") or connection.family != getattr(socket, "AF_UNIX", None):
+            return False
+        poll = select.poll()
+        poll.register(connection.fileno(), 0)
+        return any(found & select.POLLHUP for _, found in poll.poll(0))
+
+
+def _unusable(code: int, text: str, number: json_rpc.Id = None) -> bytes:
+    return json_rpc.encode_rpc_error(number, code, BadRequest(text))

@@ -1,0 +1,126 @@
+"""What is said over the control socket (JSON-RPC 2.0, one message a line), as pure functions.
+
+The first request is `hello`. Requests have an `id` and are answered, in the order in which they are done; what the
+daemon tells unasked, to clients that called `subscribe`, are notifications with the method `encode_event`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.errors import BadRequest, ServiceError
+from lifeboat_core.texts import readable_json
+from lifeboat_daemon.control import error_documents
+
+PROTOCOL = 1
+"""Goes up when a client of an earlier one would misunderstand an answer. New methods and fields leave it."""
+LARGEST = 16 * 1024 * 1024
+"""Bytes of one answer or event, without the end of its line."""
+LARGEST_REQUEST = 1024 * 1024
+"""Bytes of one request. Requests name things; what is large goes from the daemon to its clients."""
+
+HELLO = "hello"
+SUBSCRIBE = "subscribe"
+EVENT = "event"
+GOODBYE: JsonObject = {"event": "goodbye"}
+"""The daemon ends. The last event of a connection."""
+LOST: JsonObject = {"event": "lost"}
+"""The client read too slowly, so events were left out. The last event of a connection: connect anew and ask for the
+status."""
+
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMETERS, INTERNAL = -32700, -32600, -32601, -32602, -32603
+FAILED = -32000
+"""The method ran and failed: `data` holds the error as `--json` gives it (code, title, message, fix, retryable)."""
+
+Id = int | str | None
+_SMALLEST_ID, _LARGEST_ID = -(2**63), 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class RpcRequest:
+    """One call. `id` is None for a notification, which nobody answers."""
+
+    id: Id
+    method: str
+    parameters: JsonObject
+
+
+class UnusableRequest(Exception):
+    """A line that is no request. `encode_answer` is the line that says so."""
+
+    def __init__(self, number: int, message: str, request: Id = None) -> None:
+        super().__init__(message)
+        self.answer = encode_rpc_error(request, number, BadRequest(message))
+
+
+def encode_request(number: int, method: str, parameters: JsonObject) -> bytes:
+    """Return the line of a request. Raises UnicodeEncodeError for a name that is no UTF-8: spelled out, it would be the
+    name of another file."""
+    return msgspec.json.encode({"jsonrpc": "2.0", "id": number, "method": method, "params": parameters}) + b"\n"
+
+
+def decode_request(line: bytes | bytearray) -> RpcRequest:
+    """The request of a line. Raises Unusable."""
+    try:
+        message = msgspec.json.decode(line)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        raise UnusableRequest(PARSE_ERROR, "a line is not JSON") from None
+    if isinstance(message, list):
+        raise UnusableRequest(INVALID_REQUEST, "several requests in one list are not understood: one a line")
+    if not isinstance(message, dict):
+        raise UnusableRequest(INVALID_REQUEST, "a line is no JSON object")
+    return _checked(message)
+
+
+def _checked(message: JsonObject) -> RpcRequest:
+    number = message.get("id")
+    if not _is_id(number) or (number is None and "id" in message):
+        raise UnusableRequest(INVALID_REQUEST, "the id of a request is a string or a whole number of 64 bits")
+    method = message.get("method")
+    if message.get("jsonrpc") != "2.0" or not isinstance(method, str):
+        raise UnusableRequest(INVALID_REQUEST, 'a request has "jsonrpc": "2.0" and a "method"', number)
+    parameters = message.get("params", {})
+    if not isinstance(parameters, dict):
+        raise UnusableRequest(INVALID_PARAMETERS, '"params" is an object: parameters have names', number)
+    return RpcRequest(number, method, parameters)
+
+
+def _is_id(value: object) -> bool:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _SMALLEST_ID <= value <= _LARGEST_ID
+    return value is None or isinstance(value, str)
+
+
+def encode_answer(number: Id, result: object) -> bytes:
+    """The line of an answer. Raises ServiceError when it is larger than lines are, TypeError for what is no JSON."""
+    return _not_too_large(_line({"jsonrpc": "2.0", "id": number, "result": result}))
+
+
+def encode_failure(number: Id, error: LifeboatError) -> bytes:
+    """The line that says that a method failed."""
+    return encode_rpc_error(number, INVALID_PARAMETERS if isinstance(error, BadRequest) else FAILED, error)
+
+
+def encode_rpc_error(number: Id, code: int, error: LifeboatError) -> bytes:
+    """The line of an error with its JSON-RPC number."""
+    problem = {"code": code, "message": error.title, "data": error_documents.describe_error(error)}
+    return _line({"jsonrpc": "2.0", "id": number, "error": problem})
+
+
+def encode_event(told: JsonObject) -> bytes:
+    """The line of an event. Raises what `encode_answer` raises."""
+    return _not_too_large(_line({"jsonrpc": "2.0", "method": EVENT, "params": told}))
+
+
+def _not_too_large(line: bytes) -> bytes:
+    if len(line) > LARGEST + 1:
+        raise ServiceError(f"there are {len(line)} bytes to say, {LARGEST} is the most at once")
+    return line
+
+
+def _line(message: JsonObject) -> bytes:
+    return readable_json.encode_json(message) + b"\n"

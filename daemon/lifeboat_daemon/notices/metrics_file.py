@@ -1,0 +1,151 @@
+"""Figures for Prometheus, as a text file that its node exporter reads (`metrics.file`).
+
+Whether all is well follows from the last verified copy, never from "a job ended". Pure but for `write_metrics`, and
+light.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lifeboat_alf.common import times
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.seams.file_operations import FileOperations, read_all, write_atomic
+from lifeboat_core.health.agent_status import WORST_FIRST, AgentStatus
+from lifeboat_core.health.remote_health import RemoteFacts
+from lifeboat_core.health.state_words import ERROR, FENCED, HELD, OK, WAITING
+from lifeboat_core.system_refusals import convert_system_errors
+
+STATES = tuple(sorted(WORST_FIRST))
+REMOTE_STATES = tuple(sorted((ERROR, FENCED, HELD, OK, WAITING)))
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+
+
+class AgentMetrics(msgspec.Struct, frozen=True):
+    """An agent and how many captures of it succeeded and failed since the daemon began."""
+
+    status: AgentStatus
+    captures: int = 0
+    failures: int = 0
+
+
+class DaemonMetrics(msgspec.Struct, frozen=True):
+    """Everything. `started_at` is when the daemon began, `running` False in the last figures that it writes."""
+
+    agents: list[AgentMetrics]
+    started_at: str | None = None
+    version: str = ""
+    running: bool = True
+
+    @classmethod
+    def of(cls, status: JsonObject, counters: JsonObject, daemon: JsonObject | None = None) -> DaemonMetrics:
+        """From plain data: what `status` says of the agents; of each, by id, `captures` and `failures` since the daemon
+        began; `started_at`, `version` and `running` of the daemon. Raises KeyError, msgspec.ValidationError."""
+        found = [{"status": each, **counters.get(each["id"], {})} for each in status["agents"]]
+        return msgspec.convert({"agents": found, **(daemon or {})}, cls)
+
+
+Sample = tuple[dict[str, str], float]
+Family = tuple[str, str, str, Iterable[Sample]]
+"""(name, type, meaning, samples)."""
+
+
+def render_metrics(figures: DaemonMetrics) -> str:
+    """The text of the file. The same figures give the same text."""
+    agents = sorted(figures.agents, key=lambda one: one.status.id)
+    lines: list[str] = []
+    for name, kind, meaning, samples in _families(figures, agents):
+        lines += [f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"]
+        lines += [f"{name}{_labels(labels)} {_number(value)}" for labels, value in samples]
+    return "\n".join(lines) + "\n"
+
+
+def _families(figures: DaemonMetrics, agents: list[AgentMetrics]) -> Iterator[Family]:
+    gauge, counter = "gauge", "counter"
+    yield "lifeboat_daemon_up", gauge, "Whether the service runs.", [({}, float(figures.running))]
+    if figures.started_at is not None:
+        started = _seconds(figures.started_at)
+        yield "lifeboat_daemon_start_timestamp_seconds", gauge, "When the service began.", [({}, started)]
+    if figures.version:
+        yield "lifeboat_build_info", gauge, "The release, as a label.", [({"version": figures.version}, 1.0)]
+
+    def each(name: str, kind: str, meaning: str, value: Any) -> Family:
+        samples = [(_of(one), float(value(one))) for one in agents]
+        return f"lifeboat_agent_{name}", kind, meaning, samples
+
+    verified = "When a copy was last read back and found whole; 0 for never."
+    yield each("last_verified_timestamp_seconds", gauge, verified, lambda one: _seconds(one.status.last_verified_at))
+    captured = "When the workspace was last looked through; 0 for never."
+    yield each("last_captured_timestamp_seconds", gauge, captured, lambda one: _seconds(one.status.last_captured_at))
+    states = [({**_of(one), "state": word}, float(one.status.state == word)) for one in agents for word in STATES]
+    yield "lifeboat_agent_state", gauge, "1 for the state that the agent is in, 0 for the others.", states
+    yield each("pending_files", gauge, "Files whose present version is not kept.", lambda one: one.status.pending)
+    sequence = "The newest sequence; -1 for none."
+    yield each("sequence", gauge, sequence, lambda one: -1 if one.status.sequence is None else one.status.sequence)
+    yield each("vault_bytes", gauge, "What the vault takes on disk.", lambda one: one.status.vault_bytes)
+    yield each("captures_total", counter, "Captures since the service began.", lambda one: one.captures)
+    yield each("failures_total", counter, "Captures that failed since the service began.", lambda one: one.failures)
+    yield from _of_remotes([(_of(one), remote) for one in agents for remote in one.status.remotes])
+
+
+def _of_remotes(found: list[tuple[dict[str, str], RemoteFacts]]) -> Iterator[Family]:
+    """Of every agent at every second copy. Without any there is nothing to say."""
+    labelled = [({**labels, "remote": remote.name}, remote) for labels, remote in found]
+
+    def each(name: str, meaning: str, value: Callable[[RemoteFacts], float]) -> Family:
+        return f"lifeboat_remote_{name}", "gauge", meaning, [(labels, value(remote)) for labels, remote in labelled]
+
+    if not labelled:
+        return
+    verified = "When what a second copy has was last read back and found whole; 0 for never."
+    yield each("last_verified_timestamp_seconds", verified, lambda one: _seconds(one.verified_at))
+    acknowledged = "When a second copy last took something; 0 for never."
+    yield each("last_acknowledged_timestamp_seconds", acknowledged, lambda one: _seconds(one.acknowledged_at))
+    sequence = "The newest sequence that a second copy has; -1 for none."
+    yield each("sequence", sequence, lambda one: float(-1 if one.sequence is None else one.sequence))
+    yield each("pending_sequences", "Sequences that a second copy does not have yet.", lambda one: float(one.pending))
+    states = [
+        ({**labels, "state": word}, float(one.state == word)) for labels, one in labelled for word in REMOTE_STATES
+    ]
+    yield "lifeboat_remote_state", "gauge", "1 for the state that the second copy is in, 0 for the others.", states
+
+
+def _of(one: AgentMetrics) -> dict[str, str]:
+    return {"agent": one.status.id, "name": one.status.name}
+
+
+def _seconds(moment: str | None) -> float:
+    return 0.0 if moment is None else times.parse_time(moment).timestamp()
+
+
+def _labels(labels: dict[str, str]) -> str:
+    inside = ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels.items())
+    return f"{{{inside}}}" if inside else ""
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+def write_metrics(files: FileOperations, path: str, figures: DaemonMetrics) -> bool:
+    """Put the figures into a file, whole or not at all, for everybody to read; False, and nothing written, when it has
+    them already. `path` may begin with `~`. Raises SystemRefused, DiskFull."""
+    target = Path(os.path.expanduser(path))
+    text = render_metrics(figures).encode()
+    with convert_system_errors():
+        if _content(files, target) == text:
+            return False
+        write_atomic(files, target, text, mode=0o644)
+    return True
+
+
+def _content(files: FileOperations, path: Path) -> bytes | None:
+    try:
+        return read_all(files, path)
+    except FileNotFoundError:
+        return None

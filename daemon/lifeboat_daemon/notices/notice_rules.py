@@ -1,0 +1,308 @@
+"""What people are told unasked, and when: changes that matter and ages, each once, in words without names of files.
+
+Pure. Whoever calls keeps what was told (`NoticeState`, plain data) and hands it in again; the same thing is never said
+twice, and whatever lasts is said in the end.
+
+- A state that needs the user is said when it has lasted a minute, that it is over likewise. What comes and goes is said
+  at most once an hour.
+- While it lasts, it is said again after 1, 3, 7, 14 and 30 days, counted from the last verified copy or from the
+  beginning of the trouble, whichever is longer ago.
+- Agents that were found and are not protected are said when they are found first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+
+from lifeboat_alf.common import times
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_core.health.agent_status import (
+    ERROR,
+    FENCED,
+    HELD,
+    NEEDS_KEY,
+    NEEDS_THE_USER,
+    OK,
+    OVERDUE,
+    AgentStatus,
+    Status,
+)
+from lifeboat_core.texts.human_text import age_text, count_text, quote_argument
+
+LASTS = 60.0
+"""Seconds that a state must last before it is said."""
+NOT_AGAIN_FOR = 3600.0
+"""Seconds in which the same word about the same agent is not said twice."""
+DAY = 86400.0
+AGES = (1, 3, 7, 14, 30)
+"""Days."""
+AGE, OFFER = "age", "offer"
+"""Kinds of notices beside the states."""
+HOME = ""
+"""The subject of what is wrong beside the agents."""
+
+
+class UserNotice(msgspec.Struct, frozen=True):
+    """Something to tell. `kind` is a state, `age` or `offer`; `subjects` are the ids of the agents it is about; `text`
+    says what is so, `fix` which command helps; `headline` is the title without the name of the agent. None of them
+    holds the name of a file, a folder or any content."""
+
+    kind: str
+    title: str
+    text: str
+    fix: str | None = None
+    subjects: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    headline: str = ""
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether it is about something that needs the user."""
+        return self.kind in NEEDS_THE_USER or self.kind == AGE
+
+    def to_json(self) -> JsonObject:
+        found: JsonObject = msgspec.to_builtins(self)
+        return found
+
+    @classmethod
+    def from_json(cls, document: JsonObject) -> UserNotice:
+        """Raises msgspec.ValidationError."""
+        return msgspec.convert(document, cls)
+
+
+class NoticeState(msgspec.Struct, frozen=True):
+    """What is known of one subject. `state` is what it is in `since` a moment, `said` the state that was told last and
+    `said_at` when each was; `age` is the largest number of days that was told of this trouble."""
+
+    state: str = OK
+    since: str | None = None
+    said: str = OK
+    said_at: dict[str, str] = {}
+    trouble_since: str | None = None
+    age: int = 0
+
+    def to_json(self) -> JsonObject:
+        found: JsonObject = msgspec.to_builtins(self)
+        return found
+
+    @classmethod
+    def from_json(cls, document: JsonObject | None) -> NoticeState:
+        """What `to_json` gave; nothing told where it cannot be read: a thing said twice is better than never."""
+        try:
+            return msgspec.convert(document or {}, cls)
+        except msgspec.ValidationError:
+            return cls()
+
+
+class NoticeDecision(NamedTuple):
+    """`told` is to be kept when it differs from what was handed in; `look_again` is in how many seconds something may
+    have to be said although nothing happens, None for never."""
+
+    notices: list[UserNotice]
+    told: NoticeState
+    look_again: float | None
+
+
+def decide_agent_notices(agent: AgentStatus, told: NoticeState, now: datetime) -> NoticeDecision:
+    """What to say of one agent."""
+    verified = None if agent.last_verified_at is None else times.parse_time(agent.last_verified_at)
+    return _news(
+        _NoticeSubject(agent.id, agent.name, _alarm(agent.state), _trouble(agent), agent.fix, verified), told, now
+    )
+
+
+def decide_home_notices(status: Status, told: NoticeState, now: datetime) -> NoticeDecision:
+    """What to say of what is wrong beside the agents."""
+    state = ERROR if status.problems else OK
+    words = "its configuration cannot be used; the last good one is in force"
+    return _news(_NoticeSubject(HOME, "Lifeboat", state, words, "lifeboat doctor", None), told, now)
+
+
+class _NoticeSubject(NamedTuple):
+    """Whom a notice is about: `state` is `ok` or needs the user, `words` say why."""
+
+    id: str
+    name: str
+    state: str
+    words: str
+    fix: str | None
+    verified_at: datetime | None
+
+
+def _alarm(state: str) -> str:
+    """To be busy, to wait or to rest is no news."""
+    return state if state in NEEDS_THE_USER else OK
+
+
+def _trouble(agent: AgentStatus) -> str:
+    """What is wrong, without any name that an agent or a runtime gave. Reasons, which `status` shows, may hold some."""
+    if agent.state == ERROR:
+        if agent.damaged is not None:
+            return "its copy was read back and does not hold"
+        if agent.missing:
+            return "its workspace is missing, or is not what was captured; nothing is taken until it is back"
+        if agent.refusing is not None:
+            return _refusal(agent, agent.refusing)
+        return "the last capture failed" if agent.failed is not None else "something is wrong with it"
+    return {
+        HELD: "much of its memory was removed; was that an accident? Nothing is lost",
+        FENCED: "another machine writes it now",
+        NEEDS_KEY: "credentials cannot be opened, or put back, without your key; captures go on",
+        OVERDUE: "it has had no verified copy for too long",
+    }.get(agent.state, "")
+
+
+def _refusal(agent: AgentStatus, name: str) -> str:
+    """What is wrong with a second copy, by the code of its error: the message may name anything."""
+    code = next(one.code for one in agent.remotes if one.name == name)
+    words = {
+        "other_vault": "is another one than it was",
+        "remote_damaged": "does not hold what it was given",
+        "remote_denied": "does not let this machine in",
+        "purges_damaged": "has lost its list of purges",
+        "remote_forgot": "has lost what it had",
+    }
+    return f"the second copy {name} {words.get(code, 'does not take what is sent')}; captures go on"
+
+
+# States and ages ------------------------------------------------------------------------------------------------
+
+
+def _news(subject: _NoticeSubject, told: NoticeState, now: datetime) -> NoticeDecision:
+    told = _noted(subject, told, now)
+    found: list[UserNotice] = []
+    wait = _wait(subject.state, told, now)
+    if wait is not None and wait <= 0:
+        found.append(_of_state(subject, told))
+        told, wait = _said(subject, told, now), None
+    if told.said != OK and told.said == told.state:
+        days, left = _age(subject, told, now)
+        if days > told.age:
+            found += [_of_age(subject, days, now)] if not found else []  # the state says it already
+            told = msgspec.structs.replace(told, age=days)
+        wait = left if wait is None else wait if left is None else min(wait, left)
+    return NoticeDecision(found, told, wait)
+
+
+def _noted(subject: _NoticeSubject, told: NoticeState, now: datetime) -> NoticeState:
+    """With the state that it is in now, and since when. A clock that was set back begins anew."""
+    moment = times.to_text(now)
+    if told.state != subject.state or (told.since is not None and times.parse_time(told.since) > now):
+        told = msgspec.structs.replace(told, state=subject.state, since=moment)
+    if subject.state == OK and told.said == OK and (told.trouble_since is not None or told.age):
+        return msgspec.structs.replace(told, trouble_since=None, age=0)
+    if subject.state != OK and told.trouble_since is None:
+        return msgspec.structs.replace(told, trouble_since=moment)
+    return told
+
+
+def _wait(state: str, told: NoticeState, now: datetime) -> float | None:
+    """Seconds until a state is to be said, None when it was."""
+    if state == told.said:
+        return None
+    lasted = LASTS - _passed(told.since, now)
+    before = told.said_at.get(state)
+    quiet = 0.0 if before is None or times.parse_time(before) > now else NOT_AGAIN_FOR - _passed(before, now)
+    return max(lasted, quiet)
+
+
+def _passed(since: str | None, now: datetime) -> float:
+    return 0.0 if since is None else (now - times.parse_time(since)).total_seconds()
+
+
+def _said(subject: _NoticeSubject, told: NoticeState, now: datetime) -> NoticeState:
+    said_at = {**told.said_at, subject.state: times.to_text(now)}
+    told = msgspec.structs.replace(told, said=subject.state, said_at=said_at)
+    return msgspec.structs.replace(told, trouble_since=None, age=0) if subject.state == OK else told
+
+
+def _age(subject: _NoticeSubject, told: NoticeState, now: datetime) -> tuple[int, float | None]:
+    """The largest of `AGES` that has passed (0 for none), and the seconds until the next one."""
+    seconds = _trouble_seconds(subject, told, now)
+    passed = [days for days in AGES if seconds >= days * DAY]
+    coming = next((days for days in AGES if seconds < days * DAY and days > told.age), None)
+    return max(passed, default=0), None if coming is None else coming * DAY - seconds
+
+
+def _trouble_seconds(subject: _NoticeSubject, told: NoticeState, now: datetime) -> float:
+    verified = 0.0 if subject.verified_at is None else (now - subject.verified_at).total_seconds()
+    return max(verified, _passed(told.trouble_since, now))
+
+
+def _of_state(subject: _NoticeSubject, told: NoticeState) -> UserNotice:
+    if subject.state == OK:
+        text, fix = "all is well again", None
+    else:
+        text, fix = subject.words, subject.fix or f"lifeboat status {quote_argument(subject.name)}".rstrip()
+    return _notice(subject.state, subject, _TITLES[subject.state], text, fix)
+
+
+def _of_age(subject: _NoticeSubject, days: int, now: datetime) -> UserNotice:
+    unverified = 0.0 if subject.verified_at is None else (now - subject.verified_at).total_seconds()
+    if unverified >= days * DAY:
+        text = f"the last verified copy is {age_text(unverified)} old"
+    else:
+        text = f"for {count_text(days, 'day')} now: {subject.words}"
+    return _notice(AGE, subject, f"still {_TITLES[subject.state]}", text, subject.fix)
+
+
+def _notice(kind: str, subject: _NoticeSubject, headline: str, text: str, fix: str | None) -> UserNotice:
+    return UserNotice(kind, f"{subject.name}: {headline}", text, fix, (subject.id,), (subject.name,), headline)
+
+
+_TITLES = {
+    OK: "all is well",
+    OVERDUE: "overdue",
+    NEEDS_KEY: "needs your key",
+    FENCED: "moved to another machine",
+    HELD: "a removal is held",
+    ERROR: "needs you",
+}
+
+
+# Several at once ------------------------------------------------------------------------------------------------
+
+
+def merge_notices(found: Iterable[UserNotice]) -> list[UserNotice]:
+    """What is to be said at the same time, with one notice for all agents of which the same is so."""
+    groups: dict[tuple[str, str], list[UserNotice]] = {}
+    for notice in found:
+        groups.setdefault((notice.kind, notice.text), []).append(notice)
+    return [group[0] if len(group) == 1 else _as_one(group) for group in groups.values()]
+
+
+def _as_one(group: list[UserNotice]) -> UserNotice:
+    first = group[0]
+    names = tuple(name for notice in group for name in notice.names)
+    subjects = tuple(subject for notice in group for subject in notice.subjects)
+    title = f"{names[0]} and {len(names) - 1} more: {first.headline}"
+    fix = None if first.kind == OK else "lifeboat status"
+    return UserNotice(first.kind, title, f"{', '.join(names)}: {first.text}", fix, subjects, names)
+
+
+# Agents that nobody protects ------------------------------------------------------------------------------------
+
+
+def make_purged_notice(agent_id: str, name: str) -> UserNotice:
+    """An agent was purged whole on another machine, so this one erased it as well."""
+    text = "it was purged whole on another machine of yours: nothing of it is kept here, and its folder is as it was"
+    return UserNotice(ERROR, f"Lifeboat: {name} was purged", text, "lifeboat receipts list", (agent_id,), (name,))
+
+
+def make_offers_notice(new: Collection[JsonObject]) -> UserNotice | None:
+    """One notice for all agents that were found now and are not protected; None for none. `new` is what discovery says
+    no earlier one had found; of each the `runtime` counts."""
+    if not new:
+        return None
+    runtimes = ", ".join(sorted({str(each["runtime"]) for each in new}))
+    text = f"{count_text(len(new), 'agent')} on this machine ({runtimes}) could be protected and {_is(len(new))} not"
+    title = "Lifeboat: a new agent" if len(new) == 1 else "Lifeboat: new agents"
+    return UserNotice(OFFER, title, text, "lifeboat agents discover")
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"

@@ -1,0 +1,147 @@
+"""How the agents stand, as far as the daemon knows: what workers found, judged anew as time passes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.health import agent_status, awake_time, sleep_ledger
+from lifeboat_core.health.agent_status import AgentStatus, KeyFacts, Status, StatusFacts
+from lifeboat_core.machine import clock_trust
+from lifeboat_daemon.service.daemon_tools import DaemonTools
+from lifeboat_daemon.service.fleet import Fleet
+from lifeboat_daemon.service.watched_agent import WatchedAgent
+from lifeboat_daemon.watch.watch_plan import WatchPlan
+from lifeboat_daemon.watch.watch_signals import NONE, PARTIAL
+
+PATIENCE = 8.0
+KEY_PATIENCE = 3.0
+"""Seconds. A store of keys may never answer."""
+NOT_YET = "key: its store has not answered yet"
+STILL_BEGINNING = "the service still cleans up after its last run and has not looked at the agents; ask again soon"
+
+
+class AgentStatuses:
+    """`on_change` is called with an agent whose status is another one than before, and what it was; `on_facts` with one
+    of which somebody found out how it stands."""
+
+    def __init__(self, parts: DaemonTools, fleet: Fleet) -> None:
+        self._parts = parts
+        self._fleet = fleet
+        self.on_facts: Callable[[WatchedAgent], None] = lambda _: None
+        self.on_change: Callable[[WatchedAgent, AgentStatus | None], None] = lambda *_: None
+        self.key = KeyFacts(note=NOT_YET)
+        self.began = False
+        self._key_is_known = asyncio.Event()
+        self._known = asyncio.Event()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether every agent has been looked at."""
+        return self._known.is_set()
+
+    async def known(self) -> None:
+        """Wait until every agent and the key have been looked at, some seconds at most: right after its start the
+        daemon knows of none how it stands."""
+        await asyncio.gather(_waited(self._known, PATIENCE), _waited(self._key_is_known, KEY_PATIENCE))
+
+    def took(self, charge: WatchedAgent, answer: JsonObject) -> None:
+        """A worker looked at an agent: its facts, and what is to be watched from now on."""
+        facts = StatusFacts.from_json(answer["facts"])
+        plan = msgspec.convert(answer["watch"], WatchPlan) if "watch" in answer else None
+        if charge.is_gone:
+            return
+        charge.facts, charge.failure, charge.look_again = facts, None, False
+        if plan is not None:
+            self._parts.watcher.follow(charge.id, plan)
+        self.judge(charge)
+        self.on_facts(charge)
+
+    def took_key(self, document: JsonObject | None) -> None:
+        """A worker looked at the user's key; None where that came to nothing."""
+        self._key_is_known.set()
+        key = self.key if document is None else msgspec.convert(document, KeyFacts)
+        if key != self.key:
+            self.key = key
+            self.judge_all()
+
+    def failed(self, charge: WatchedAgent, error: LifeboatError | None) -> None:
+        """Work on an agent came to nothing; None while it only has to wait."""
+        charge.failure = None if error is None else f"{error.title}: {error.message}"
+        self.judge(charge)
+
+    @contextlib.contextmanager
+    def at_work(self, charge: WatchedAgent, operation: str) -> Iterator[None]:
+        """Work on an agent was asked for, and has ended at the end. Several may be at once: a capture that waits for a
+        verification, two people who ask."""
+        charge.works.append(operation)
+        self.judge(charge)
+        try:
+            yield
+        finally:
+            charge.works.remove(operation)
+            self.judge(charge)
+
+    def judge_all(self) -> None:
+        """Judge everybody anew: time passed, or something changed that concerns all."""
+        self._note_what_is_known()
+        ledger = sleep_ledger.load_sleep_ledger(self._parts.context)
+        for charge in self._fleet:
+            self._judge(charge, ledger)
+
+    def judge(self, charge: WatchedAgent) -> None:
+        """Judge one agent, and say so where it stands otherwise than before."""
+        if not charge.is_gone:
+            self._note_what_is_known()
+            self._judge(charge, sleep_ledger.load_sleep_ledger(self._parts.context))
+
+    def _judge(self, charge: WatchedAgent, ledger: sleep_ledger.SleepLedger) -> None:
+        before, after = charge.status, self._of(charge, ledger)
+        if after != before:
+            charge.status = after
+            self._parts.publish({"event": "agent", "agent": after.to_json()})
+            self.on_change(charge, before)
+
+    def _note_what_is_known(self) -> None:
+        if self.began and all(each.facts is not None or each.failure is not None for each in self._fleet):
+            self._known.set()
+        else:
+            self._known.clear()
+
+    def _of(self, charge: WatchedAgent, ledger: sleep_ledger.SleepLedger) -> AgentStatus:
+        """How an agent stands now."""
+        facts = charge.facts or StatusFacts()
+        if charge.failure is not None:
+            facts = msgspec.structs.replace(facts, failed=charge.failure)
+        now = self._parts.context.clock.now()
+        slept = awake_time.measure_awake_time(
+            self._parts.context, charge.agent, facts, config=self._fleet.config, ledger=ledger
+        )
+        found = agent_status.judge_agent(facts, charge.agent, self.key, now, slept)
+        if charge.blocked is not None:
+            found = agent_status.mark_blocked(found, f"waiting: {charge.blocked}")
+        coverage = self._parts.watcher.coverage(charge.id)
+        if coverage.mode in (PARTIAL, NONE) and coverage.folders:
+            found = agent_status.mark_half_watched(found, str(coverage.reason))
+        return found if charge.at_work is None else agent_status.mark_at_work(found)
+
+    def everything(self) -> Status:
+        """The document of `status`."""
+        ledger = sleep_ledger.load_sleep_ledger(self._parts.context)
+        found = (self._of(charge, ledger) for charge in self._fleet)
+        agents = sorted(found, key=lambda one: (one.name.casefold(), one.id))
+        problems = [] if self.began else [STILL_BEGINNING]
+        problems += [self._fleet.problem] if self._fleet.problem else []
+        context = self._parts.context
+        trusted = clock_trust.is_clock_trusted(context)
+        return agent_status.summarize_agents(agents, self.key, problems, clock_trusted=trusted, now=context.clock.now())
+
+
+async def _waited(event: asyncio.Event, seconds: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), seconds)

@@ -1,0 +1,88 @@
+"""How the daemon's process begins and ends: core dumps off, one of its kind, signals, exit status."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
+from lifeboat_core.errors import ServiceError
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.installed_release import read_release
+from lifeboat_core.processes.own_interpreter import make_python_command
+from lifeboat_daemon.service.daemon_lock import LockHolder, hold_daemon_lock
+from lifeboat_daemon.service.daemon_service import STOPPED, UPGRADED, DaemonService
+from lifeboat_daemon.service.event_log import EventLog, open_log
+from lifeboat_daemon.units import systemd_notify
+from lifeboat_keys.hardening import disable_core_dumps
+
+WAIT, FOREGROUND = "--wait", "--foreground"
+
+
+def main(arguments: Sequence[str], *, worker_command: Sequence[str] | None = None) -> int:
+    """Run until told to stop; the exit status. `--wait`: stay until another daemon of this home ends. `--foreground`:
+    the log also goes to standard error."""
+    disable_core_dumps()
+    try:
+        context = Context.open()
+        log = open_log(context.home, foreground=FOREGROUND in arguments)
+        with log:
+            why = run_daemon(context, log, wait=WAIT in arguments, worker_command=worker_command)
+    except LifeboatError as error:
+        print(f"{error.title}. {error.message}", file=sys.stderr)  # noqa: T201
+        return error.exit_status
+    if why == UPGRADED:
+        return _begin_anew(arguments)
+    return 0
+
+
+def _begin_anew(arguments: Sequence[str]) -> int:
+    """Be the daemon of the release that is installed now. Where that cannot be started, whoever started this one tries
+    again."""
+    try:
+        os.execv(sys.executable, make_python_command("-m", "lifeboat_daemon.service", *arguments))
+    except OSError as error:
+        print(f"The release that was installed cannot be started. {error.strerror}", file=sys.stderr)  # noqa: T201
+        return 1
+
+
+def run_daemon(
+    context: Context, log: EventLog, *, wait: bool = False, worker_command: Sequence[str] | None = None
+) -> str:
+    """Serve a home until told to stop; why it ended. Raises AlreadyRunning, and what keeps it from beginning."""
+    own = read_release()
+
+    said: set[int] = set()
+
+    def waiting(other: LockHolder) -> None:
+        """Called again and again: the system is told each time that this process lives, people are told once."""
+        systemd_notify.notify_ready(f"waiting for process {other.pid}, which serves this home")
+        systemd_notify.notify_watchdog()
+        if other.pid not in said:
+            log.event("waiting", pid=other.pid)
+        said.add(other.pid)
+
+    with hold_daemon_lock(context, own, wait=wait, waiting=waiting) as single:
+        reach_crash_point(CrashPoint.DAEMON_LOCKED)
+        try:
+            service = DaemonService(context, log, release=own, worker_command=worker_command)
+            service.is_alone = single.is_ours
+            return asyncio.run(_serve(service))
+        except LifeboatError:
+            raise
+        except Exception as error:
+            log.exception("unexpected", error)
+            raise ServiceError(f"the service ended by mistake: {type(error).__name__}") from None
+
+
+async def _serve(service: DaemonService) -> str:
+    loop = asyncio.get_running_loop()
+    if os.name == "posix":
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, service.stop, STOPPED)
+        loop.add_signal_handler(signal.SIGHUP, service.reload)
+    return await service.run()

@@ -1,0 +1,330 @@
+"""The daemon as a whole: how it begins, what wakes it, and how it ends.
+
+file events --> Watcher --> Captures, Replication --> Queue --> Workers --> a worker process
+timers, sleep, requests --------^----------^                        |
+                                           |               facts and what to watch
+control socket <-- Standings, Upkeep ------+------------------------+
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Collection, Sequence
+from datetime import timedelta
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
+from lifeboat_core.agents import offers
+from lifeboat_core.errors import Cancelled
+from lifeboat_core.health import sleep_ledger
+from lifeboat_core.home.context import Context
+from lifeboat_core.settings import config_file
+from lifeboat_daemon.control.control_server import ControlServer
+from lifeboat_daemon.schedule.clock_gaps import ClockGapDetector
+from lifeboat_daemon.schedule.timers import Timers
+from lifeboat_daemon.service import daemon_notes, key_checks
+from lifeboat_daemon.service.agent_statuses import AgentStatuses
+from lifeboat_daemon.service.capture_scheduler import CaptureScheduler
+from lifeboat_daemon.service.control_answers import ControlAnswers
+from lifeboat_daemon.service.daemon_tools import DaemonTools
+from lifeboat_daemon.service.event_log import EventLog
+from lifeboat_daemon.service.fleet import Fleet
+from lifeboat_daemon.service.key_checks import KeyChecks
+from lifeboat_daemon.service.notice_sender import NoticeSender
+from lifeboat_daemon.service.periodic_checks import PeriodicChecks
+from lifeboat_daemon.service.replication import Replication
+from lifeboat_daemon.service.watched_agent import WatchedAgent
+from lifeboat_daemon.units import systemd_notify
+from lifeboat_daemon.watch.agent_watcher import GONE, AgentWatcher, WatchSignal
+from lifeboat_daemon.work.work_queue import WorkQueue
+from lifeboat_daemon.work.worker_pool import WorkerPool
+
+TICK = 60.0
+"""Seconds between two looks at what no event tells of: sleep, a clock that jumped, a watch that died."""
+FIRST_TICK = 8.0
+"""Seconds: while the worker that made the first captures is still there, it can verify them and look around, too."""
+LAST_WORK = 30.0
+"""Seconds that a stop leaves to what is being committed."""
+LAST_WORDS = 5.0
+"""Seconds, after all workers have ended, to what waited for them. A worker that hangs in a file system never ends."""
+STOPPED, UPGRADED, DISPLACED = "stopped", "upgraded", "displaced"
+
+
+class DaemonService:
+    """One daemon. `run` ends when somebody asks for it, and says why: `stopped`; `upgraded`: the program on disk is of
+    another release, and a daemon of that one has to take over; `displaced`, when `is_alone` says no."""
+
+    make_workers: Callable[..., WorkerPool] = WorkerPool
+    make_watcher: Callable[..., AgentWatcher] = AgentWatcher
+
+    def __init__(
+        self, context: Context, log: EventLog, *, release: str, worker_command: Sequence[str] | None = None
+    ) -> None:
+        self.context = context
+        self.log = log
+        self.release = release
+        self.started_at = context.now()
+        self.ticks = 0
+        self._worker_command = worker_command
+        self._ended = asyncio.Event()
+        self._up = asyncio.Event()
+        self._why = STOPPED
+        self._gaps = ClockGapDetector(context.clock)
+        self.fleet = Fleet(context)
+        self.is_alone: Callable[[], bool] = lambda: True
+
+    async def run(self) -> str:
+        """Serve until somebody asks to stop. Raises what keeps the daemon from beginning at all."""
+        self._assemble()
+        try:
+            await self._begin()
+            await self._recover()
+            if not self._ended.is_set():
+                self._take_up()
+            await self._ended.wait()
+        finally:
+            await self._end()
+        return self._why
+
+    def stop(self, why: str = STOPPED) -> None:
+        """Begin to end; may be called from a signal handler of the loop. Who has to stop does not begin anew, whatever
+        else is found out meanwhile."""
+        if not self._ended.is_set() or why != UPGRADED:
+            self._why = why
+        self._ended.set()
+        self._up.set()
+
+    async def up(self) -> None:
+        """Wait until the agents are in the daemon's care. Raises Cancelled when it comes to an end instead."""
+        await self._up.wait()
+        if self._ended.is_set():
+            raise Cancelled("the service is stopping")
+
+    # Beginning and ending ---------------------------------------------------------------------------------------
+
+    def _assemble(self) -> None:
+        loop = asyncio.get_running_loop()
+        workers = self.make_workers(loop, command=self._worker_command)
+        workers.on_upgrade = self._upgraded
+        workers.on_event = lambda kind, fields: self.log.event(kind, "debug", **fields)
+        self.parts = DaemonTools(
+            context=self.context,
+            log=self.log,
+            timers=Timers(loop, clock=self.context.clock),
+            watcher=self.make_watcher(loop, self._signalled),
+            workers=workers,
+            queue=WorkQueue(workers),
+            notes=daemon_notes.load_notes(self.context),
+        )
+        self.standings = AgentStatuses(self.parts, self.fleet)
+        self.captures = CaptureScheduler(self.parts, self.fleet, self.standings)
+        self.news = NoticeSender(self.parts, self.fleet, self.standings, self.about)
+        self.upkeep = PeriodicChecks(self.parts, self.fleet, self.standings, self.news)
+        self.upkeep.on_names = self._watch_for_runtimes
+        self.replication = Replication(
+            self.parts, self.fleet, self.standings, self.upkeep.look_up, erased=self.news.erased
+        )
+        self.standings.on_facts = self.replication.seen
+        self.key_looks = KeyChecks(self.parts, self.standings)
+        self.answers = ControlAnswers(
+            self.parts,
+            self.fleet,
+            self.standings,
+            self.captures,
+            self.upkeep,
+            self.replication,
+            self.key_looks,
+            up=self.up,
+            about=self.about,
+            reload=self.reload,
+            stop=self.stop,
+        )
+        self.server = ControlServer(self.context, self.release, self.answers.handlers(), report=self.log)
+        self.parts.publish = self.server.publish
+        self.parts.queue.on_change = self._job_changed
+
+    def _signalled(self, signal: WatchSignal) -> None:
+        self.captures.signalled(signal)
+        charge = self.fleet.get(signal.agent)
+        if charge is not None and self.captures.leaves_alone(charge) and _comes_or_goes(charge, signal):
+            self.parts.spawn(self.upkeep.look_up(charge))
+
+    def _job_changed(self, job: JsonObject) -> None:
+        self.server.publish({"event": "job", **job})
+
+    async def _begin(self) -> None:
+        sleep_ledger.note_start(self.context)
+        self.parts.timers.start()
+        await self.server.start()
+        reach_crash_point(CrashPoint.DAEMON_LISTENING)
+        systemd_notify.notify_ready()
+        self.log.event("started", pid=os.getpid(), release=self.release)
+        self._tick_later()
+
+    async def _recover(self) -> None:
+        """What a crash interrupted is finished before anything is captured: a restore, the replacing of a key. That may
+        take long: meanwhile the daemon shows that it lives, and ends when it has to."""
+        recovering, ended = self.parts.spawn(self._have_recovered()), asyncio.ensure_future(self._ended.wait())
+        await asyncio.wait({recovering, ended}, return_when=asyncio.FIRST_COMPLETED)
+        ended.cancel()
+
+    async def _have_recovered(self) -> None:
+        try:
+            await self.parts.queue.put("recover", None, {}, long=False)
+        except LifeboatError as error:
+            self.log.event("recover_failed", level="error", code=error.code)
+
+    def _take_up(self) -> None:
+        """Take all agents into care."""
+        self._up.set()
+        self.key_looks.look()
+        self.reload()
+        self._watch_files()
+        self.news.tell_again()
+        self.parts.timers.at("tick", min(TICK, FIRST_TICK), self.tick)
+
+    async def _end(self) -> None:
+        reach_crash_point(CrashPoint.DAEMON_STOPPING)
+        systemd_notify.notify_stopping()
+        self.log.event("stopping", why=self._why)
+        self.server.publish({"event": "stopping", "why": self._why})
+        self.parts.watcher.stop()
+        await self.parts.timers.stop()
+        await self.parts.workers.stop(LAST_WORK)
+        await self.parts.finish(LAST_WORDS)
+        sleep_ledger.note_stop(self.context)
+        self.news.write_figures({**self.about(), "running": False})
+        await self.server.stop()
+        self.log.event("stopped")
+
+    def _upgraded(self, release: str) -> None:
+        if release != self.release:
+            self.log.event("upgraded", release=release)
+            self.stop(UPGRADED)
+
+    # What the user decided --------------------------------------------------------------------------------------
+
+    def reload(self) -> None:
+        """Read settings and agents, and take care of what changed; once all are taken into care, and until the end."""
+        if self._ended.is_set() or not self._up.is_set():
+            return
+        new, gone = self.fleet.load()
+        self.standings.began = True
+        if self.fleet.problem:
+            self.log.event("config_refused", level="error")
+        for agent_id in gone:
+            self._leave(agent_id)
+        for charge in new:
+            self.parts.spawn(self._take_care(charge))
+        for charge in self.fleet:
+            self.captures.follow_schedule(charge)
+            self.captures.arrange(charge)
+        self.replication.forgive()
+        self.standings.judge_all()
+        systemd_notify.notify_status(f"{len(self.fleet.charges)} agents")
+
+    async def _take_care(self, charge: WatchedAgent) -> None:
+        """How it stands is known at once, and it is watched before it is captured for the first time."""
+        await self.upkeep.look_up(charge)
+        self.captures.look_at(charge, "start")
+
+    def _leave(self, agent_id: str) -> None:
+        self.parts.watcher.leave(agent_id)
+        for name in ("capture", "resume", "schedule"):
+            self.parts.timers.cancel(f"{name} {agent_id}")
+        self.replication.leave(agent_id)
+        self.parts.queue.cancel(agent_id)
+        self.parts.notes.forget(agent_id)
+        self.parts.publish({"event": "gone", "agent": agent_id})
+
+    def _watch_files(self) -> None:
+        home = self.context.home
+        watch = self.parts.watcher.watch_files
+        watch(home.folder, {config_file.FILE, config_file.PRIVATE_FILE}, self._reload_soon)
+        watch(home.agents_folder, {"*.toml"}, self._reload_soon)
+        watch(home.keys_folder, set(key_checks.FILES), self.key_looks.soon)
+        watch(home.remotes_folder, {"*.toml"}, self._remotes_soon)
+        self._watch_for_runtimes(offers.load_last_discovery(self.context).watch_names)
+
+    def _watch_for_runtimes(self, names: Collection[str]) -> None:
+        self.parts.watcher.watch_files(self.context.user_home, set(names), self._look_around_soon)
+
+    def _reload_soon(self) -> None:
+        """Files are written in several steps. One that is written without end does not put the reading off."""
+        if self.parts.timers.remaining("reload") is None:
+            self.parts.timers.at("reload", 0.3, self.reload)
+
+    def _remotes_soon(self) -> None:
+        """A remote is a file and a token, written one after the other."""
+        if self.parts.timers.remaining("remotes") is None:
+            self.parts.timers.at("remotes", 0.3, self.replication.files_changed)
+
+    def _look_around_soon(self) -> None:
+        """A runtime that is being installed is not complete at once. One that never rests does not put the look off."""
+        if self.parts.timers.remaining("look around") is None:
+            self.parts.timers.at("look around", 60.0, self.upkeep.look_around)
+
+    # Time -------------------------------------------------------------------------------------------------------
+
+    def _tick_later(self) -> None:
+        self.parts.timers.at("tick", TICK, self.tick)
+
+    def tick(self) -> None:
+        """Look at what no event tells of. Nothing is written and nobody is woken while nothing happened."""
+        if not self.is_alone():
+            self.stop(DISPLACED)
+            return
+        self._tick_later()
+        self.ticks += 1
+        systemd_notify.notify_watchdog()
+        gap = self._gaps.look()
+        if gap is not None:
+            self._after(gap.slept, gap.jumped)
+        self.parts.watcher.check()
+        self.parts.spawn(self.server.check())
+        self.parts.publish({"event": "tick", "time": self.context.now()})
+        if not self._up.is_set():
+            return
+        self.standings.judge_all()
+        self.upkeep.tick()
+        self.replication.tick()
+        self.key_looks.tick()
+        self.news.ping_if_due()
+
+    def _after(self, slept: float, jumped: float) -> None:
+        """Timers are set again; after sleep one look at everybody makes up for all that was missed."""
+        self.log.event("woke" if slept else "clock_jumped", slept=int(slept), jumped=int(jumped))
+        self.parts.timers.woke()
+        if not slept:
+            for charge in self.fleet:
+                self.captures.arrange(charge)  # a pause may be over, or may not be any more
+            return
+        now = self.context.clock.now()
+        sleep_ledger.note_sleep(self.context, now - timedelta(seconds=slept), now)
+        for charge in self.fleet:
+            self.captures.look_at(charge, "wake")  # joins what fell due meanwhile: one capture
+        self.key_looks.asked()
+        self.replication.forgive()
+
+    # About ------------------------------------------------------------------------------------------------------
+
+    def about(self) -> JsonObject:
+        """The daemon itself, as `status` tells of it."""
+        return {
+            "running": True,
+            "pid": os.getpid(),
+            "version": self.release,
+            "started_at": self.started_at,
+            "address": self.server.address,
+            "ticks": self.ticks,
+            "python": sys.executable,
+        }
+
+
+def _comes_or_goes(charge: WatchedAgent, signal: WatchSignal) -> bool:
+    """Whether a workspace went that was there, or came back."""
+    was_gone = charge.facts is not None and charge.facts.is_gone
+    return was_gone != (signal.kind == GONE)

@@ -1,0 +1,151 @@
+"""What the daemon sees to without being asked: verification, and a look around for agents that nobody protects."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+from datetime import datetime, timedelta
+
+from lifeboat_alf.common import times
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_core.health import due_checks
+from lifeboat_core.purge.purge_folders import list_purged_agent_ids
+from lifeboat_daemon.service.agent_statuses import AgentStatuses
+from lifeboat_daemon.service.daemon_tools import DaemonTools
+from lifeboat_daemon.service.fleet import Fleet
+from lifeboat_daemon.service.notice_sender import NoticeSender
+from lifeboat_daemon.service.watched_agent import WatchedAgent
+
+LOOK_AROUND = timedelta(days=1)
+TELL_AGAIN = timedelta(hours=1)
+NOT_AGAIN_FOR = timedelta(hours=1)
+"""After a verification that failed or was deferred, the next one is tried this much later."""
+
+
+class PeriodicChecks:
+    """Everything here is asked for at each tick, and does something only when it is due."""
+
+    def __init__(self, parts: DaemonTools, fleet: Fleet, standings: AgentStatuses, news: NoticeSender) -> None:
+        self._parts = parts
+        self._fleet = fleet
+        self._standings = standings
+        self._news = news
+        self._told: datetime | None = None
+        self._verifying: dict[str, bool] = {}
+        """By agent what is verified unasked: whether it is every sequence."""
+        self.on_names: Callable[[Collection[str]], None] = lambda _: None
+        """Called with the names in the user's home whose coming is worth another look."""
+
+    def tick(self) -> None:
+        """Begin what is due."""
+        for charge in self._fleet:
+            if charge.look_again:  # of one that rests, nobody else would find out
+                self._parts.spawn(self.look_up(charge))
+            self._verify_if_due(charge)
+        if self._is_past(self._parts.notes.discovered, LOOK_AROUND):
+            self.look_around()
+        self._tell_of_purges_if_due()
+
+    def _tell_of_purges_if_due(self) -> None:
+        """Of agents that were purged whole nothing is replicated any more: nobody else would tell second copies that
+        could not be reached then."""
+        now = self._parts.context.clock.now()
+        if self._told is None or abs(now - self._told) >= TELL_AGAIN:
+            self._told = now
+            if list_purged_agent_ids(self._parts.context):
+                self._parts.spawn(self._tell_of_purges())
+
+    async def _tell_of_purges(self) -> None:
+        try:
+            await self._parts.queue.put("tell_erased", None, {}, long=True)
+        except Exception as error:
+            self._parts.log.event("tell_erased_failed", "warning", code=self._parts.known(error).code)
+
+    def _is_past(self, moment: str | None, pause: timedelta) -> bool:
+        """Whether a pause since a moment is over; a moment in the future was of a wrong clock."""
+        if moment is None:
+            return True
+        passed = self._parts.context.clock.now() - times.parse_time(moment)
+        return passed >= pause or passed < timedelta(0)
+
+    # Verification -----------------------------------------------------------------------------------------------
+
+    def _verify_if_due(self, charge: WatchedAgent) -> None:
+        facts = charge.facts
+        if charge.id in self._verifying or facts is None or facts.sequence is None or facts.unreadable is not None:
+            return
+        if not self._is_past(self._parts.notes.verify_failed.get(charge.id), NOT_AGAIN_FOR):
+            return
+        every, whole_every = self._seconds(charge, "verify.every"), self._seconds(charge, "verify.whole_every")
+        now, added_at = self._parts.context.clock.now(), charge.agent.added_at
+        what = due_checks.choose_due_verification(
+            facts.last_verified_at, facts.last_whole_at, every, whole_every, now, added_at=added_at
+        )
+        if what is not None:
+            self._parts.spawn(self._verify(charge, whole=what == due_checks.WHOLE))
+
+    def _seconds(self, charge: WatchedAgent, name: str) -> float:
+        return float(self._fleet.config.get(name, charge.agent.settings).value)
+
+    async def _verify(self, charge: WatchedAgent, *, whole: bool) -> None:
+        self._verifying[charge.id] = whole
+        try:
+            answer = await self.verify(charge, {"whole": whole, "sample": not whole, "unasked": True})
+            if answer.get("deferred") or not answer.get("ok"):  # what does not hold is not the last verified copy
+                self._try_later(charge)
+            self._parts.log.event("verified", agent=charge.id, whole=whole, deferred=bool(answer.get("deferred")))
+        except Exception as error:
+            self._try_later(charge)
+            self._parts.log.event("verify_failed", "warning", agent=charge.id, code=self._parts.known(error).code)
+        finally:
+            del self._verifying[charge.id]
+
+    def make_way(self, charge: WatchedAgent) -> None:
+        """Somebody waits for a capture: what nobody asked for, and may take hours, is done later. A sample takes
+        seconds."""
+        if self._verifying.get(charge.id):
+            self._parts.queue.cancel(charge.id, "verify")
+
+    def _try_later(self, charge: WatchedAgent) -> None:
+        if charge.is_gone:
+            return
+        self._parts.notes.verify_failed[charge.id] = self._parts.context.now()
+        self._parts.remember()
+
+    async def verify(self, charge: WatchedAgent, parameters: JsonObject) -> JsonObject:
+        """Read an agent's copy back. Raises what the worker raises."""
+        future = self._parts.queue.put("verify", charge.id, parameters, long=True)
+        with self._standings.at_work(charge, "verify"):
+            answer = await asyncio.shield(future)
+            self._standings.took(charge, answer)
+        return answer
+
+    # Looking around ---------------------------------------------------------------------------------------------
+
+    def look_around(self) -> None:
+        """Look for agents that nobody protects."""
+        self._parts.spawn(self._look_around())
+
+    async def _look_around(self) -> None:
+        try:
+            await self.discover()
+        except Exception as error:
+            self._parts.log.event("discover_failed", "warning", code=self._parts.known(error).code)
+
+    async def discover(self) -> JsonObject:
+        """Look for agents that nobody protects, and offer those that are new. Raises what the worker raises."""
+        found = await self._parts.queue.put("discover", None, {}, long=False)
+        self._parts.notes.discovered = self._parts.context.now()
+        self._parts.remember()
+        self._parts.publish({"event": "offers", "offers": found["offers"]})
+        self._news.offered(found["new"])
+        self.on_names(found["watch_names"])
+        return found
+
+    async def look_up(self, charge: WatchedAgent) -> None:
+        """Find out how an agent stands, and what is to be watched of it, without a capture."""
+        try:
+            self._standings.took(charge, await self._parts.queue.put("standing", charge.id, {}, long=False))
+        except Exception as error:
+            charge.look_again = True
+            self._standings.failed(charge, self._parts.known(error))

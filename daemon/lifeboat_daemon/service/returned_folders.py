@@ -1,0 +1,36 @@
+"""Folders that were away and are back: a stick that was put in. Only looked at, and in a thread: a share may hang."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Collection
+
+from lifeboat_core.home.context import Context
+
+
+def look_for_folders(context: Context, names: Collection[str], tell: Callable[[dict[str, bool]], None]) -> None:
+    """Have `tell` called in the loop that runs, with what `find_present_folders` finds; never where a share hangs."""
+    loop = asyncio.get_running_loop()
+
+    def work() -> None:
+        found: dict[str, bool] = {}
+        try:
+            found = find_present_folders(context, names)
+        finally:
+            with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(tell, found)
+
+    threading.Thread(target=work, name="returning", daemon=True).start()
+
+
+def find_present_folders(context: Context, names: Collection[str]) -> dict[str, bool]:
+    """Of the remotes with these names that are folders: whether a second copy is there."""
+    from lifeboat_core.remotes import remote_registry
+    from lifeboat_core.remotes.sealed.folder_kind import has_folder_remote
+
+    known = (
+        one for one in remote_registry.list_usable_remotes(context) if one.name in names and one.url.startswith("file:")
+    )
+    return {one.name: has_folder_remote(one.url) for one in known}

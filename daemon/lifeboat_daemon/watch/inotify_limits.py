@@ -1,0 +1,86 @@
+"""The limits that the system sets to watching (Linux: inotify), and how much of them is taken."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from lifeboat_alf.common.refusal_texts import refusal_reason
+
+_FOLDER = Path("/proc/sys/fs/inotify")
+WATCHES, INSTANCES = "max_user_watches", "max_user_instances"
+_ENOUGH = {WATCHES: 524288, INSTANCES: 1024}
+
+
+class InotifyUse(NamedTuple):
+    """How many watches, and inotify instances, somebody has."""
+
+    watches: int = 0
+    instances: int = 0
+
+
+def read_inotify_limit(name: str) -> int | None:
+    """The value of WATCHES or INSTANCES; None where the system has no such limit."""
+    try:
+        return int((_FOLDER / name).read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def write_limit_command(name: str) -> str:
+    """The command that raises a limit for good."""
+    value = max(_ENOUGH[name], 2 * (read_inotify_limit(name) or 0))
+    line = f"fs.inotify.{name}={value}"
+    return f"echo {line} | sudo tee /etc/sysctl.d/60-lifeboat-{name.replace('_', '-')}.conf && sudo sysctl --system"
+
+
+def explain_watch_error(error: OSError) -> str:
+    """Why something cannot be watched, in people's words, with the command that helps where one does."""
+    name = {errno.ENOSPC: WATCHES, errno.EMFILE: INSTANCES}.get(error.errno or 0)
+    if name is None:
+        return refusal_reason(error)
+    what = "folders" if name == WATCHES else "programs"
+    return (
+        f"no more {what} can be watched: fs.inotify.{name} is {read_inotify_limit(name)}; {write_limit_command(name)}"
+    )
+
+
+def count_process_use(process: int | str = "self") -> InotifyUse:
+    """What one process has; nothing for one that cannot be looked into."""
+    instances = list(_descriptors(str(process)))
+    return InotifyUse(sum(map(_watches, instances)), len(instances))
+
+
+def count_user_use(besides: Collection[int] = ()) -> InotifyUse:
+    """What this user's processes have, but for some."""
+    found = [count_process_use(process) for process in _processes() if process not in besides]
+    return InotifyUse(sum(one.watches for one in found), sum(one.instances for one in found))
+
+
+def _processes() -> Iterator[int]:
+    with contextlib.suppress(OSError), os.scandir("/proc") as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                if entry.name.isdecimal() and entry.stat().st_uid == os.geteuid():
+                    yield int(entry.name)
+
+
+def _descriptors(process: str) -> Iterator[Path]:
+    """What the system says of each inotify instance of a process."""
+    with contextlib.suppress(OSError), os.scandir(f"/proc/{process}/fd") as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                if "inotify" in os.readlink(entry.path):
+                    yield Path(f"/proc/{process}/fdinfo/{entry.name}")
+
+
+def _watches(descriptor: Path) -> int:
+    try:
+        with descriptor.open() as lines:
+            return sum(1 for line in lines if line.startswith("inotify wd:"))
+    except OSError:
+        return 0

@@ -1,0 +1,57 @@
+"""A worker stands back: for processors, disks and memory everything that its user runs comes first."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+
+import psutil
+
+from lifeboat_daemon.work import time_limits
+
+_NICE = 10
+_OUT_OF_MEMORY = 500
+"""Of 1,000: the kernel takes a worker before the programs of its user. It begins again where it was."""
+
+
+def lower_priority() -> None:
+    """Make this process one that stands back, as far as the system lets it. On Linux before `no_core_dumps`, after
+    which a process cannot write its own settings."""
+    for way in (_stand_back, _be_taken_first):
+        with contextlib.suppress(OSError, psutil.Error):
+            way()
+
+
+def set_disk_priority(name: str) -> None:
+    """Use the disk when nobody else does; what holds somebody up (a capture holds its agent's lock) uses it last of
+    all that compete, and does not starve."""
+    if sys.platform != "linux":
+        return
+    with contextlib.suppress(OSError, psutil.Error):
+        if name in time_limits.SEEN_THROUGH:
+            psutil.Process().ionice(psutil.IOPRIO_CLASS_BE, 7)
+        else:
+            psutil.Process().ionice(psutil.IOPRIO_CLASS_IDLE)
+
+
+def read_memory_use() -> int:
+    """Bytes of memory that this process has."""
+    with contextlib.suppress(OSError, psutil.Error):
+        return int(psutil.Process().memory_info().rss)
+    return 0
+
+
+def _stand_back() -> None:
+    if sys.platform == "win32":
+        psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)
+        return
+    os.nice(_NICE)
+    if sys.platform == "linux":
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+
+
+def _be_taken_first() -> None:
+    if sys.platform == "linux":
+        Path("/proc/self/oom_score_adj").write_text(f"{_OUT_OF_MEMORY}\n")

@@ -1,0 +1,215 @@
+"""What waits for a worker and what is being done: one after the other for each agent, each thing once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import monotonic
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
+from lifeboat_core.errors import Busy, Cancelled, WorkerFailed
+from lifeboat_core.processes.progress import compute_progress
+from lifeboat_daemon.work import time_limits
+from lifeboat_daemon.work.worker_messages import JobProgress
+from lifeboat_daemon.work.worker_pool import WorkerPool
+
+MOST_WAITING = 1000
+_WIDER = frozenset({"full", "whole", "asked"})
+"""Switches with which work does more: a request that waits takes over those of its double."""
+_WHY = frozenset({"reason", "kind"})
+"""Parameters that only say why: doubles may differ in them."""
+
+
+@dataclass(slots=True, eq=False)
+class _QueuedWork:
+    """`state`: `waiting`, or `running` once it has a place. `task` has it done, None while others of
+    its agent go first; `stopped`: somebody ended that task. Times are those of the monotonic clock."""
+
+    number: int
+    operation: str
+    agent: str | None
+    parameters: JsonObject
+    long: bool
+    since: float
+    state: str = "waiting"
+    began: float = 0.0
+    progress: JobProgress | None = None
+    task: asyncio.Task[None] | None = None
+    stopped: bool = False
+    futures: list[asyncio.Future[JsonObject]] = field(default_factory=list)
+
+    @property
+    def line(self) -> str:
+        """Whom it must not overtake, and who must not overtake it."""
+        if self.operation in time_limits.TRANSFERS:
+            return f"{self.agent} at {self.parameters.get('remote')}"
+        return self.agent if self.agent is not None else f"operation {self.operation}"
+
+    def is_double_of(self, operation: str, agent: str | None, parameters: JsonObject) -> bool:
+        """Whether a request that waits would do what is asked for."""
+        same = self.operation == operation and self.agent == agent
+        return same and self.state == "waiting" and _what(self.parameters) == _what(parameters)
+
+    def widen(self, parameters: JsonObject) -> None:
+        """Do as much as two requests ask for. In place: whoever waits for a place reads it when there is one."""
+        for name in _WIDER & parameters.keys():
+            self.parameters[name] = self.parameters.get(name) or parameters[name]
+
+    def to_json(self, now: float) -> JsonObject:
+        """`seconds` of waiting, or of running; what is left is known once a worker counts towards a total."""
+        running = self.state == "running"
+        return {
+            "number": self.number,
+            "operation": self.operation,
+            "agent": self.agent,
+            "remote": self.parameters.get("remote"),
+            "long": self.long,
+            "state": self.state,
+            "seconds": round(now - (self.began if running else self.since), 1),
+            **self._progress(now - self.began if running else 0.0),
+        }
+
+    def _progress(self, seconds: float) -> JsonObject:
+        said = self.progress or JobProgress(0, "")
+        known = compute_progress(said.text, said.done, said.total, seconds)
+        return {
+            "text": known.text,
+            "done": known.done,
+            "total": known.total,
+            "rate": known.rate,
+            "seconds_left": known.seconds_left,
+        }
+
+
+class WorkQueue:
+    """The daemon's work. `on_change` is called with an entry of `jobs` whenever one is put, begins, tells or ends (then
+    its `state` is `done` or `failed`)."""
+
+    def __init__(self, workers: WorkerPool) -> None:
+        self._workers = workers
+        self._entries: list[_QueuedWork] = []
+        self._number = 0
+        self._closing = False
+        self.on_change: Callable[[JsonObject], None] | None = None
+
+    def put(
+        self, operation: str, agent: str | None = None, parameters: JsonObject | None = None, *, long: bool = False
+    ) -> asyncio.Future[JsonObject]:
+        """Ask for work. The future has its document, or raises LifeboatError (see `WorkerPool.run`).
+
+        Work of one agent is done one after the other, short work first, otherwise in the order of asking; transfers are
+        done beside it, one after the other for each agent and remote. What waits
+        already and would do the same is not done twice. Cancelling the future ends nothing: `cancel` does.
+        """
+        given = parameters or {}
+        future: asyncio.Future[JsonObject] = asyncio.get_running_loop().create_future()
+        entry = next((each for each in self._entries if each.is_double_of(operation, agent, given)), None)
+        if entry is not None:
+            entry.widen(given)
+        elif len(self._entries) >= MOST_WAITING:
+            raise Busy(f"{MOST_WAITING} pieces of work wait already")
+        else:
+            reach_crash_point(CrashPoint.DAEMON_QUEUED)
+            self._number += 1
+            entry = _QueuedWork(self._number, operation, agent, dict(given), long, monotonic())
+            self._entries.append(entry)
+            self._changed(entry)
+        entry.futures.append(future)
+        self._next(entry.line)
+        return future
+
+    def cancel(self, agent: str, operation: str | None = None) -> int:
+        """Forget what waits for an agent, and ask for the end of what runs, or only of one operation; how much that
+        was. A capture that runs is seen through."""
+        entries = [each for each in self._entries if each.agent == agent and operation in (None, each.operation)]
+        for entry in entries:
+            if entry.state == "waiting":
+                self._end(entry, Cancelled("somebody stopped it"))
+        return sum(entry.state != "running" or self._cancel_running(entry) for entry in entries)
+
+    def _cancel_running(self, entry: _QueuedWork) -> bool:
+        if entry.operation in time_limits.SEEN_THROUGH:
+            return False
+        if not self._workers.cancel(entry.agent or "", entry.operation) and entry.task is not None:
+            entry.stopped = True
+            entry.task.cancel()  # its worker is still being started
+        return True
+
+    def jobs(self) -> list[JsonObject]:
+        """What runs and what waits, in this order."""
+        now = monotonic()
+        return [each.to_json(now) for each in sorted(self._entries, key=lambda each: each.state != "running")]
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing runs and nothing waits."""
+        return not self._entries
+
+    # One after the other ----------------------------------------------------------------------------------------
+
+    def _next(self, line: str) -> None:
+        """Have the next work of an agent done, unless some of it is being done."""
+        mine = [each for each in self._entries if each.line == line]
+        if mine and not self._closing and all(each.task is None for each in mine):
+            entry = min(mine, key=lambda each: each.long)
+            entry.task = asyncio.get_running_loop().create_task(self._have_done(entry))
+
+    async def _have_done(self, entry: _QueuedWork) -> None:
+        try:
+            document = await self._workers.run(
+                entry.operation,
+                entry.agent,
+                entry.parameters,
+                long=entry.long,
+                tell=lambda progress: self._told(entry, progress),
+                begun=lambda: self._began(entry),
+            )
+        except LifeboatError as error:
+            self._end(entry, error)
+        except asyncio.CancelledError:
+            self._closing |= entry in self._entries and not entry.stopped  # the loop ends, and nothing begins in it
+            self._end(entry, Cancelled("somebody stopped it"))
+            raise
+        except Exception as error:
+            self._end(entry, WorkerFailed(f"the daemon could not have it done: {type(error).__name__}"))
+        else:
+            self._end(entry, document)
+
+    def _began(self, entry: _QueuedWork) -> None:
+        entry.state, entry.began = "running", monotonic()
+        self._changed(entry)
+
+    def _told(self, entry: _QueuedWork, progress: JobProgress) -> None:
+        entry.progress = progress
+        self._changed(entry)
+
+    def _end(self, entry: _QueuedWork, outcome: JsonObject | LifeboatError) -> None:
+        """Give everybody who asked the answer, once."""
+        if entry not in self._entries:
+            return
+        self._entries.remove(entry)
+        if entry.task is not None and entry.state == "waiting":
+            entry.task.cancel()
+        entry.state = "failed" if isinstance(outcome, LifeboatError) else "done"
+        for future in entry.futures:
+            if future.done():
+                continue
+            if isinstance(outcome, LifeboatError):
+                future.set_exception(outcome)
+                future.exception()  # not everybody who asks waits for the answer
+            else:
+                future.set_result(outcome)
+        self._changed(entry)
+        self._next(entry.line)
+
+    def _changed(self, entry: _QueuedWork) -> None:
+        if self.on_change is not None:
+            self.on_change(entry.to_json(monotonic()))
+
+
+def _what(parameters: JsonObject) -> JsonObject:
+    """The parameters that make one request another one."""
+    return {name: value for name, value in parameters.items() if name not in _WIDER | _WHY}

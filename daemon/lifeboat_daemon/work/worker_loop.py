@@ -1,0 +1,231 @@
+"""The worker's side: jobs come in over standard input, one after the other is done, the answers go out.
+
+A thread reads, so that a cancellation and the end of the daemon are seen while a job runs. Everything else is done, and
+everything is said, in the main thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module, util
+from typing import Any, BinaryIO
+
+import msgspec
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.errors import BadRequest, Cancelled, HomeError, UnexpectedError
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.lifeboat_home import Home
+from lifeboat_core.processes.installed_release import read_release
+from lifeboat_core.system_refusals import convert_error
+from lifeboat_daemon.control import error_documents
+from lifeboat_daemon.work import operations, process_priority, time_limits, worker_messages
+from lifeboat_daemon.work.worker_messages import CancelJob, JobFailure, JobProgress, JobResult, WorkerJob, WorkerReady
+from lifeboat_keys.hardening import disable_core_dumps
+
+_BETWEEN_TELLS = 0.25
+"""Seconds."""
+_END_WITHIN = 10.0
+"""Seconds that work which is not seen through goes on when the daemon is gone."""
+_ENDED = 75
+
+
+def _nothing(text: str, done: int, total: int | None) -> None:
+    """Where nobody listens."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningJob:
+    """One job. `agent` is None for work on none."""
+
+    context: Context
+    agent: Agent | None = None
+    parameters: JsonObject = field(default_factory=dict)
+    told: Callable[[str, int, int | None], None] = _nothing
+    is_cancelled: Callable[[], bool] = lambda: False
+
+    def needed_agent(self) -> Agent:
+        """The agent of work that makes no sense without one. Raises BadRequest."""
+        if self.agent is None:
+            raise BadRequest("this is done for one agent, and none is named")
+        return self.agent
+
+    def tell(self, text: str, done: int = 0, total: int | None = None) -> None:
+        """Say how far it is: words for people without names of files, and what was done of how much. As often as one
+        likes: what comes too soon after the last one is not sent."""
+        self.told(text, done, total)
+
+    def check(self) -> None:
+        """A safe point. Raises Cancelled when somebody stopped the work, or the daemon is gone."""
+        if self.is_cancelled():
+            raise Cancelled("somebody stopped it")
+
+
+class WorkerStreams:
+    """The two streams. What comes is read by a thread of its own. `operation` is what runs."""
+
+    def __init__(self, requests: BinaryIO, answers: int) -> None:
+        self._requests = requests
+        self._answers = answers
+        self._jobs: queue.SimpleQueue[WorkerJob | None] = queue.SimpleQueue()
+        self._cancelled: set[int] = set()
+        self.operation: str | None = None
+        self._closing = False
+        self._last_told = 0.0
+
+    def open(self) -> None:
+        """Say that the worker is there, and begin to read."""
+        reach_crash_point(CrashPoint.WORKER_READY)
+        self._send(worker_messages.encode_message(WorkerReady(os.getpid(), read_release())))
+        threading.Thread(target=self._read, name="requests", daemon=True).start()
+
+    def next_job(self) -> WorkerJob | None:
+        """The next job; None when there will be none. What came before the end is still asked of us: a capture that
+        a daemon sent before it stopped is made."""
+        return self._jobs.get()
+
+    def close(self) -> None:
+        """Take no more jobs; what runs ends at its next safe point, or is seen through."""
+        self._closing = True
+        self._jobs.put(None)
+
+    def is_cancelled(self, number: int) -> bool:
+        return self._closing or number in self._cancelled
+
+    def tell(self, progress: JobProgress) -> None:
+        now = time.monotonic()
+        if now - self._last_told >= _BETWEEN_TELLS:
+            self._last_told = now
+            self._send(worker_messages.encode_message(progress))
+
+    def answer(self, message: JobResult | JobFailure) -> None:
+        """Send an outcome. One that no line can hold is a failure."""
+        try:
+            line = worker_messages.encode_message(message)
+        except (TypeError, ValueError, RecursionError) as error:
+            line = worker_messages.encode_message(
+                JobFailure(message.number, error_documents.describe_error(convert_error(error)), message.rss)
+            )
+        if len(line) > worker_messages.LONGEST_LINE:
+            known = UnexpectedError(f"an answer of {len(line)} bytes")
+            line = worker_messages.encode_message(
+                JobFailure(message.number, error_documents.describe_error(known), message.rss)
+            )
+        reach_crash_point(CrashPoint.WORKER_TOLD)
+        self._last_told = 0.0
+        self._send(line)
+
+    def _send(self, line: bytes) -> None:
+        """A daemon that is gone hears nothing, and that ends no capture."""
+        with contextlib.suppress(BrokenPipeError, ConnectionError):
+            left = memoryview(line)
+            while left:
+                left = left[os.write(self._answers, left) :]
+
+    def _read(self) -> None:
+        try:
+            for line in self._requests:
+                message = worker_messages.decode_for_worker(line)
+                if isinstance(message, CancelJob):
+                    self._cancelled.add(message.number)
+                else:
+                    self._jobs.put(message)
+        except (msgspec.MsgspecError, OSError):
+            pass  # whoever speaks so is no daemon of ours, or none any more
+        self.close()
+        time.sleep(_END_WITHIN)
+        if self.operation not in time_limits.SEEN_THROUGH:
+            os._exit(_ENDED)  # it has no safe point near; none of its work minds being killed
+
+
+def main() -> None:
+    """Work until the daemon closes standard input."""
+    process_priority.lower_priority()
+    disable_core_dumps()
+    desk = WorkerStreams(*_take_streams())
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: desk.close())
+    desk.open()
+    _load()
+    while (job := desk.next_job()) is not None:
+        desk.answer(_done(desk, job))
+
+
+def _take_streams() -> tuple[BinaryIO, int]:
+    """Keep the two streams to ourselves: what a library prints goes to standard error, and a program that is started
+    reads nothing."""
+    requests, answers = os.dup(0), os.dup(1)
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    sys.stdout.flush()
+    os.dup2(2, 1)
+    return os.fdopen(requests, "rb"), answers
+
+
+def _load() -> None:
+    """Import what captures of this home's agents need, before one is asked for. What fails here fails again when it is
+    needed, and is said then."""
+    with contextlib.suppress(Exception):
+        _operation("capture")
+        context = _context()
+        for runtime in {agent.runtime for agent in agents.list_agents(context)}:
+            context.adapter(runtime)
+
+
+def _done(desk: WorkerStreams, job: WorkerJob) -> JobResult | JobFailure:
+    """Do a job; its outcome, whatever it is."""
+    try:
+        desk.operation = job.operation
+        reach_crash_point(CrashPoint.WORKER_BEGUN)
+        process_priority.set_disk_priority(job.operation)
+        document = _run(desk, job)
+        reach_crash_point(CrashPoint.WORKER_DONE)
+        return JobResult(job.number, document, process_priority.read_memory_use())
+    except Exception as error:
+        return JobFailure(
+            job.number, error_documents.describe_error(convert_error(error)), process_priority.read_memory_use()
+        )
+
+
+def _run(desk: WorkerStreams, job: WorkerJob) -> JsonObject:
+    run = _operation(job.operation).run
+    context = _context()
+    agent = None if job.agent is None else agents.load_agent(context, job.agent)
+    work = RunningJob(
+        context,
+        agent,
+        job.parameters,
+        lambda text, done, total: desk.tell(JobProgress(job.number, text, done, total)),
+        lambda: job.operation not in time_limits.SEEN_THROUGH and desk.is_cancelled(job.number),
+    )
+    work.check()
+    document: JsonObject = run(work)
+    return document
+
+
+def _context() -> Context:
+    """That of the home that is there. A worker never makes one: it would be taken for the one that is gone. Raises
+    HomeError."""
+    home = Home.locate(os.environ)
+    if not home.folder.is_dir():
+        raise HomeError(f"{home.folder} is gone")
+    return Context.open()
+
+
+def _operation(name: str) -> Any:
+    """The module of an operation. Raises BadRequest."""
+    module = f"{operations.__name__}.{name}"
+    if not (name.isidentifier() and name.isascii()) or name.startswith("_") or util.find_spec(module) is None:
+        raise BadRequest(f"there is no operation {name!r}")
+    return import_module(module)

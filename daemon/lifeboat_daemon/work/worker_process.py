@@ -1,0 +1,207 @@
+"""One worker process, as the daemon sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
+from lifeboat_core.errors import WorkerFailed
+from lifeboat_core.processes.own_interpreter import describe_exit
+from lifeboat_daemon.work import worker_messages
+from lifeboat_daemon.work.worker_messages import CancelJob, JobFailure, JobProgress, JobResult, WorkerJob, WorkerReady
+
+READY_WITHIN = 60.0
+"""Seconds. A machine that has just woken up may be very slow."""
+_PIPES_WITHIN = 5.0
+_MOST_SAID = 8192
+_MOST_LINES = 50
+
+
+class WorkerProcess:
+    """A worker that was started. `gone` is done when it has ended; `jobs` counts the answers it gave, `rss` is its
+    memory in bytes after the last one, `lines` counts what it wrote to standard error."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        loop = asyncio.get_running_loop()
+        self._process = process
+        self._ready: asyncio.Future[WorkerReady] = loop.create_future()
+        self._answer: asyncio.Future[JobResult | JobFailure] | None = None
+        self._tell: Callable[[JobProgress], None] = _nobody
+        self._why: LifeboatError | None = None
+        self._said = b""
+        self.job: WorkerJob | None = None
+        self.jobs = self.rss = self.lines = 0
+        self.dismissed = False
+        self._stderr = loop.create_task(self._drain())
+        self.gone = loop.create_task(self._listen())
+
+    @classmethod
+    async def start(cls, command: Sequence[str], environment: Mapping[str, str]) -> tuple[WorkerProcess, WorkerReady]:
+        """Start a worker and wait until it says that it is there. Raises WorkerFailed when it does not."""
+        try:
+            worker = cls(await _spawn(command, environment))
+        except OSError as error:
+            raise WorkerFailed(f"a worker cannot be started: {error.strerror or error}") from error
+        try:
+            async with asyncio.timeout(READY_WITHIN):
+                return worker, await asyncio.shield(worker._ready)
+        except TimeoutError:
+            await worker.put_away()
+            raise WorkerFailed(f"a worker did not say that it is there for {READY_WITHIN:.0f} seconds") from None
+        except asyncio.CancelledError:
+            await worker.put_away()
+            raise
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it can be given a job."""
+        return self.job is None and not self.dismissed and not self.gone.done() and self._process.returncode is None
+
+    async def do(self, job: WorkerJob, tell: Callable[[JobProgress], None]) -> JobResult | JobFailure:
+        """Have a job done. Raises WorkerFailed, or why it was killed, when the worker ends before it is."""
+        answer: asyncio.Future[JobResult | JobFailure] = asyncio.get_running_loop().create_future()
+        self.job, self._tell, self._answer = job, tell, answer
+        try:
+            if self.gone.done():
+                raise self._failure()
+            reach_crash_point(CrashPoint.DAEMON_SENT)
+            self._write(job)
+            found = await answer
+            self.jobs, self.rss = self.jobs + 1, found.rss
+            return found
+        finally:
+            self.job, self._tell, self._answer = None, _nobody, None
+
+    def cancel(self) -> None:
+        """Ask for the end of the job that runs, at its next safe point."""
+        if self.job is not None:
+            self._write(CancelJob(self.job.number))
+
+    def dismiss(self) -> None:
+        """Let it end: at once when it has nothing to do, after a capture, at the next safe point of other work."""
+        self.dismissed = True
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+
+    def terminate(self) -> None:
+        """Ask it to end, as the system does."""
+        with contextlib.suppress(ProcessLookupError):
+            if self._process.returncode is None:
+                self._process.terminate()
+
+    def kill(self, why: LifeboatError | None = None) -> None:
+        """End it now, and what it started; `why` is told to who waits for its work. What it had committed stays, what
+        it had not is as if never begun."""
+        self.dismissed = True
+        self._why = self._why or why
+        with contextlib.suppress(ProcessLookupError):
+            if sys.platform == "win32":
+                self._process.kill()
+            else:  # it leads a session of its own
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def put_away(self) -> None:
+        """End a worker that nobody has use for, and wait until it is gone."""
+        self.kill()
+        await asyncio.wait({self.gone}, timeout=_PIPES_WITHIN)
+
+    def last_lines(self) -> list[str]:
+        """The end of what it wrote to standard error. It may hold anything: never logged, never shown once it has
+        read a workspace."""
+        return self._said.decode(errors="backslashreplace").splitlines()[-_MOST_LINES:]
+
+    # What it says -----------------------------------------------------------------------------------------------
+
+    async def _listen(self) -> None:
+        stdout = self._process.stdout
+        assert stdout is not None
+        try:
+            while line := await stdout.readline():
+                self._hear(worker_messages.decode_for_daemon(line))
+        except Exception:  # too long, no message at all, or one that nobody knows what to do with
+            self.kill(WorkerFailed("a worker said what is no message, and was ended"))
+        await self._end()
+        for future in (self._ready, self._answer):
+            if future is not None and not future.done():
+                future.set_exception(self._failure())
+                future.exception()  # whoever waits gets it; nobody has to wait
+
+    async def _end(self) -> None:
+        """Wait for the process. Something it started may hold its pipes open, and goes with it."""
+        try:
+            async with asyncio.timeout(_PIPES_WITHIN):
+                await asyncio.gather(self._process.wait(), self._stderr)
+        except TimeoutError:
+            self.kill()
+            self._stderr.cancel()
+
+    def _hear(self, message: worker_messages.ToDaemon) -> None:
+        if isinstance(message, WorkerReady):
+            if not self._ready.done():
+                self._ready.set_result(message)
+        elif self.job is None or message.number != self.job.number:
+            return  # of a job that nobody waits for any more
+        elif isinstance(message, JobProgress):
+            self._tell(message)
+        elif self._answer is not None and not self._answer.done():
+            self._answer.set_result(message)
+
+    async def _drain(self) -> None:
+        stderr = self._process.stderr
+        assert stderr is not None
+        while data := await stderr.read(_MOST_SAID):
+            self.lines += data.count(b"\n")
+            self._said = (self._said + data)[-_MOST_SAID:]
+
+    def _write(self, message: worker_messages.ToWorker) -> None:
+        """To a worker that has just ended nothing is written: `_listen` finds out."""
+        stdin = self._process.stdin
+        if stdin is not None and not stdin.is_closing():
+            with contextlib.suppress(ConnectionError):
+                stdin.write(worker_messages.encode_message(message))
+
+    # How it ended -----------------------------------------------------------------------------------------------
+
+    def how(self) -> str:
+        """How it ended, for people."""
+        return describe_exit(self._process.returncode)
+
+    def _failure(self) -> LifeboatError:
+        if self._why is not None:
+            return self._why
+        if not self._ready.done():  # it has read nothing of anybody's yet: what it said may be shown
+            last = self.last_lines()
+            return WorkerFailed(f"a worker {self.how()} before it began" + (f": {last[-1]}" if last else ""))
+        return WorkerFailed(f"the worker {self.how()}")
+
+
+async def _spawn(command: Sequence[str], environment: Mapping[str, str]) -> asyncio.subprocess.Process:
+    flags = 0
+    if sys.platform == "win32":
+        flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
+    return await asyncio.create_subprocess_exec(
+        *command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        limit=worker_messages.LONGEST_LINE,
+        cwd=os.path.abspath(os.sep),  # a worker keeps no file system busy
+        env=dict(environment),
+        start_new_session=True,  # Ctrl+C ends a daemon in a terminal, and lets its workers finish
+        creationflags=flags,
+    )
+
+
+def _nobody(_: JobProgress) -> None:
+    return

@@ -1,0 +1,154 @@
+"""endpoint.json: what an endpoint is, and what whoever runs it decided."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from lifeboat_alf.common import json_codec, times
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_vault import errors
+from lifeboat_vault.retention.retention_policy import Retention
+
+FILE = "endpoint.json"
+KIND = "lifeboat endpoint"
+VERSION = 1
+_DAY = 24
+_LONGEST_WAIT = 90 * _DAY
+
+
+class SizeCap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How much history may take, in bytes; None: as much as there is room. Above it old bytes of large files go first,
+    then history thins sooner."""
+
+    agent: int | None = None
+    tenant: int | None = None
+
+    def __post_init__(self) -> None:
+        if any(cap is not None and cap <= 0 for cap in (self.agent, self.tenant)):
+            raise ValueError("a cap is larger than 0")
+
+
+class AuditKept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How long rows of the audit stay, and how many at most."""
+
+    days: int = 400
+    rows: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        if self.days < 1 or self.rows < 1:
+            raise ValueError("at least one day and one row of the audit stay")
+
+
+class KeptHistory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All sequences of `all_hours`, then one each hour for `hourly_days`, one each day for `daily_days`, one each week
+    for ever."""
+
+    all_hours: int = 24
+    hourly_days: int = 7
+    daily_days: int = 90
+
+    def __post_init__(self) -> None:
+        if not 0 < self.all_hours <= self.hourly_days * _DAY <= self.daily_days * _DAY:
+            raise ValueError("all_hours, hourly_days and daily_days do not follow each other")
+
+    def retention(self) -> Retention:
+        return Retention(self.all_hours, self.hourly_days, self.daily_days)
+
+
+class SharedStore(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Where processes of several machines keep everything: `database` as libpq writes an address
+    (`postgresql:///lifeboat?host=/run/postgresql`), without a password; `objects` as `s3://bucket/prefix`, `gs://...`
+    or `az://...`, with `object_options` of that kind of store, none of them secret. Bodies of more than `inline_bytes`
+    are objects. Whoever serves connects as `api_role`, workers and people who look after it as `worker_role`; tables
+    belong to `owner_role`. A process has at most `connections` to each kind of table. Objects that nothing names are
+    removed after `loose_days`: older backups of the database could not be put back whole."""
+
+    database: str
+    objects: str
+    object_options: dict[str, str] = msgspec.field(default_factory=dict)
+    inline_bytes: int = 64 << 10
+    api_role: str = "lifeboat_api"
+    worker_role: str = "lifeboat_worker"
+    owner_role: str = "lifeboat_owner"
+    connections: int = 32
+    loose_days: int = 30
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.inline_bytes <= 1 << 20:
+            raise ValueError("inline_bytes is 0 to 1048576")
+        if self.loose_days < 2:
+            raise ValueError("loose_days is at least 2")
+        if not 4 <= self.connections <= 1000:
+            raise ValueError("connections is 4 to 1000")
+
+
+class WorkHours(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How often the workers of a shared endpoint do what, in hours. Purges are applied when their time comes, and what
+    was missed is looked for as often as `apply_purge` says. `verify` reads all bodies back; 0: never."""
+
+    apply_purge: int = 1
+    look_after: int = 1
+    verify: int = 7 * _DAY
+    sweep: int = _DAY
+    finish_removals: int = 1
+    trim_audit: int = _DAY
+
+    def __post_init__(self) -> None:
+        others = (self.apply_purge, self.look_after, self.sweep, self.finish_removals, self.trim_audit)
+        if not all(0 < hours <= _LONGEST_WAIT for hours in others) or not 0 <= self.verify <= 4 * _LONGEST_WAIT:
+            raise ValueError(f"workers do their work every 1 to {_LONGEST_WAIT} hours")
+
+
+class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """`key_source` protects the data keys of tenants without one of their own; `key_scope` "tenant" or "agent" says
+    who gets a data key. `limits` are those of `service.limits.Limits` that differ from the default. Of a large file the
+    newest `large_file_versions` keep their bytes. A purge that nobody confirms waits for `purge_hours`. With `store`
+    processes of several machines share the endpoint, each with an endpoint.json of the same content."""
+
+    kind: str
+    version: int
+    id: str
+    created_at: str
+    key_source: str
+    key_scope: str
+    limits: dict[str, Any] = msgspec.field(default_factory=dict)
+    retention: KeptHistory = KeptHistory()
+    size_cap: SizeCap = SizeCap()
+    large_file_versions: int = 3
+    audit: AuditKept = AuditKept()
+    purge_hours: int = 24
+    store: SharedStore | None = None
+    work_hours: WorkHours = WorkHours()
+
+    def __post_init__(self) -> None:
+        times.parse_time(self.created_at)
+        if self.key_scope not in ("tenant", "agent"):
+            raise ValueError("key_scope is tenant or agent")
+        if self.large_file_versions < 1:
+            raise ValueError("at least one version of a large file stays")
+        if not 0 <= self.purge_hours <= _LONGEST_WAIT:
+            raise ValueError(f"a purge waits for 0 to {_LONGEST_WAIT} hours")
+
+
+def decode_config(data: bytes) -> EndpointConfig:
+    """Raises NoEndpoint, EndpointNewer, EndpointSettings."""
+    try:
+        found = json_codec.decode_object(data, entry=FILE)
+    except LifeboatError as error:
+        raise errors.EndpointSettings(error.message) from None
+    if found.get("kind") != KIND:
+        raise errors.NoEndpoint(f"{FILE} is not that of an endpoint")
+    version = found.get("version")
+    if isinstance(version, int) and version > VERSION:
+        raise errors.EndpointNewer(f"{FILE} has version {version}, this program knows {VERSION}")
+    try:
+        return msgspec.convert(found, EndpointConfig)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise errors.EndpointSettings(f"{FILE}: {error}") from None
+
+
+def encode_config(settings: EndpointConfig) -> bytes:
+    """As a person can read and edit it."""
+    return json_codec.encode_pretty(settings) + b"\n"

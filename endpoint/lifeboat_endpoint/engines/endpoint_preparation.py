@@ -1,0 +1,147 @@
+"""A shared endpoint begins, or its tables are brought up to this program: the tables by their owner, then who the
+endpoint is, then the endpoint.json of this process. Each step is done once, whoever gives the command again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from lifeboat_alf.common import ids, json_codec, times
+from lifeboat_alf.seams.file_operations import FileOperations, SystemFiles, read_all, write_atomic
+from lifeboat_alf.seams.system_clock import Clock, SystemClock
+from lifeboat_endpoint import endpoint_config
+from lifeboat_endpoint.endpoint import OBJECTS, Endpoint
+from lifeboat_endpoint.endpoint_config import FILE, EndpointConfig, SharedStore
+from lifeboat_endpoint.engines import shared_statements as sql
+from lifeboat_endpoint.engines.engine_choice import open_engine
+from lifeboat_endpoint.engines.objects import store_address
+from lifeboat_endpoint.engines.objects.bucket import Bucket
+from lifeboat_endpoint.engines.objects.place_owner import claim_place, find_owner
+from lifeboat_endpoint.engines.objects.store_address import ObjectStore
+from lifeboat_endpoint.engines.postgres import postgres_schema
+from lifeboat_endpoint.engines.postgres.connection_pools import Database, Pools, check_database_address
+from lifeboat_endpoint.engines.postgres.postgres_store import PostgresStore
+from lifeboat_endpoint.engines.shared import UNFINISHED
+from lifeboat_endpoint.tenancy import control_schema
+from lifeboat_endpoint.tenancy import control_statements as control_sql
+from lifeboat_vault import errors
+from lifeboat_vault.at_rest.key_sources import key_source_registry
+from lifeboat_vault.rows import audit_chain
+from lifeboat_vault.rows.sequence_rows import json_of
+from lifeboat_vault.store.store_protocols import MetadataStore
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedEndpoint:
+    """`migrations` that were run, by number. `made`: there was no endpoint in the database before; `joined`: this
+    folder had no endpoint.json, and has one of the endpoint that is there."""
+
+    id: str
+    migrations: list[int]
+    made: bool
+    joined: bool
+
+
+def prepare_endpoint(
+    folder: Path,
+    store: SharedStore,
+    *,
+    key_source: str,
+    key_scope: str = "tenant",
+    files: FileOperations | None = None,
+    clock: Clock | None = None,
+) -> PreparedEndpoint:
+    """Make or upgrade the tables, and endpoint.json in `folder` where there is none; then the key of `key_source` is
+    made, too, where there is none. Another process needs the very same one.
+
+    Raises EndpointSettings for addresses that are not safe, missing roles, a folder of another endpoint, or a place for
+    objects that is not the endpoint's, EndpointNewer, KeySourceRefused, KeyRevoked for another key than the endpoint's,
+    VaultBusy and VaultUnusable for a database or an object store that does not answer.
+    """
+    files, clock = files or SystemFiles(), clock or SystemClock()
+    folder = Path(os.path.realpath(folder))
+    known = _known(folder, files)
+    if known is not None and known.store is None:
+        raise errors.EndpointSettings(
+            f"{folder} holds an endpoint of files",
+            fix="name another folder, and then: lifeboat endpoint migrate --data OLD --to NEW",
+        )
+    place = store_address.check_store_address(store.objects, store.object_options)
+    bucket = store_address.open_store(place)
+    bucket.check()
+    database = check_database_address(store.database)
+    owner = Database(database, store.owner_role)
+    run = postgres_schema.prepare_schema(owner, api_role=store.api_role, worker_role=store.worker_role)
+    files.make_folders(folder, 0o700)
+    if known is None:  # else it may have moved to another source, and nothing is made for it any more
+        key_source_registry.make_key(key_source, outside=folder)
+    wanted = known.id if known is not None else ids.make_id(times.to_text(clock.now()))
+    with contextlib.closing(Pools(Database(database, store.worker_role), connections=store.connections)) as pools:
+        control = PostgresStore(pools.control, "control", tenant=None)
+        found, made = _endpoint_in(control, wanted, clock)
+        if known is not None and known.id != found:
+            raise errors.EndpointSettings(f"the database holds the endpoint {found}, {folder / FILE} is of {known.id}")
+        _claim(bucket, _told(place), found, control)
+    if known is not None:
+        return PreparedEndpoint(found, run, made, False)
+    fresh = EndpointConfig(
+        endpoint_config.KIND, endpoint_config.VERSION, found, times.to_text(clock.now()), key_source, key_scope
+    )
+    fresh = msgspec.structs.replace(fresh, store=store)
+    with Endpoint(
+        folder, fresh, open_engine(folder, fresh, "worker", files=files, clock=clock), files=files, clock=clock
+    ) as begun:
+        begun.signing_key()
+    write_atomic(files, folder / FILE, endpoint_config.encode_config(fresh))
+    return PreparedEndpoint(found, run, made, True)
+
+
+def _known(folder: Path, files: FileOperations) -> EndpointConfig | None:
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        return endpoint_config.decode_config(read_all(files, folder / FILE))
+    return None
+
+
+def _endpoint_in(control: MetadataStore, wanted: str, clock: Clock) -> tuple[str, bool]:
+    """The id of the endpoint that the tables hold, and whether it began now."""
+    with control.transaction():
+        row = control.row(sql.ENDPOINT)
+        if row is not None:
+            return _finished(str(row[0])), False
+        now = times.to_text(clock.now())
+        control.execute(control_sql.ADD_CONTROL, (control_schema.VERSION, now))
+        control.execute(sql.SET_ENDPOINT, (wanted,))
+        audit_chain.append_row(control, clock.now(), "endpoint.create", "")
+        return wanted, True
+
+
+def _finished(found: str) -> str:
+    if found.startswith(UNFINISHED):
+        raise errors.EndpointSettings(
+            "an endpoint is being moved into this database, and not all of it is there",
+            fix="lifeboat endpoint migrate --data OLD --to NEW, and then this command again",
+        )
+    return found
+
+
+def _told(place: ObjectStore) -> str:
+    return f"{place} ({place.endpoint})" if place.endpoint else str(place)
+
+
+def _claim(bucket: Bucket, place: str, endpoint_id: str, control: MetadataStore) -> None:
+    """An endpoint has one place for its objects: what a process wrote into another one the others would miss."""
+    row = control.row(control_sql.NOTE, (OBJECTS,))
+    known = None if row is None else str(json_of(row[0]))
+    if known not in (None, place) and find_owner(bucket) is None:
+        raise errors.EndpointSettings(
+            f"the endpoint keeps its objects at {known}, and {place} has none of them",
+            fix="name the place that `objects` has in endpoint.json of the other processes, or copy all objects first",
+        )
+    claim_place(bucket, endpoint_id)
+    with control.transaction():
+        control.execute(control_sql.DROP_NOTE, (OBJECTS,))
+        control.execute(control_sql.ADD_NOTE, (OBJECTS, json_codec.encode_json(place).decode()))

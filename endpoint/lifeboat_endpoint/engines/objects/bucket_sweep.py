@@ -1,0 +1,100 @@
+"""Objects that no row names any more: left when a database was restored to an earlier moment, or by an upload that
+ended after its row was swept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import groupby, islice
+from typing import NamedTuple
+
+from lifeboat_endpoint.engines.objects.bucket import Bucket, ListedObject
+from lifeboat_vault import errors
+from lifeboat_vault.store.store_protocols import MetadataStore
+
+AT_ONCE = 1000
+"""How many keys are looked up together."""
+
+MOST = 100_000
+"""How many are removed in one run; the next takes the others."""
+
+_FEW = 100
+_SHARE = 0.5
+
+Named = Callable[[Sequence[str]], Collection[str]]
+"""Which of these keys rows name."""
+
+
+class BucketSweep(NamedTuple):
+    """`seen` objects that are old enough, `removed` of them, of `bytes` together."""
+
+    seen: int
+    removed: int
+    bytes: int
+
+
+def sweep_bucket(
+    bucket: Bucket,
+    named: Named,
+    *,
+    prefix: str,
+    before: datetime,
+    even_most: bool = False,
+) -> BucketSweep:
+    """Remove what was written below `prefix` before a moment and no row names. `named` tells which of up to 1,000 keys
+    rows name, those of all tenants. A row is there before its object, so nothing on its way is taken; that a listing is
+    late does no harm.
+
+    Raises VaultUnusable when most of what is there would be removed, unless `even_most`: then the database is another
+    one, or it shows us nothing. Nothing was removed.
+    """
+    seen, loose = 0, list[ListedObject]()
+    for batch in _batches(each for each in bucket.list(prefix) if each.modified < before):
+        seen += len(batch)
+        loose += find_unnamed(batch, named([each.key for each in batch]))
+        if len(loose) >= MOST:
+            break
+    if is_suspicious(seen, len(loose)) and not even_most:
+        raise errors.VaultUnusable(
+            f"of {seen} objects {len(loose)} are named by no row: this is the bucket of another endpoint, or the "
+            "database lost its rows",
+            fix="compare `database` and `objects` in endpoint.json with those of the other processes",
+        )
+    for each in loose[:MOST]:
+        bucket.delete(each.key)
+    return BucketSweep(seen, len(loose[:MOST]), sum(each.size for each in loose[:MOST]))
+
+
+def named_by(rows_of: Callable[[str], MetadataStore]) -> Named:
+    """For keys `FOLDER/TENANT/...`: asks the rows of each tenant for what is its own. No rows show all tenants."""
+
+    def named(keys: Sequence[str]) -> set[str]:
+        found = set[str]()
+        for tenant, own in groupby(sorted(keys, key=tenant_of), key=tenant_of):
+            some = list(own)
+            marks = ", ".join("?" * len(some))
+            rows = rows_of(tenant).rows(f"select key from blob where tenant = ? and key in ({marks})", (tenant, *some))
+            found.update(key for (key,) in rows)
+        return found
+
+    return named
+
+
+def tenant_of(key: str) -> str:
+    """Of a key `FOLDER/TENANT/...`."""
+    return key.split("/")[1]
+
+
+def find_unnamed(listed: Iterable[ListedObject], named: Collection[str]) -> list[ListedObject]:
+    """What nothing names."""
+    return [each for each in listed if each.key not in named]
+
+
+def is_suspicious(seen: int, loose: int) -> bool:
+    """Whether so many orphans mean that the rows are the wrong ones."""
+    return loose > _FEW and loose > seen * _SHARE
+
+
+def _batches(listed: Iterator[ListedObject]) -> Iterator[list[ListedObject]]:
+    while batch := list(islice(listed, AT_ONCE)):
+        yield batch

@@ -1,0 +1,229 @@
+"""A bucket over the library `obstore`, which nothing else imports.
+
+Everything that the library would take from the environment and that decides where bytes go, is said to it: an
+`AWS_ENDPOINT_URL` there would win over the address that was checked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import obstore
+from obstore.store import AzureStore, GCSStore, S3Store
+
+from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
+from lifeboat_endpoint.engines.objects import store_credentials, store_failures
+from lifeboat_endpoint.engines.objects.bucket import LARGEST, MARKER, TRIAL, ListedObject
+from lifeboat_endpoint.engines.objects.store_address import ObjectStore, RequestTimeouts
+from lifeboat_vault import errors
+from lifeboat_vault.store.timed_operations import TimedOperation, code_of
+
+T = TypeVar("T")
+Library = S3Store | GCSStore | AzureStore
+
+PART = 8 << 20
+"""Bytes: what is larger is written in parts of this size."""
+
+_PARTS_AT_ONCE = 3
+_AT_ONCE = 1.0
+"""Seconds."""
+
+_CHUNK = 1 << 20
+_PER_LISTING = 1000
+
+
+class ObstoreBucket:
+    """A `Bucket`. Memory of `put`: the body once, and three parts; of `get`: the body twice."""
+
+    def __init__(self, place: ObjectStore, store: Library) -> None:
+        self._place = place
+        self._store = store
+
+    def __repr__(self) -> str:
+        return f"OpenedBucket({self._place})"
+
+    def put(self, key: str, data: bytes) -> None:
+        def write() -> None:
+            is_large = len(data) > PART
+            obstore.put(self._store, key, data, use_multipart=is_large, chunk_size=PART, max_concurrency=_PARTS_AT_ONCE)
+
+        try:
+            self._asked("writing", write)
+            reach_crash_point(CrashPoint.BLOB_COMPARED)
+            if self._asked("reading back", lambda: self._is(key, data)):
+                return
+            wrong = f"{self._place} gave back something else than what was written"
+        except store_failures.NoObject:
+            wrong = f"{self._place} kept nothing of what it said it had written"
+        with contextlib.suppress(errors.VaultError):
+            self.delete(key)
+        raise errors.VaultBusy(wrong)
+
+    def _is(self, key: str, data: bytes) -> bool:
+        """Whether the object is there as it was written. Of a longer one no more is read than was written."""
+        digest, size = hashlib.sha256(), 0
+        for chunk in obstore.get(self._store, key).stream(min_chunk_size=_CHUNK):
+            size += len(chunk)
+            if size > len(data):
+                return False
+            digest.update(chunk)
+        return digest.digest() == hashlib.sha256(data).digest()
+
+    def get(self, key: str, most: int = LARGEST) -> bytes:
+        try:
+            found = self._asked("reading", lambda: self._read(key, most))
+        except store_failures.NoObject:
+            raise errors.VaultDamaged(f"the object {key} is missing in {self._place}") from None
+        if found is None:
+            raise errors.VaultDamaged(f"the object {key} in {self._place} has more than {most} bytes")
+        return found
+
+    def _read(self, key: str, most: int) -> bytes | None:
+        """None for what says that it is larger: the library makes room for as much as is said, or ends the process."""
+        found = obstore.get(self._store, key)
+        return bytes(found.bytes()) if found.meta["size"] <= most else None
+
+    def delete(self, key: str) -> None:
+        begun = time.monotonic()
+        try:
+            self._delete(key)
+        except store_failures.NoObject:
+            self.check()  # of a bucket that is not there, some stores say the same
+        except errors.VaultBusy:
+            # The library repeats no delete whose connection broke, and a store closes those that were idle.
+            if time.monotonic() - begun > _AT_ONCE:
+                raise
+            with contextlib.suppress(store_failures.NoObject):
+                self._delete(key)
+
+    def _delete(self, key: str) -> None:
+        self._asked("deleting", lambda: obstore.delete(self._store, key))
+
+    def list(self, prefix: str) -> Iterator[ListedObject]:
+        chunks = obstore.list(self._store, prefix, chunk_size=_PER_LISTING)
+        while (chunk := self._asked("listing", lambda: next(chunks, None))) is not None:
+            for each in chunk:
+                yield ListedObject(each["path"], each["size"], each["last_modified"])
+
+    def keeps_versions(self) -> bool | None:
+        """By the version that it gives to what is written. "null" is that of a store that keeps none any more; Google's
+        gives one to everything."""
+        written = self._asked("writing", lambda: obstore.put(self._store, TRIAL, b"lifeboat", use_multipart=False))
+        self.delete(TRIAL)
+        return None if isinstance(self._store, GCSStore) else written["version"] not in (None, "null")
+
+    def check(self) -> None:
+        """By reading the marker: who may not list still learns that an object is missing."""
+        with contextlib.suppress(store_failures.NoObject):
+            self._asked("asking", lambda: self._read(MARKER, LARGEST))
+
+    def _asked(self, doing: str, ask: Callable[[], T]) -> T:
+        with TimedOperation("objects", doing, _code_of):
+            return store_failures.ask_store(self._place, doing, ask)
+
+
+def _code_of(error: BaseException) -> str:
+    """That an object is missing is an answer, not an error."""
+    return "" if isinstance(error, store_failures.NoObject) else code_of(error)
+
+
+def open_bucket(place: ObjectStore, waits: RequestTimeouts) -> ObstoreBucket:
+    """Nothing is asked yet. Raises EndpointSettings."""
+    if place.is_plain:
+        _refuse_proxy(place)
+    common: dict[str, Any] = {
+        "prefix": place.prefix or None,
+        "client_options": _client(place, waits),
+        "retry_config": {
+            "max_retries": waits.retries,
+            "retry_timeout": timedelta(seconds=waits.retrying),
+            "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=3), "base": 2},
+        },
+    }
+    try:
+        return ObstoreBucket(place, _OPENING[place.scheme](place, common))
+    except (obstore.exceptions.BaseError, OSError, ValueError):
+        pass
+    raise errors.EndpointSettings(f"{place} cannot be opened with these options")
+
+
+def _client(place: ObjectStore, waits: RequestTimeouts) -> dict[str, Any]:
+    client: dict[str, Any] = {
+        "allow_http": place.is_plain,
+        "allow_invalid_certificates": False,
+        "connect_timeout": timedelta(seconds=waits.connect),
+        "read_timeout": timedelta(seconds=min(waits.stalled, waits.request)),
+        "timeout": timedelta(seconds=waits.request),
+        "user_agent": "agent-lifeboat",
+    }
+    authority = place.options.get("root_certificate")
+    if authority is not None:
+        try:
+            client["root_certificate"] = Path(authority).read_bytes()
+        except OSError as error:
+            raise errors.EndpointSettings(f"{authority} cannot be read: {error.strerror or error}") from None
+    return client
+
+
+def _refuse_proxy(place: ObjectStore) -> None:
+    """What is said without TLS stays on this machine."""
+    host = urlsplit(place.endpoint).hostname or ""
+    proxies = urllib.request.getproxies_environment()
+    if ("http" in proxies or "all" in proxies) and not urllib.request.proxy_bypass(host):
+        raise errors.EndpointSettings(
+            f"a proxy stands between this program and {host}, to which it speaks without TLS", fix=f"NO_PROXY={host}"
+        )
+
+
+def _s3(place: ObjectStore, common: dict[str, Any]) -> S3Store:
+    options = place.options
+    region = options.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    region = region or "us-east-1"
+    endpoint = place.endpoint or f"https://s3.{region}.amazonaws.com"
+    if "credentials_file" in options:
+        file, profile = Path(options["credentials_file"]), options.get("profile", "default")
+        common["credential_provider"] = store_credentials.make_provider(file, profile)
+    return S3Store(
+        place.bucket,
+        region=region,
+        endpoint=endpoint,
+        aws_endpoint_url_s3=endpoint,
+        virtual_hosted_style_request=False,
+        skip_signature=False,
+        # Swift wants an MD5 with a bulk delete, others do not have it at all.
+        disable_bulk_delete=True,
+        **common,
+    )
+
+
+def _gs(place: ObjectStore, common: dict[str, Any]) -> GCSStore:
+    if "service_account" in place.options:
+        store_credentials.text_of(Path(place.options["service_account"]))
+        common["service_account"] = place.options["service_account"]
+    endpoint = place.endpoint or "https://storage.googleapis.com"
+    return GCSStore(place.bucket, base_url=endpoint, skip_signature=False, **common)
+
+
+def _az(place: ObjectStore, common: dict[str, Any]) -> AzureStore:
+    endpoint = place.endpoint or f"https://{place.account}.blob.core.windows.net"
+    return AzureStore(
+        place.bucket,
+        account_name=place.account,
+        endpoint=endpoint,
+        use_emulator=False,
+        use_fabric_endpoint=False,
+        skip_signature=False,
+        **common,
+    )
+
+
+_OPENING: Mapping[str, Callable[[ObjectStore, dict[str, Any]], Library]] = {"s3": _s3, "gs": _gs, "az": _az}

@@ -1,0 +1,64 @@
+"""Whose a place in an object store is: one object says it. Two endpoints that share a place would sweep each other's
+objects."""
+
+from __future__ import annotations
+
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_endpoint.engines.objects.bucket import MARKER, Bucket
+from lifeboat_vault import errors
+
+KIND = "lifeboat objects"
+
+
+def claim_place(bucket: Bucket, endpoint_id: str) -> None:
+    """Say that the place is this endpoint's. Raises EndpointSettings where it is another's."""
+    found = find_owner(bucket)
+    if found is None:
+        bucket.put(MARKER, json_codec.encode_pretty({"kind": KIND, "endpoint": endpoint_id}) + b"\n")
+        found = find_owner(bucket)
+    _refuse_other(found, endpoint_id)
+
+
+def hand_over(bucket: Bucket, *, before: str, after: str) -> None:
+    """What was prepared for one endpoint, or is nobody's, is another's from now on. Raises EndpointSettings where it is
+    a third one's."""
+    found = find_owner(bucket)
+    if found == after:
+        return
+    if found is not None:
+        _refuse_other(found, before)
+    bucket.put(MARKER, json_codec.encode_pretty({"kind": KIND, "endpoint": after}) + b"\n")
+    _refuse_other(find_owner(bucket), after)
+
+
+def check_claim(bucket: Bucket, endpoint_id: str) -> None:
+    """Raises EndpointSettings unless the place is this endpoint's."""
+    _refuse_other(find_owner(bucket), endpoint_id)
+
+
+def find_owner(bucket: Bucket) -> str | None:
+    """The id of the endpoint whose place it is, None when it is nobody's. Raises EndpointSettings."""
+    try:
+        data = bucket.get(MARKER)
+    except errors.VaultDamaged:
+        return None
+    try:
+        found = json_codec.decode_object(data, entry=MARKER)
+    except LifeboatError as error:
+        raise errors.EndpointSettings(error.message) from None
+    if found.get("kind") != KIND or not isinstance(found.get("endpoint"), str):
+        raise errors.EndpointSettings(f"{MARKER} in the object store was not written by an endpoint")
+    return str(found["endpoint"])
+
+
+def _refuse_other(found: str | None, endpoint_id: str) -> None:
+    if found is None:
+        raise errors.EndpointSettings(
+            "the object store is not prepared for this endpoint",
+            fix=errors.PREPARE,
+        )
+    if found != endpoint_id:
+        raise errors.EndpointSettings(
+            "this place in the object store is another endpoint's", fix="name another bucket or another prefix"
+        )

@@ -1,0 +1,173 @@
+"""Which object store, by its address and options as `endpoint.json` holds them. None of them is secret.
+
+`s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://ACCOUNT/CONTAINER/PREFIX`; the prefix may be missing. Keys come from
+the environment, from the machine's or the pod's identity, or from a file of their own.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import SplitResult, urlsplit
+
+from lifeboat_vault import errors
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.engines.objects.obstore_bucket import ObstoreBucket
+
+OPTIONS: Mapping[str, frozenset[str]] = {
+    "s3": frozenset({"endpoint", "region", "credentials_file", "profile", "root_certificate", "timeout"}),
+    "gs": frozenset({"endpoint", "service_account", "root_certificate", "timeout"}),
+    "az": frozenset({"endpoint", "root_certificate", "timeout"}),
+}
+"""By scheme. `endpoint` is the address of a store that is not the cloud's own; `credentials_file` (as the AWS tools
+write it, with `profile`) and `service_account` (JSON) are files that hold keys; `root_certificate` is a file of
+authorities trusted beside the system's; `timeout` the seconds for one request, in which 8 MiB have to
+pass: more where the line is slow."""
+
+KEYS_COME_FROM: Mapping[str, str] = {
+    "s3": "give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, name a credentials_file, or give the "
+    "machine a role",
+    "gs": "name a service_account file, set GOOGLE_APPLICATION_CREDENTIALS, or give the machine a service account",
+    "az": "give AZURE_STORAGE_ACCOUNT_KEY in the environment, or give the machine a managed identity",
+}
+"""For people."""
+
+_FILES = ("credentials_file", "service_account", "root_certificate")
+_SECRET = re.compile(r"secret|key|token|passw|sas|credential|signature", re.IGNORECASE)
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,220}")
+_ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
+_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_REGION = re.compile(r"[a-z0-9-]+")
+_LONGEST_TIMEOUT = 600
+
+
+class RequestTimeouts(NamedTuple):
+    """Seconds. A request takes at most `request`, and nothing comes back for at most `stalled` of them, which includes
+    sending up to 8 MiB; after a failure it is tried again at most `retries` times and not later than `retrying` after
+    its beginning."""
+
+    connect: float = 5.0
+    stalled: float = 20.0
+    request: float = 60.0
+    retries: int = 3
+    retrying: float = 20.0
+
+
+@dataclass(frozen=True)
+class ObjectStore:
+    """A checked address. `account` is Azure's, "" elsewhere; `endpoint` is "" for the cloud's own."""
+
+    scheme: str
+    account: str
+    bucket: str
+    prefix: str
+    options: Mapping[str, str]
+
+    @property
+    def endpoint(self) -> str:
+        return self.options.get("endpoint", "")
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is spoken to without TLS, which is so on this machine alone."""
+        return self.endpoint.startswith("http:")
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://" + "/".join(part for part in (self.account, self.bucket, self.prefix) if part)
+
+
+def check_store_address(url: str, options: Mapping[str, str]) -> ObjectStore:
+    """Raises EndpointSettings for what is no address of an object store, an option that is not known, a secret, and
+    HTTP without TLS to another machine."""
+    parsed = _split(url)
+    scheme = parsed.scheme
+    if scheme not in OPTIONS:
+        raise _refused(f"{scheme or 'nothing'}:// is no kind of object store", fix="s3://, gs:// or az://")
+    if parsed.query or parsed.fragment or "@" in parsed.netloc:
+        raise _refused("the address of the object store holds more than bucket and prefix", fix=KEYS_COME_FROM[scheme])
+    _check_options(scheme, options)
+    account, bucket, prefix = _places(scheme, parsed)
+    return ObjectStore(scheme, account, bucket, prefix, dict(options))
+
+
+def open_store(store: ObjectStore, waits: RequestTimeouts | None = None) -> ObstoreBucket:
+    """For all threads of this process, and for no process forked from it. Nothing is asked yet. Raises EndpointSettings
+    (a file that is named cannot be used), ServerMissing."""
+    try:
+        from lifeboat_endpoint.engines.objects import obstore_bucket
+    except ImportError:
+        raise errors.ServerMissing(
+            "the library for object stores is not installed",
+            fix="pipx inject agent-lifeboat obstore 'psycopg[binary,pool]'",
+        ) from None
+    return obstore_bucket.open_bucket(store, waits or _waits(store.options.get("timeout")))
+
+
+def _waits(timeout: str | None) -> RequestTimeouts:
+    return RequestTimeouts() if timeout is None else RequestTimeouts(stalled=float(timeout), request=float(timeout))
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        raise _refused("the address of the object store is no address") from None
+
+
+def _places(scheme: str, parsed: SplitResult) -> tuple[str, str, str]:
+    """(account, bucket, prefix)."""
+    parts = [parsed.netloc, *(part for part in parsed.path.strip("/").split("/") if parsed.path.strip("/"))]
+    account = parts.pop(0) if scheme == "az" else ""
+    if (account and not _ACCOUNT.fullmatch(account)) or not parts or not _BUCKET.fullmatch(parts[0]):
+        shape = "az://ACCOUNT/CONTAINER/PREFIX" if scheme == "az" else f"{scheme}://BUCKET/PREFIX"
+        raise _refused("the address names no bucket", fix=shape)
+    if not all(_PART.fullmatch(part) for part in parts[1:]):
+        raise _refused("the prefix holds more than letters, digits, dots, dashes and single slashes")
+    return account, parts[0], "/".join(parts[1:])
+
+
+def _check_options(scheme: str, options: Mapping[str, str]) -> None:
+    for name in sorted(options.keys() - OPTIONS[scheme]):
+        if _SECRET.search(name):
+            raise _refused(f"{name} is a secret, and does not belong into endpoint.json", fix=KEYS_COME_FROM[scheme])
+        raise _refused(f"{name} is no option of {scheme}://", fix=", ".join(sorted(OPTIONS[scheme])))
+    if "endpoint" in options:
+        _check_endpoint(options["endpoint"])
+    for name in _FILES:
+        if name in options and not Path(options[name]).is_absolute():
+            raise _refused(f"{name} is not an absolute path")
+    if not _REGION.fullmatch(options.get("region", "any")):
+        raise _refused("that is no region")
+    timeout = options.get("timeout", "60")
+    if not timeout.isdecimal() or not 1 <= int(timeout) <= _LONGEST_TIMEOUT:
+        raise _refused(f"timeout is 1 to {_LONGEST_TIMEOUT} seconds")
+
+
+def _check_endpoint(endpoint: str) -> None:
+    parsed = _split(endpoint)
+    if parsed.scheme not in ("https", "http") or not parsed.hostname or parsed.query or parsed.fragment:
+        raise _refused("the endpoint of the object store is no HTTPS address", fix="https://HOST:PORT")
+    if "@" in parsed.netloc:
+        raise _refused("the endpoint of the object store holds a password", fix="take it out of endpoint.json")
+    if parsed.scheme == "http" and not _is_loopback(parsed.hostname):
+        raise _refused(
+            f"{parsed.hostname} would be spoken to without TLS",
+            fix="https://, or a loopback address behind which a proxy on this machine speaks TLS",
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    """Names are not asked for: whoever answers could say anything."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _refused(message: str, *, fix: str | None = None) -> errors.EndpointSettings:
+    return errors.EndpointSettings(message, fix=fix)

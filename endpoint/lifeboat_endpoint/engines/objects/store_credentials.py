@@ -1,0 +1,63 @@
+"""Keys of an S3-compatible store from a file as the AWS tools write it. Read again every few minutes: keys that were
+exchanged are taken up without a restart."""
+
+from __future__ import annotations
+
+import configparser
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lifeboat_alf.seams.file_operations import NotRegular, SystemFiles
+from lifeboat_vault.errors import EndpointSettings
+
+if TYPE_CHECKING:
+    from obstore.store import S3Credential
+
+GOOD_FOR = timedelta(minutes=5)
+_OTHERS = 0o077
+_LONGEST = 64 << 10
+_FILES = SystemFiles()
+
+
+def make_provider(file: Path, profile: str) -> Callable[[], S3Credential]:
+    """What the library asks for keys. Raises EndpointSettings when the file holds none now."""
+    read_credentials(file, profile)
+    return lambda: read_credentials(file, profile)
+
+
+def read_credentials(file: Path, profile: str) -> S3Credential:
+    """Raises EndpointSettings, which never repeats what the file holds."""
+    parser = configparser.ConfigParser(interpolation=None, default_section="")
+    try:
+        parser.read_string(text_of(file))
+        section = parser[profile]
+        return {
+            "access_key_id": section["aws_access_key_id"],
+            "secret_access_key": section["aws_secret_access_key"],
+            "token": section.get("aws_session_token"),
+            "expires_at": datetime.now(UTC) + GOOD_FOR,
+        }
+    except (configparser.Error, KeyError):
+        pass
+    raise EndpointSettings(
+        f"{file} holds no keys for [{profile}]",
+        fix=f"[{profile}], aws_access_key_id = ..., aws_secret_access_key = ...",
+    )
+
+
+def text_of(file: Path) -> str:
+    """What a file of keys holds. Raises EndpointSettings, also where others can read it. Links are followed: what is
+    mounted for a container is one, and leads elsewhere when the keys are exchanged."""
+    try:
+        descriptor = _FILES.open_regular(file.resolve())
+    except NotRegular:
+        raise EndpointSettings(f"{file} is not a regular file") from None
+    except OSError as error:
+        raise EndpointSettings(f"{file} cannot be read: {error.strerror or error}") from None
+    with os.fdopen(descriptor, "rb") as stream:
+        if os.name == "posix" and os.fstat(descriptor).st_mode & _OTHERS:
+            raise EndpointSettings(f"others can read {file}, and it holds keys", fix=f"chmod 600 {file}")
+        return stream.read(_LONGEST).decode("utf-8", "replace")

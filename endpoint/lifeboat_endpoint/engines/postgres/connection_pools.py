@@ -1,0 +1,302 @@
+"""Connections to PostgreSQL: only over a local socket or over TLS with a verified name, each kind of table from a pool
+of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, LiteralString
+
+from lifeboat_endpoint.engines.postgres import postgres_failures
+from lifeboat_endpoint.engines.postgres.libraries import psycopg, psycopg_pool
+from lifeboat_endpoint.engines.postgres.postgres_wire import PostgresConnection as PostgresConnection
+from lifeboat_endpoint.engines.postgres.server_choice import IdentifiedServer, PostgresServers
+from lifeboat_endpoint.engines.postgres.value_encoding import make_adapters
+from lifeboat_vault import errors
+from lifeboat_vault.store.timed_operations import ConnectionCounts
+
+Pool = psycopg_pool.ConnectionPool[PostgresConnection]
+
+_ALLOWED = {
+    *("host", "hostaddr", "port", "dbname", "user", "passfile", "connect_timeout", "application_name"),
+    *("sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "sslcrldir", "target_session_attrs"),
+    "load_balance_hosts",
+}
+"""What an address may say. What else a connection needs is set here."""
+_SECRETS = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
+_SAFE_FIX = (
+    "use a local socket (postgresql:///lifeboat?host=/run/postgresql), or add sslmode=verify-full and "
+    "sslrootcert=FILE (or sslrootcert=system)"
+)
+_SECRET_FIX = (
+    "put the password into a file that only its user reads (passfile=FILE or ~/.pgpass), or use sslcert and sslkey"
+)
+
+CONNECT_SECONDS = 5
+LOCK_SECONDS = 10
+STATEMENT_SECONDS = 300
+IDLE_SECONDS = 300
+"""How long a transaction may stand open with nothing asked: a process that hangs keeps no lock for ever."""
+SILENCE_SECONDS = 15
+"""After how long without a sign of life, or an answer to what was sent, a connection counts as broken."""
+PATIENCE_SECONDS = 20.0
+"""For how long a short statement (a lock that is tried, a limit, a job) is waited for: longer than for a row that
+somebody else has locked. A server can be there and say nothing."""
+WAIT_SECONDS = 5.0
+"""How long a thread waits for a connection."""
+_KEPT_SECONDS = 300.0
+"""A connection that nobody needs is closed after so long."""
+_OLDEST_SECONDS = 1800.0
+"""So a connection forgets what it cached, and follows a name that points elsewhere."""
+
+_SEARCH = {
+    "vault": "lifeboat_vault",
+    "tenant": "lifeboat_tenant",
+    "control": "lifeboat_control",
+    "bodies": "lifeboat_tenant",
+    "work": "lifeboat_work",
+    "lone": "lifeboat_control",
+}
+"""In which schema the statements of a kind find their tables."""
+_STORES = ("vault", "tenant", "control", "bodies")
+_PLANS = {"enable_seqscan": "off", "plan_cache_mode": "force_generic_plan", "max_parallel_workers_per_gather": "0"}
+"""A statement of a store reads rows of one tenant, by an index, and is planned once. What was planned while a table was
+small would go through all of it when it is large."""
+
+
+@dataclass(frozen=True)
+class Database:
+    """Where, as libpq writes it (a URL or `key=value`), and as whom: `role` counts, whatever user the address names."""
+
+    address: str
+    role: str
+
+
+def check_database_address(address: str) -> str:
+    """The address. Raises EndpointSettings for one that is not safe, that holds a secret, or that says what is not
+    for it to say; the message repeats none of its values."""
+    try:
+        said = psycopg.conninfo.conninfo_to_dict(address)
+    except psycopg.Error:
+        raise errors.EndpointSettings("the address of the database cannot be read", fix=_SAFE_FIX) from None
+    if any(name in said for name in _SECRETS):
+        raise errors.EndpointSettings("the address of the database holds a password", fix=_SECRET_FIX)
+    strange = sorted(set(said) - _ALLOWED)
+    if strange:
+        raise errors.EndpointSettings(f"the address of the database may not set {', '.join(strange)}")
+    if not _is_local(said):
+        _check_encrypted(said)
+    return address
+
+
+def find_database_name(address: str) -> str:
+    """The name of the database of a checked address, "" where it names none."""
+    return str(psycopg.conninfo.conninfo_to_dict(check_database_address(address)).get("dbname") or "")
+
+
+def _is_local(said: dict[str, Any]) -> bool:
+    """Whether every server is reached by a socket of this machine. `@`: one without a file."""
+    if said.get("hostaddr") or os.environ.get("PGHOSTADDR"):
+        return False
+    hosts = str(said.get("host") or os.environ.get("PGHOST") or "/").split(",")
+    return all(host.startswith(("/", "@")) for host in hosts)
+
+
+def _check_encrypted(said: dict[str, Any]) -> None:
+    if said.get("sslmode") != "verify-full":
+        raise errors.EndpointSettings(
+            "the database would be reached over a network without TLS that verifies its name", fix=_SAFE_FIX
+        )
+    if not said.get("sslrootcert") and not os.environ.get("PGSSLROOTCERT"):
+        raise errors.EndpointSettings("the address of the database names no authority to trust", fix=_SAFE_FIX)
+    if not (said.get("host") or os.environ.get("PGHOST")):
+        raise errors.EndpointSettings("the address of the database names no host that a certificate could name")
+
+
+def make_connection_parameters(database: Database, kind: str) -> dict[str, Any]:
+    """What libpq connects with, for one kind of table. `verify-full` is set for every address: on a socket of this
+    machine it means nothing, and no variable of the environment can weaken it."""
+    said = psycopg.conninfo.conninfo_to_dict(check_database_address(database.address))
+    options = {
+        **(_PLANS if kind in _STORES else {}),
+        # Temporary tables last: they would hide those that are meant.
+        "search_path": f"pg_catalog,{_SEARCH[kind]},pg_temp",
+        "statement_timeout": f"{STATEMENT_SECONDS}s",
+        "lock_timeout": f"{LOCK_SECONDS}s",
+        "idle_in_transaction_session_timeout": f"{IDLE_SECONDS}s",
+        "timezone": "UTC",
+        "row_security": "on",
+        # Statements are short and come again; none is worth compiling.
+        "jit": "off",
+    }
+    forced = {
+        "user": database.role,
+        "sslmode": "verify-full",
+        "ssl_min_protocol_version": "TLSv1.3",
+        "gssencmode": "disable",
+        "client_encoding": "UTF8",
+        "keepalives": 1,
+        "keepalives_idle": SILENCE_SECONDS,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": SILENCE_SECONDS * 1000,
+        "options": " ".join(f"-c {name}={value}" for name, value in options.items()),
+    }
+    default = {
+        "connect_timeout": CONNECT_SECONDS,
+        "application_name": "lifeboat",
+        # After a failover the old server may be back as a standby, which takes no write.
+        "target_session_attrs": "read-write",
+    }
+    return {**default, **said, **forced}
+
+
+class _ServerConnection(PostgresConnection):
+    """To one of the servers that an address names."""
+
+    _lifeboat_servers: PostgresServers
+    _lifeboat_answer: IdentifiedServer
+
+    @classmethod
+    def connect(  # type: ignore[override]
+        cls, conninfo: str = "", *, servers: PostgresServers, **options: Any
+    ) -> _ServerConnection:
+        answer = servers.connect(super().connect, options)
+        found = answer.connection
+        assert isinstance(found, cls)
+        found._lifeboat_servers, found._lifeboat_answer = servers, answer
+        return found
+
+    @property
+    def is_left(self) -> bool:
+        return super().is_left or self._lifeboat_servers.is_behind(self._lifeboat_answer)
+
+
+def open_connection(database: Database, servers: PostgresServers | None = None) -> PostgresConnection:
+    """One connection of one's own, in autocommit; close it. `servers`: what this process has seen of them. Raises
+    VaultBusy, VaultUnusable, EndpointSettings."""
+    try:
+        connection = _ServerConnection.connect(
+            servers=servers or PostgresServers(), **make_connection_parameters(database, "lone"), autocommit=True
+        )
+        _configure(connection)
+    except psycopg.Error as error:
+        raise postgres_failures.translate_error(error) from None
+    return connection
+
+
+def _configure(connection: PostgresConnection) -> None:
+    if not connection.pgconn.ssl_in_use and not connection.info.host.startswith(("/", "@")):
+        connection.close()
+        raise psycopg.OperationalError("the connection is not encrypted")
+
+
+def _configure_pooled(connection: PostgresConnection) -> None:
+    _configure(connection)
+    connection.patience = PATIENCE_SECONDS
+
+
+def _check_pooled(connection: PostgresConnection) -> None:
+    if connection.is_left:
+        connection.close()
+        raise psycopg.OperationalError("the server has gone")
+    psycopg_pool.ConnectionPool.check_connection(connection)
+
+
+class Pools:
+    """The connections of one process, for many threads. Nothing is connected before it is needed, and what nobody needs
+    is closed. `connections`: the most of each kind; who waits longer than `WAIT_SECONDS` for one is told VaultBusy."""
+
+    def __init__(self, database: Database, *, connections: int = 32) -> None:
+        """Raises EndpointSettings."""
+        self.database = database
+        check_database_address(database.address)
+        self._servers = PostgresServers()
+        self.vault, self.tenant, self.control, self.bodies, self.work = (
+            _pool(database, kind, connections, self._servers)
+            for kind in ("vault", "tenant", "control", "bodies", "work")
+        )
+
+    @contextlib.contextmanager
+    def lone(self) -> Iterator[PostgresConnection]:
+        """A connection that no pool has, in autocommit, closed in the end: for a lock that lasts as long as it."""
+        with contextlib.closing(open_connection(self.database, self._servers)) as connection:
+            connection.patience = PATIENCE_SECONDS
+            try:
+                yield connection
+            except psycopg.Error as error:
+                raise postgres_failures.translate_error(error) from None
+
+    def check(self) -> None:
+        """Whether the database answers and can be written. Raises VaultBusy, VaultUnusable, EndpointSettings."""
+        try:
+            self.asked("select 1")
+        except psycopg.Error as error:
+            raise postgres_failures.translate_error(error) from None
+
+    def asked(self, statement: LiteralString) -> tuple[Any, ...] | None:
+        """The first row of a statement about the endpoint itself. Raises psycopg.Error for what the server says of it,
+        and why nobody gets a connection: VaultBusy, VaultUnusable, EndpointSettings."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        try:
+            while True:
+                with self.control.connection() as connection:
+                    if not connection.is_left or time.monotonic() >= deadline:
+                        row: tuple[Any, ...] | None = connection.execute(statement).fetchone()
+                        return row
+                    connection.close()
+        except (psycopg_pool.PoolTimeout, psycopg_pool.TooManyRequests):
+            open_connection(self.database, self._servers).close()
+            raise errors.VaultBusy("all connections to the database are taken") from None
+
+    def counted(self) -> dict[str, ConnectionCounts]:
+        """How many connections there are of each kind, for figures."""
+        return {kind: _counted(pool) for kind, pool in self._all().items()}
+
+    def close(self) -> None:
+        for pool in self._all().values():
+            pool.close(timeout=CONNECT_SECONDS)
+
+    def _all(self) -> dict[str, Pool]:
+        return {
+            "vault": self.vault,
+            "tenant": self.tenant,
+            "control": self.control,
+            "bodies": self.bodies,
+            "work": self.work,
+        }
+
+
+def _counted(pool: Pool) -> ConnectionCounts:
+    found = pool.get_stats()
+    idle = found.get("pool_available", 0)
+    return ConnectionCounts(max(0, found.get("pool_size", 0) - idle), idle, found.get("requests_waiting", 0))
+
+
+def _pool(database: Database, kind: str, connections: int, servers: PostgresServers) -> Pool:
+    return psycopg_pool.ConnectionPool(
+        connection_class=_ServerConnection,
+        kwargs={
+            **make_connection_parameters(database, kind),
+            "servers": servers,
+            "autocommit": True,
+            "context": None if kind == "work" else make_adapters(),
+            "prepare_threshold": None,
+        },
+        configure=_configure_pooled,
+        # Stores notice a connection that broke while nobody had it, and take the next; the queue is asked rarely.
+        check=_check_pooled if kind == "work" else None,
+        min_size=0,
+        max_size=connections,
+        max_idle=_KEPT_SECONDS,
+        max_lifetime=_OLDEST_SECONDS,
+        # Short: who asks next tries anew, at once.
+        reconnect_timeout=1.0,
+        timeout=WAIT_SECONDS,
+        num_workers=1,
+        name=f"lifeboat {kind}",
+        open=True,
+    )

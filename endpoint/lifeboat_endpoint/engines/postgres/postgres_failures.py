@@ -1,0 +1,117 @@
+"""What PostgreSQL says as errors of a vault. Values of rows, which it likes to quote, stay out of every message."""
+
+from __future__ import annotations
+
+from lifeboat_endpoint.engines.postgres.libraries import psycopg
+from lifeboat_vault import errors
+
+_BY_STATE: dict[str, type[errors.VaultError]] = {
+    "0A000": errors.VaultBusy,  # a cached plan of tables that were migrated meanwhile; see `translate_error`
+    "25006": errors.VaultBusy,  # the server became a standby
+    "25P03": errors.VaultBusy,
+    "25P04": errors.VaultBusy,
+    "26000": errors.VaultBusy,
+    "40001": errors.VaultBusy,
+    "40P01": errors.VaultBusy,
+    "53100": errors.VaultFull,
+    "54000": errors.DraftInvalid,
+    "55P03": errors.VaultBusy,
+    "57014": errors.VaultBusy,
+    "57P01": errors.VaultBusy,
+    "57P02": errors.VaultBusy,
+    "57P03": errors.VaultBusy,
+    "57P05": errors.VaultBusy,
+    "58P01": errors.VaultDamaged,
+    "XX001": errors.VaultDamaged,
+    "XX002": errors.VaultDamaged,
+}
+_BY_CLASS: dict[str, type[errors.VaultError]] = {
+    "08": errors.VaultBusy,
+    "22": errors.DraftInvalid,
+    "23": errors.DraftInvalid,
+    "53": errors.VaultBusy,
+}
+NO_RIGHT = "42501"
+_TOO_LONG = "54000"
+_NOT_LET_IN = (
+    *("authentication failed", "no password supplied", "no pg_hba.conf entry", "not permitted to log in"),
+    *("certificate", "does not support SSL", "SSL error", "does not exist"),
+)
+"""What keeps a connection from being made until somebody changes something."""
+_ALL_TAKEN = ("too many clients", "too many connections", "remaining connection slots")
+"""The client library tells no SQLSTATE (53300) of a connection that was not made."""
+_TAKEN_FIX = (
+    "as a superuser: psql -c 'select usename, count(*) from pg_stat_activity group by 1', then fewer `connections` in"
+    " endpoint.json, or a `connection limit` for the role that takes them"
+)
+_OF_POOLER = "unsupported startup parameter"
+_ADDRESS_FIX = "look at the address (`store` in endpoint.json), at pg_hba.conf, and at the passwords or certificates"
+_FIXES: dict[type[errors.VaultError], str] = {
+    errors.VaultBusy: "try again in a moment",
+    errors.VaultFull: "give the database more space",
+    errors.VaultUnusable: errors.PREPARE,
+    errors.VaultDamaged: "restore the database from a backup",
+}
+
+
+def translate_error(error: psycopg.Error) -> errors.VaultError:
+    """The error to raise instead, without `from`: the original quotes values."""
+    state = error.sqlstate or ""
+    if not state:
+        return _without_state(error)
+    make = _BY_STATE.get(state) or _BY_CLASS.get(state[:2], errors.VaultUnusable)
+    if state == "0A000" and "cached plan" not in (error.diag.message_primary or ""):
+        make = errors.VaultUnusable
+    return make(_words(error, state), fix=_FIXES.get(make))
+
+
+def is_lost(error: psycopg.Error) -> bool:
+    """Whether the connection is gone, and not only what was asked of it."""
+    state = error.sqlstate or ""
+    return (
+        state in ("57P01", "57P02", "57P03", "57P05", "25P03")
+        or state.startswith("08")
+        or (not state and isinstance(error, psycopg.OperationalError))
+    )
+
+
+def is_of_pooler(error: psycopg.Error) -> bool:
+    """Whether nobody but a pooler refuses so: PostgreSQL takes every setting that is sent when a connection is made."""
+    return _OF_POOLER in str(error)
+
+
+def make_pooler_error() -> errors.EndpointSettings:
+    return errors.EndpointSettings(
+        "the address of the database is that of a pooler, which breaks locks and loses what connections set",
+        fix="name the address of PostgreSQL itself in `store` in endpoint.json, and with --database",
+    )
+
+
+def _without_state(error: psycopg.Error) -> errors.VaultError:
+    """The client itself: it has no connection (any more), or was given what it cannot send."""
+    if isinstance(error, psycopg.OperationalError):
+        if "connection failed" in str(error) and any(words in str(error) for words in _NOT_LET_IN):
+            return errors.VaultUnusable(f"the database does not let us in: {_first_line(error)}", fix=_ADDRESS_FIX)
+        if any(words in str(error) for words in _ALL_TAKEN):
+            told = f"all connections to the database are taken: {_first_line(error)}"
+            return errors.VaultBusy(told, fix=_TAKEN_FIX)
+        return errors.VaultBusy(f"the database does not answer: {_first_line(error)}", fix=_FIXES[errors.VaultBusy])
+    if isinstance(error, psycopg.DataError):
+        return errors.DraftInvalid("a value that the database does not take")
+    return errors.VaultUnusable(f"the database cannot be used: {type(error).__name__}")
+
+
+def _first_line(error: psycopg.Error) -> str:
+    return (str(error).strip().splitlines() or ["no reason given"])[0]
+
+
+def _words(error: psycopg.Error, state: str) -> str:
+    """Which rule was broken where. What the server says of values (class 22) is left out."""
+    diag = error.diag
+    where = ".".join(part for part in (diag.schema_name, diag.table_name, diag.constraint_name) if part)
+    said = diag.message_primary or type(error).__name__
+    if state.startswith("22"):
+        said = "a value does not fit"
+    elif state == _TOO_LONG:
+        said = "a name is too long to be looked up"
+    return f"the database says: {said}{f' ({where})' if where else ''} [{state}]"

@@ -1,0 +1,188 @@
+"""The tables in PostgreSQL: numbered files of SQL, run once each and in order, by their owner."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from importlib import resources
+from typing import NamedTuple
+
+from lifeboat_endpoint.engines.postgres import postgres_failures
+from lifeboat_endpoint.engines.postgres.connection_pools import Database, Pools, PostgresConnection, open_connection
+from lifeboat_endpoint.engines.postgres.libraries import psycopg, sql_errors
+from lifeboat_endpoint.engines.postgres.policies import quoted_name
+from lifeboat_vault import errors
+
+_PRINT_ROLES = "lifeboat endpoint prepare --print-roles"
+OLDEST = 15
+"""The oldest PostgreSQL: older ones were never tried."""
+_LOCK = 0x6C696665626F6174
+_APPLIED = "select number, sha256, api_role, worker_role from lifeboat_control.migration order by number"
+_NEWEST = "select coalesce(max(number), 0) from lifeboat_control.migration"
+_ADD = """insert into lifeboat_control.migration(number, name, sha256, api_role, worker_role)
+    values (%s, %s, %s, %s, %s)"""
+_HAS_TABLES = "select to_regclass('lifeboat_control.migration') is not null"
+_ROLES = "select rolname, rolsuper or rolbypassrls from pg_roles where rolname = any(%s)"
+RESERVED_CONNECTIONS = 10
+"""How many of the database's connections the role that serves may not take."""
+_USABLE = (
+    "current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int"
+    f" - {RESERVED_CONNECTIONS}"
+)
+
+_OF_OTHERS = (sql_errors.DuplicateSchema, sql_errors.DuplicateTable, sql_errors.UndefinedColumn)
+"""What goes wrong where somebody else has used the names."""
+
+_MACROS = {
+    "{tenant}": "nullif(current_setting('lifeboat.tenant', true), '')",
+    "{agent}": "nullif(current_setting('lifeboat.agent', true), '')",
+    "{token}": "nullif(current_setting('lifeboat.token', true), '')",
+    "{place}": "nullif(current_setting('lifeboat.place', true), '')::bigint",
+}
+_POLICIES = {
+    "{same_tenant}": "tenant = {tenant}",
+    "{same_place}": """place = (
+        select p.number from lifeboat_vault.place p where p.tenant = {tenant} and p.agent = {agent})""",
+}
+"""What the files write in braces. These never change: a file that was run means what it meant."""
+
+
+class SchemaMigration(NamedTuple):
+    number: int
+    name: str
+    text: str
+
+    @property
+    def sha256(self) -> bytes:
+        return hashlib.sha256(self.text.encode()).digest()
+
+
+def list_migrations() -> list[SchemaMigration]:
+    """Those of this program, in order."""
+    folder = resources.files(__package__) / "schema"
+    files = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
+    return [SchemaMigration(int(file.name[:4]), file.name, file.read_text("utf-8")) for file in files]
+
+
+def prepare_schema(database: Database, *, api_role: str, worker_role: str) -> list[int]:
+    """Make the tables or bring them up to date; the numbers that were run, none when there was nothing to do. One
+    process at a time; each file in a transaction of its own. `database.role` owns them.
+
+    Raises EndpointNewer, EndpointSettings (roles that are missing or may do too much or too little, tables made for
+    other roles or by somebody else, a file that was changed after it was run), VaultBusy, VaultUnusable.
+    """
+    connection = open_connection(database)
+    try:
+        connection.execute("select pg_advisory_lock(%s)", (_LOCK,))
+        connection.execute("set statement_timeout = 0")
+        _check_server(connection, (database.role, api_role, worker_role))
+        roles = {"{owner}": database.role, "{api}": api_role, "{worker}": worker_role}
+        missing = _missing(_applied(connection), api_role, worker_role)
+        for migration in missing:
+            _run(connection, migration, roles)
+        return [migration.number for migration in missing]
+    except sql_errors.InsufficientPrivilege as error:
+        told = f"{database.role} may not make the tables: {error.diag.message_primary}"
+        raise errors.EndpointSettings(told, fix=_PRINT_ROLES) from None
+    except _OF_OTHERS as error:
+        told = f"the database holds something else where the tables belong: {error.diag.message_primary}"
+        raise errors.EndpointSettings(told, fix="name a database of its own: createdb --encoding UTF8 NAME") from None
+    except psycopg.Error as error:
+        raise postgres_failures.translate_error(error) from None
+    finally:
+        connection.close()
+
+
+def check_schema(pools: Pools) -> None:
+    """Whether the tables are those of this program. Raises EndpointNewer, EndpointSettings, VaultError."""
+    known = list_migrations()[-1].number
+    try:
+        row = pools.asked(_NEWEST)
+    except (sql_errors.UndefinedTable, sql_errors.InsufficientPrivilege):
+        raise errors.EndpointSettings("the database has no tables of an endpoint", fix=errors.PREPARE) from None
+    except psycopg.Error as error:
+        raise postgres_failures.translate_error(error) from None
+    found = 0 if row is None else int(row[0])
+    if found > known:
+        raise _newer(found, known)
+    if found < known:
+        raise errors.EndpointSettings(
+            f"the database has schema {found}, this program needs {known}", fix=errors.PREPARE
+        )
+
+
+def roles_sql(owner: str, api: str, worker: str, database: str) -> str:
+    """What a superuser runs once in the database, before `prepare_schema`: three roles that may do as little as they
+    need. Their passwords are for whoever runs it to set."""
+    rights = "login nosuperuser nocreatedb nocreaterole noinherit noreplication nobypassrls"
+    names = [quoted_name(name) for name in (owner, api, worker)]
+    lines = [f"create role {name} {rights};" for name in names]
+    place = quoted_name(database)
+    api_text = "'" + api.replace("'", "''") + "'"
+    lines += [
+        f"-- {RESERVED_CONNECTIONS} connections stay for workers, `endpoint doctor` and `endpoint prepare`.",
+        f"do $$ begin execute format('alter role %I connection limit %s', {api_text}, greatest(1, {_USABLE})); end $$;",
+    ]
+    lines += [
+        f"revoke all on database {place} from public;",
+        f"grant connect on database {place} to {', '.join(names)};",
+        f"grant create on database {place} to {names[0]};",
+        "-- Anybody can make large objects unless told otherwise. Without a superuser this is left out.",
+        "revoke execute on function lo_create(oid), lo_creat(integer), lo_from_bytea(oid, bytea) from public;",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _applied(connection: PostgresConnection) -> list[tuple[int, bytes, str, str]]:
+    row = connection.execute(_HAS_TABLES).fetchone()
+    if row is None or not row[0]:
+        return []
+    return connection.execute(_APPLIED).fetchall()
+
+
+def _missing(applied: Sequence[tuple[int, bytes, str, str]], api_role: str, worker_role: str) -> list[SchemaMigration]:
+    """What is still to be run."""
+    known = {migration.number: migration for migration in list_migrations()}
+    for number, sha256, api, worker in applied:
+        if number not in known:
+            raise _newer(number, max(known))
+        if sha256 != known[number].sha256:
+            raise errors.EndpointSettings(f"{known[number].name} is not the file that made these tables")
+        if (api, worker) != (api_role, worker_role):
+            raise errors.EndpointSettings(f"the tables were made for the roles {api} and {worker}")
+    done = {row[0] for row in applied}
+    return [migration for number, migration in sorted(known.items()) if number not in done]
+
+
+def _newer(found: int, known: int) -> errors.EndpointNewer:
+    return errors.EndpointNewer(f"the database has schema {found}, this program knows {known}")
+
+
+def _run(connection: PostgresConnection, migration: SchemaMigration, roles: dict[str, str]) -> None:
+    text = migration.text
+    for mark, name in roles.items():
+        text = text.replace(mark, quoted_name(name))
+    for mark, expression in (*_POLICIES.items(), *_MACROS.items()):
+        text = text.replace(mark, expression)
+    added = (migration.number, migration.name, migration.sha256, roles["{api}"], roles["{worker}"])
+    with connection.transaction():
+        connection.execute(text.encode())
+        connection.execute(_ADD, added)
+
+
+def _check_server(connection: PostgresConnection, roles: tuple[str, str, str]) -> None:
+    version = connection.info.server_version // 10_000
+    if version < OLDEST:
+        raise errors.EndpointSettings(f"the database is PostgreSQL {version}; {OLDEST} is the oldest that will do")
+    if len(set(roles)) != 3:
+        raise errors.EndpointSettings("owner, api and worker are three different roles", fix=_PRINT_ROLES)
+    found = dict(connection.execute(_ROLES, (list(roles),)).fetchall())
+    missing = [role for role in roles if role not in found]
+    if missing:
+        raise errors.EndpointSettings(f"the database has no role {', '.join(missing)}", fix=_PRINT_ROLES)
+    mighty = [role for role in roles if found[role]]
+    if mighty:
+        raise errors.EndpointSettings(f"row-level security does not hold for {', '.join(mighty)}", fix=_PRINT_ROLES)
+    row = connection.execute("show server_encoding").fetchone()
+    if row is None or row[0] != "UTF8":
+        raise errors.EndpointSettings("the encoding of the database is not UTF8", fix="createdb --encoding UTF8 NAME")

@@ -1,0 +1,293 @@
+"""The rows of one scope (a vault, a tenant, the whole endpoint) in PostgreSQL.
+
+A connection is held only while a transaction, a snapshot or a stream of rows is open. Whose rows are seen is set for
+each transaction anew, in the round trip that begins it: what an earlier user of the connection left counts for nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Literal
+
+from lifeboat_endpoint.engines.postgres import postgres_failures, scope_size, sqlite_copy
+from lifeboat_endpoint.engines.postgres.connection_pools import WAIT_SECONDS, Pool
+from lifeboat_endpoint.engines.postgres.libraries import psycopg
+from lifeboat_endpoint.engines.postgres.postgres_wire import PostgresConnection, Result, check_committed, count_changed
+from lifeboat_endpoint.engines.postgres.statement_translation import (
+    FIRST_FETCH,
+    TOGETHER,
+    TURN,
+    combine_rows,
+    is_query,
+    limit_statement,
+    number_placeholders,
+    widen_list,
+)
+from lifeboat_vault import errors
+from lifeboat_vault.store.store_protocols import Parameters, Row
+
+Kind = Literal["control", "tenant", "vault", "bodies"]
+
+_ENTER = "select lifeboat_control.enter($1, $2, $3, $4, $5)"
+_ADD_PLACE = "insert into lifeboat_vault.place default values on conflict do nothing"
+_WRITE = "begin"
+_READ = "begin read only"
+_SNAPSHOT = "begin isolation level repeatable read, read only"
+_OTHER_WRITES = -1
+_Status = psycopg.pq.TransactionStatus
+_NO_PIPELINE = psycopg.pq.PipelineStatus.OFF
+_cursor_names = itertools.count()
+
+
+class PostgresStore:
+    """A `MetadataStore` of what `kind`, `tenant` and `agent` name. Belongs to one thread; the pool serves many."""
+
+    is_read_only = False
+
+    def __init__(
+        self, pool: Pool, kind: Kind, *, tenant: str | None, agent: str | None = None, token: str | None = None
+    ) -> None:
+        """`token`: in tables of control, the id of the one whose row is seen where no tenant is known yet."""
+        self._pool = pool
+        self._kind = kind
+        self._scope = (tenant or "", agent or "", token or "")
+        self._writer = _writer_of(kind, tenant, agent)
+        self._connection: PostgresConnection | None = None
+        self._has_place = False
+        self._reading: PostgresConnection | None = None
+        self._streams = 0
+        self._long: set[str] = set()
+
+    def __repr__(self) -> str:
+        return f"PostgresStore({self._kind})"
+
+    # Transactions -----------------------------------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """The tables are there (see `migrating`); a vault gets its place."""
+        if self._kind == "vault":
+            with self.transaction():
+                self.execute(_ADD_PLACE)
+
+    @contextlib.contextmanager
+    def transaction(self, *, wait: bool = True) -> Iterator[None]:
+        """What a commit said that never answered is not known: VaultBusy, and whoever tries again finds out."""
+        if self._connection is not None:
+            raise errors.VaultBusy("a change or a snapshot is under way in this very place")
+        connection = self._begun(_WRITE, self._writer, wait)
+        self._connection = connection
+        try:
+            yield
+            check_committed(self._sent(connection, "commit"))
+        finally:
+            self._connection = None
+            self._give_back(connection)
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        if self._connection is not None:
+            yield
+            return
+        connection = self._connection = self._begun(_SNAPSHOT)
+        try:
+            yield
+        finally:
+            self._connection = None
+            self._give_back(connection)
+
+    def _begun(self, begin: str, writer: int | None = None, wait: bool = True) -> PostgresConnection:
+        """A connection with a transaction for this scope."""
+        connection = self._taken()
+        try:
+            _, entered = connection.together([(begin, ()), self._entering(writer, wait)])
+            ((place,),) = connection.loaded(entered)
+            if place == _OTHER_WRITES:
+                raise errors.VaultBusy("another process is writing there")
+            self._has_place = place > 0
+            return connection
+        except psycopg.Error as error:
+            self._give_back(connection)
+            raise postgres_failures.translate_error(error) from None
+        except BaseException:
+            self._give_back(connection)
+            raise
+
+    def _entering(self, writer: int | None = None, wait: bool = True) -> tuple[str, Parameters]:
+        return _ENTER, (*self._scope, writer, wait)
+
+    def _taken(self) -> PostgresConnection:
+        """What a restart of the server broke while nobody had it is thrown away."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        while True:
+            try:
+                connection = self._pool.getconn()
+            except psycopg.Error as error:
+                raise postgres_failures.translate_error(error) from None
+            if not connection.is_left or time.monotonic() >= deadline:
+                return connection
+            connection.close()
+            self._pool.putconn(connection)
+
+    def _give_back(self, connection: PostgresConnection) -> None:
+        """Whatever was not committed is rolled back."""
+        try:
+            status = connection.pgconn.transaction_status
+            if connection.pgconn.pipeline_status != _NO_PIPELINE:
+                connection.close()
+            elif status in (_Status.INTRANS, _Status.INERROR):
+                connection.sent("rollback")
+            elif status != _Status.IDLE:
+                connection.close()
+        except psycopg.Error:
+            connection.close()
+        except BaseException:
+            connection.close()
+            raise
+        finally:
+            self._pool.putconn(connection)
+
+    # Statements -------------------------------------------------------------------------------------------------
+
+    def execute(self, statement: str, parameters: Parameters = ()) -> int:
+        return self._written(number_placeholders(statement), parameters)[0]
+
+    def execute_many(self, statement: str, rows: Iterable[Parameters]) -> None:
+        if self._connection is None:
+            with self.transaction():
+                self.execute_many(statement, rows)
+            return
+        left = iter(rows)
+        while chunk := list(itertools.islice(left, TOGETHER)):
+            self._sent_together(self._connection, combine_rows(statement, chunk))
+
+    def row(self, statement: str, parameters: Parameters = ()) -> Row | None:
+        return next(iter(self._asked(number_placeholders(statement), parameters)), None)
+
+    def rows(self, statement: str, parameters: Parameters = ()) -> Iterator[Row]:
+        if not is_query(statement):  # what changes rows and tells of them
+            return iter(self._written(number_placeholders(statement), parameters)[1])
+        statement, parameters = widen_list(statement, parameters)
+        if statement not in self._long:
+            found = self._asked(limit_statement(statement), parameters)
+            if len(found) <= FIRST_FETCH:
+                return iter(found)
+            self._long.add(statement)
+        return self._streamed(number_placeholders(statement), parameters)
+
+    def _written(self, statement: str, parameters: Parameters) -> tuple[int, list[Row]]:
+        """How many rows it changed, and what it tells of them."""
+        connection = self._connection
+        if connection is None:
+            return self._alone(statement, parameters, self._writer)
+        result = self._sent(connection, statement, parameters)
+        return count_changed(result), connection.loaded(result)
+
+    def _asked(self, statement: str, parameters: Parameters) -> list[Row]:
+        connection = self._connection or self._reading
+        if connection is None:
+            return self._alone(statement, parameters)[1]
+        return connection.loaded(self._sent(connection, statement, parameters))
+
+    def _alone(self, statement: str, parameters: Parameters, writer: int | None = None) -> tuple[int, list[Row]]:
+        """In a transaction of its own: that is what goes to the server together."""
+        connection = self._taken()
+        try:
+            _, found = connection.together([self._entering(writer), (statement, parameters)])
+            return count_changed(found), connection.loaded(found)
+        except psycopg.Error as error:
+            raise postgres_failures.translate_error(error) from None
+        finally:
+            self._give_back(connection)
+
+    def _sent(self, connection: PostgresConnection, statement: str, parameters: Parameters = ()) -> Result:
+        try:
+            return connection.sent(statement, parameters)
+        except psycopg.Error as error:
+            raise self._failed(error) from None
+
+    def _sent_together(self, connection: PostgresConnection, statements: list[tuple[str, Parameters]]) -> None:
+        try:
+            connection.together(statements)
+        except psycopg.Error as error:
+            raise self._failed(error) from None
+
+    def _failed(self, error: psycopg.Error) -> errors.VaultError:
+        if self._kind == "vault" and not self._has_place and error.sqlstate == postgres_failures.NO_RIGHT:
+            return errors.VaultMissing("the vault was removed meanwhile")
+        return postgres_failures.translate_error(error)
+
+    def _streamed(self, statement: str, parameters: Parameters) -> Iterator[Row]:
+        """By a cursor of the server, so that other statements can run meanwhile."""
+        name = f"rows_{next(_cursor_names)}"
+        with self._stream() as connection:
+            self._turn(connection, f"declare {name} no scroll cursor for {statement}", parameters)
+            while found := self._turn(connection, f"fetch {TURN} from {name}"):
+                yield from found
+                if connection not in (self._connection, self._reading):
+                    raise errors.VaultBusy("the transaction whose rows are read has ended")
+            self._turn(connection, f"close {name}")
+
+    def _turn(self, connection: PostgresConnection, statement: str, parameters: Parameters = ()) -> list[Row]:
+        try:
+            return connection.loaded(connection.sent_once(statement, parameters))
+        except psycopg.Error as error:
+            raise postgres_failures.translate_error(error) from None
+
+    @contextlib.contextmanager
+    def _stream(self) -> Iterator[PostgresConnection]:
+        """The open transaction, or one for reading that all streams outside of it share: a thread that holds one
+        connection for each could wait for itself."""
+        if self._connection is not None:
+            yield self._connection
+            return
+        if self._reading is None:
+            self._reading = self._begun(_READ)
+        self._streams += 1
+        try:
+            yield self._reading
+        finally:
+            self._streams -= 1
+            if not self._streams:
+                connection, self._reading = self._reading, None
+                self._give_back(connection)
+
+    # The whole --------------------------------------------------------------------------------------------------
+
+    def problems(self) -> list[str]:
+        """Rows that name what is not there. Damaged pages are found by checksums and pg_amcheck, with rights that no
+        role of ours has."""
+        return scope_size.find_problems(self, self._kind)
+
+    def size(self) -> int:
+        """Bytes of the rows of this scope, without those that a vacuum has still to take away."""
+        return scope_size.measure_size(self, self._kind)
+
+    def compact(self) -> None:
+        """The database gives back the space of deleted rows by itself (autovacuum)."""
+
+    def scrub(self, *, wait: bool = True) -> bool:
+        """True: what stays of deleted rows in pages, logs and backups is sealed, and ends with its key."""
+        return True
+
+    def copy_to(self, path: Path) -> None:
+        """A SQLite file with the same tables and rows: the way back from a shared endpoint."""
+        sqlite_copy.to_sqlite(self, self._kind, path)
+
+    def close(self) -> None:
+        """Connections belong to the pool."""
+
+
+def _writer_of(kind: Kind, tenant: str | None, agent: str | None) -> int | None:
+    """The lock of who writes there, 64 bits; None where rows are independent of each other."""
+    if kind == "bodies":
+        return None
+    parts = {"control": (), "tenant": (tenant,), "vault": (tenant, agent)}[kind]
+    text = "\0".join((kind, *(part or "" for part in parts)))
+    return int.from_bytes(
+        hashlib.blake2b(text.encode(), digest_size=8, person=b"lifeboat writer").digest(), signed=True
+    )

@@ -1,0 +1,195 @@
+"""One exchange with the server: statements out, results back, through libpq itself.
+
+psycopg's cursors take four times as long for the small statements that a push consists of, and wait for a server that
+is silent for as long as it likes.
+"""
+
+from __future__ import annotations
+
+import functools
+import select
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, TypeVar, cast
+
+from lifeboat_endpoint.engines.postgres import postgres_failures, value_encoding
+from lifeboat_endpoint.engines.postgres.libraries import adapt, psycopg, sql_errors
+from lifeboat_vault import errors
+from lifeboat_vault.store.store_protocols import Parameters, Row
+from lifeboat_vault.store.timed_operations import TimedOperation, code_of
+
+ANSWER_SECONDS = 330.0
+"""For how long an answer is waited for: longer than the server lets a statement run."""
+_INTERVAL = 0.1
+_MOST_PREPARED = 500
+_BINARY = psycopg.pq.Format.BINARY
+_FAILED = psycopg.pq.ExecStatus.FATAL_ERROR
+_SYNC = psycopg.pq.ExecStatus.PIPELINE_SYNC
+
+Result = psycopg.pq.abc.PGresult
+
+
+Exchange = TypeVar("Exchange", bound=Callable[..., Any])
+
+
+def _told(operation: str) -> Callable[[Exchange], Exchange]:
+    """The figures of this process hear of it."""
+
+    def around(exchange: Exchange) -> Exchange:
+        @functools.wraps(exchange)
+        def exchanged(*arguments: Any) -> Any:
+            with TimedOperation("database", operation, _code_of):
+                return exchange(*arguments)
+
+        return cast(Exchange, exchanged)
+
+    return around
+
+
+def _code_of(error: BaseException) -> str:
+    return postgres_failures.translate_error(error).code if isinstance(error, psycopg.Error) else code_of(error)
+
+
+class PostgresConnection(psycopg.Connection[Any]):
+    """One of a pool. Statements are prepared when they are first sent, under names that are kept here."""
+
+    _lifeboat_prepared: dict[str, bytes] | None = None
+    _lifeboat_rows: psycopg.abc.Transformer | None = None
+    patience: float | None = None
+    """How many seconds an answer is waited for by what goes through psycopg's own cursors; None: as it likes."""
+
+    def wait(self, gen: Any, interval: float = _INTERVAL, timeout: float | None = None) -> Any:
+        limit = self.patience if timeout is None else timeout
+        try:
+            return super().wait(gen, interval, limit)
+        except psycopg.OperationalError as error:
+            if timeout is None and type(error).__name__ == "_WaitTimeout":
+                self.close()
+                raise psycopg.OperationalError("the server is silent") from None
+            raise
+
+    @property
+    def is_left(self) -> bool:
+        """Whether the server has gone: nobody asked anything, and there is something to be read."""
+        if self.closed:
+            return True
+        poll = select.poll()
+        poll.register(self.pgconn.socket, select.POLLIN)
+        return bool(poll.poll(0))
+
+    @_told("statement")
+    def sent(self, statement: str, parameters: Parameters = ()) -> Result:
+        """The result of one statement (`$1`). Raises psycopg.Error."""
+        self._make_room({statement})
+        name = self._name_of(statement)
+        data, formats = value_encoding.encode_values(parameters)
+        self.pgconn.send_query_prepared(name, data, formats, result_format=_BINARY)
+        return _only(self._results())
+
+    @_told("statement")
+    def sent_once(self, statement: str, parameters: Parameters = ()) -> Result:
+        """The same without preparing it."""
+        data, formats = value_encoding.encode_values(parameters)
+        self.pgconn.send_query_params(statement.encode(), data, param_formats=formats, result_format=_BINARY)
+        return _only(self._results())
+
+    @_told("statements together")
+    def together(self, statements: Iterable[tuple[str, Parameters]]) -> list[Result]:
+        """The results of several statements in one round trip; outside of a transaction they are one. Raises
+        psycopg.Error for the first that failed: those after it were not run."""
+        sent = list(statements)
+        self._make_room({statement for statement, _ in sent})
+        named = [
+            (self._name_of(statement), *value_encoding.encode_values(parameters)) for statement, parameters in sent
+        ]
+        pgconn = self.pgconn
+        pgconn.enter_pipeline_mode()
+        for name, data, formats in named:
+            pgconn.send_query_prepared(name, data, formats, result_format=_BINARY)
+        pgconn.pipeline_sync()
+        results = self._results(count=len(named))
+        pgconn.exit_pipeline_mode()
+        for result in results:
+            _check(result)
+        return results
+
+    def loaded(self, result: Result) -> list[Row]:
+        """The rows of a result."""
+        if self._lifeboat_rows is None:
+            self._lifeboat_rows = adapt.Transformer(self)
+        self._lifeboat_rows.set_pgresult(result)
+        rows: list[Row] = self._lifeboat_rows.load_rows(0, result.ntuples, tuple)
+        return rows
+
+    def _make_room(self, statements: Collection[str]) -> None:
+        """For all that go together: a name that was given to one of them must not be given to another."""
+        known = self._lifeboat_prepared or {}
+        if len(known) + sum(statement not in known for statement in statements) > _MOST_PREPARED:
+            self.pgconn.send_query(b"deallocate all")
+            _only(self._results())
+            known.clear()
+
+    def _name_of(self, statement: str) -> bytes:
+        if self._lifeboat_prepared is None:
+            self._lifeboat_prepared = {}
+        known = self._lifeboat_prepared
+        name = known.get(statement)
+        if name is not None:
+            return name
+        name = b"lifeboat_%d" % len(known)
+        self.pgconn.send_prepare(name, statement.encode())
+        _only(self._results())
+        known[statement] = name
+        return name
+
+    def _results(self, *, count: int | None = None) -> list[Result]:
+        """What comes back: of one statement until nothing more comes, of a pipeline until its end."""
+        pgconn = self.pgconn
+        found: list[Result] = []
+        deadline = time.monotonic() + ANSWER_SECONDS
+        while pgconn.flush():
+            self._wait(select.POLLIN | select.POLLOUT, deadline)
+            pgconn.consume_input()
+        while True:
+            while pgconn.is_busy():
+                self._wait(select.POLLIN, deadline)
+                pgconn.consume_input()
+            result = pgconn.get_result()
+            if result is None:
+                if count is None:
+                    return found
+                continue  # the end of one of several
+            if result.status == _SYNC:
+                return found
+            found.append(result)
+            if pgconn.status != psycopg.pq.ConnStatus.OK:
+                raise sql_errors.error_from_result(result)
+
+    def _wait(self, events: int, deadline: float) -> None:
+        poll = select.poll()
+        poll.register(self.pgconn.socket, events)
+        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            self.close()
+            raise psycopg.OperationalError("the server is silent")
+
+
+def _only(results: Sequence[Result]) -> Result:
+    for result in results:
+        _check(result)
+    return results[-1]
+
+
+def _check(result: Result) -> None:
+    if result.status == _FAILED:
+        raise sql_errors.error_from_result(result)
+
+
+def count_changed(result: Result) -> int:
+    """How many rows a statement changed."""
+    return result.command_tuples or 0
+
+
+def check_committed(result: Result) -> None:
+    """A transaction in which something failed ends without being kept, and says so only here."""
+    if result.command_status != b"COMMIT":
+        raise errors.VaultUnusable("a statement of the transaction failed, so nothing of it was kept")

@@ -1,0 +1,72 @@
+"""New data keys, and other places for the key that wraps them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from lifeboat_alf.seams.file_operations import write_atomic
+from lifeboat_endpoint import endpoint_config
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.tenancy.tenant_rows import Tenant
+from lifeboat_vault.at_rest.key_sources import key_source_registry
+from lifeboat_vault.errors import KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged, VaultMissing
+from lifeboat_vault.store.disk_blobs import translate_errors
+
+
+@dataclass(frozen=True, slots=True)
+class RotatedKeys:
+    """What a tenant has now: `key_id` seals what is new, `older` are keys that still open what they sealed."""
+
+    tenant: Tenant
+    key_id: str
+    older: int
+    source: str
+
+
+def rotate_keys(endpoint: Endpoint, tenant: Tenant, source: str | None = None) -> RotatedKeys:
+    """A new data key for a tenant; with `source` all its keys are wrapped under that one, whose key is made where there
+    is none. Workers, where there are any, are asked to encrypt anew what is kept. Raises KeyRevoked where the present
+    source does not give its key, KeySourceRefused, KeySourceAway."""
+    if source is not None:
+        endpoint.expect_source(source)
+    keys = endpoint.keys(tenant.id)
+    if source is not None:
+        key_source_registry.make_key(source, outside=endpoint.folder)
+        keys.move(source)
+    key_id = keys.rotate()
+    endpoint.control.record(None, "key.rotated", key_id, {"tenant": tenant.id})
+    endpoint.ask("reencrypt", tenant.id)
+    return RotatedKeys(tenant, key_id, len(keys.ids()) - 1, keys.source)
+
+
+def rotate_all(
+    endpoint: Endpoint, tenants: Sequence[Tenant], source: str | None = None
+) -> tuple[list[RotatedKeys], list[str]]:
+    """The same for each, and sentences about those whose keys cannot be had: they keep nobody else from new keys.
+    Raises KeySourceRefused, KeySourceAway for a new source that cannot be used."""
+    if source is not None:
+        key_source_registry.make_key(source, outside=endpoint.folder)
+    done: list[RotatedKeys] = []
+    problems: list[str] = []
+    for tenant in tenants:
+        try:
+            done.append(rotate_keys(endpoint, tenant, source))
+        except (KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged, VaultMissing) as error:
+            problems.append(f"{tenant.name}: {error.message}")
+    return done, problems
+
+
+def move_endpoint_keys(endpoint: Endpoint, source: str) -> None:
+    """Tenants without a key source of their own are protected by another one from now on; also those that come. Their
+    keys were moved before (`rotate_keys`)."""
+    if endpoint.engine.shared:
+        endpoint.move_secrets(source)
+    endpoint.settings = msgspec.structs.replace(endpoint.settings, key_source=source)
+    with translate_errors():
+        write_atomic(
+            endpoint.files, endpoint.folder / endpoint_config.FILE, endpoint_config.encode_config(endpoint.settings)
+        )
+    endpoint.control.record(None, "key.moved", endpoint.id, {})

@@ -1,0 +1,61 @@
+"""Old history of one agent goes: by the retention, then by the size cap, each step said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from lifeboat_endpoint.endpoint_config import EndpointConfig
+from lifeboat_vault.retention.retention_policy import sequences_to_drop, shorten_retention
+from lifeboat_vault.vault import ThinReport, Vault
+
+
+@dataclass
+class AgentCare:
+    """What was let go of one agent. `steps` are sentences; `bytes_freed` on disk."""
+
+    sequences: int = 0
+    large_files: int = 0
+    bytes_freed: int = 0
+    steps: list[str] = field(default_factory=list)
+
+    def add(self, report: ThinReport, step: str) -> None:
+        self.sequences += len(report.dropped)
+        self.bytes_freed += report.bytes_freed
+        if not report.dropped:
+            self.large_files += report.objects_dropped
+        if report.dropped or report.objects_dropped:
+            self.steps.append(step)
+
+
+def thin_history(vault: Vault, settings: EndpointConfig, now: datetime | None, care: AgentCare) -> None:
+    """By the retention. `now` is a time that is trusted; None: no sequence goes, and no pin has run out. Writes nothing
+    when nothing is too old."""
+    policy = settings.retention.retention()
+    if now is not None and sequences_to_drop(vault.sequences(), policy, now, vault.last_verified()):
+        report = vault.thin(policy, now)
+        care.add(report, f"{len(report.dropped)} old sequences went")
+    _drop_versions(vault, settings.large_file_versions, now, care)
+
+
+def keep_below(vault: Vault, cap: int, settings: EndpointConfig, now: datetime | None, care: AgentCare) -> bool:
+    """Steps towards a smaller vault while it is above its cap: old bytes of large files first, then history, a tenth of
+    it at a time; the head and what is pinned stay. Whether it is within its cap then."""
+    if vault.size() > cap:
+        _drop_versions(vault, 1, now, care)
+    if vault.size() > cap and now is not None:
+        _thin_sooner(vault, settings, now, care)
+    return vault.size() <= cap
+
+
+def _thin_sooner(vault: Vault, settings: EndpointConfig, now: datetime, care: AgentCare) -> None:
+    policy = shorten_retention(settings.retention.retention())
+    if sequences_to_drop(vault.sequences(), policy, now, vault.last_verified()):
+        report = vault.thin(policy, now)
+        care.add(report, f"{len(report.dropped)} sequences went sooner than the retention says, for the size cap")
+
+
+def _drop_versions(vault: Vault, keep: int, now: datetime | None, care: AgentCare) -> None:
+    if vault.old_versions(keep, now):
+        report = vault.drop_old_versions(keep, now)
+        care.add(report, f"of large files the newest {keep} keep their bytes: {report.objects_dropped} older went")

@@ -1,0 +1,83 @@
+"""What a server does now and then by itself."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from lifeboat_alf.common import times
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.maintenance import tenant_purges, tenant_removal
+from lifeboat_endpoint.maintenance.tenant_care import TenantCare, look_after
+from lifeboat_endpoint.maintenance.trusted_time import trusted_now
+from lifeboat_vault.errors import EndpointBusy, EndpointMoved, EndpointMoving
+
+EVERY = timedelta(hours=1)
+TRIMMED_EVERY = timedelta(days=1)
+PURGED_EVERY = timedelta(minutes=5)
+NOTE, TRIMMED, PURGED = "looked_after_at", "audit_trimmed_at", "purged_at"
+
+
+def run_due(endpoint: Endpoint, now: datetime) -> list[TenantCare]:
+    """Write what was gathered for the audit, and apply purges that have waited long enough; once an hour also look
+    after every tenant, finish removals and let go of old rows of the audit. What was done; nothing where nothing was
+    due, or another process is at it.
+
+    Takes as long as the work does: not for a thread that answers requests. Raises VaultError for trouble with
+    control.db; what is wrong with one tenant stands in its TenantCare.
+    """
+    endpoint.control.flush()
+    try:
+        endpoint.engine.check_unmoved(changes=True)
+    except (EndpointMoving, EndpointMoved):
+        return []
+    purged = _purged(endpoint, now)
+    if not _is_due(endpoint, NOTE, EVERY, now):
+        return purged
+    try:
+        with endpoint.engine.alone("care", seconds=0):
+            return [*purged, *_looked_after(endpoint, now)]
+    except EndpointBusy:
+        return purged
+
+
+def _purged(endpoint: Endpoint, now: datetime) -> list[TenantCare]:
+    """Tenants of which a purge could not be applied."""
+    if not _is_due(endpoint, PURGED, PURGED_EVERY, now):
+        return []
+    endpoint.control.set(PURGED, times.to_text(now))
+    done = tenant_purges.apply_due(endpoint, endpoint.control.tenants())
+    return [TenantCare(each.tenant, problems=each.problems) for each in done if each.problems]
+
+
+def _is_due(endpoint: Endpoint, note: str, every: timedelta, now: datetime) -> bool:
+    """A clock that was set back is no reason to wait for years."""
+    last = endpoint.control.get(note)
+    return last is None or not timedelta(0) <= now - times.parse_time(last) < every
+
+
+def _looked_after(endpoint: Endpoint, now: datetime) -> list[TenantCare]:
+    endpoint.control.set(NOTE, times.to_text(now))
+    tenant_removal.finish_removals(endpoint)
+    done = [_of_tenant(endpoint, tenant.id) for tenant in endpoint.control.tenants() if tenant.state == "active"]
+    trusted = trusted_now(endpoint)
+    if trusted is not None:
+        tenant_removal.remove_unknown_tenants(endpoint)
+        _trim_audit(endpoint, trusted)
+    return done
+
+
+def _trim_audit(endpoint: Endpoint, now: datetime) -> None:
+    """Once a day: a row stands for each time."""
+    if _is_due(endpoint, TRIMMED, TRIMMED_EVERY, now):
+        kept = endpoint.settings.audit
+        endpoint.control.trim_audit(now - timedelta(days=kept.days), kept.rows)
+        endpoint.control.set(TRIMMED, times.to_text(now))
+
+
+def _of_tenant(endpoint: Endpoint, tenant_id: str) -> TenantCare:
+    tenant = endpoint.control.tenant(tenant_id)
+    try:
+        return look_after(endpoint, tenant)
+    except LifeboatError as error:
+        return TenantCare(tenant, problems=[error.message])

@@ -1,0 +1,89 @@
+"""Purges at an endpoint: those that wait, those whose time has come, and the word of whoever owns it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.maintenance.tenant_care import explain_failure
+from lifeboat_endpoint.service.purge.purge_policy import PendingRedaction
+from lifeboat_endpoint.tenancy.tenant_rows import Tenant
+from lifeboat_vault.errors import UnknownAtRemote
+from lifeboat_vault.remote.remote_contract import RemoteRedaction
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingPurge:
+    """A purge that waits, and whose agent it is of."""
+
+    tenant: Tenant
+    purge: PendingRedaction
+
+
+@dataclass
+class TenantPurges:
+    """What was done of a tenant: how many purges were applied, and sentences about those that could not be."""
+
+    tenant: Tenant
+    applied: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def list_waiting_purges(endpoint: Endpoint, tenants: Sequence[Tenant]) -> list[WaitingPurge]:
+    """Those that wait, of each tenant the one first that is applied first."""
+    active = (tenant for tenant in tenants if tenant.state == "active")
+    return [
+        WaitingPurge(tenant, purge) for tenant in active for purge in endpoint.space(tenant.id).pending_redactions()
+    ]
+
+
+def confirm_purge(endpoint: Endpoint, tenants: Sequence[Tenant], redaction_id: str) -> RemoteRedaction:
+    """Apply a purge that waits, now. Raises UnknownThere for one that waits nowhere."""
+    found = _named(endpoint, tenants, redaction_id)
+    return endpoint.space(found.tenant.id).confirm_redaction(found.purge.agent_id, redaction_id)
+
+
+def refuse_purge(endpoint: Endpoint, tenants: Sequence[Tenant], redaction_id: str) -> WaitingPurge:
+    """It is never applied. Raises UnknownThere for one that waits nowhere."""
+    found = _named(endpoint, tenants, redaction_id)
+    endpoint.space(found.tenant.id).refuse_redaction(found.purge.agent_id, redaction_id)
+    return found
+
+
+def _named(endpoint: Endpoint, tenants: Sequence[Tenant], redaction_id: str) -> WaitingPurge:
+    for found in list_waiting_purges(endpoint, tenants):
+        if found.purge.redaction.id == redaction_id:
+            return found
+    raise UnknownAtRemote(f"no purge {redaction_id} waits here", fix="lifeboat endpoint purges list --data DIR")
+
+
+def apply_due(endpoint: Endpoint, tenants: Sequence[Tenant]) -> list[TenantPurges]:
+    """Apply all that has waited long enough, and finish what a crash left unfinished. What is wrong with one agent
+    keeps nothing from being done for the others."""
+    return [_of_tenant(endpoint, tenant) for tenant in tenants if tenant.state == "active"]
+
+
+def _of_tenant(endpoint: Endpoint, tenant: Tenant) -> TenantPurges:
+    done = TenantPurges(tenant)
+    with _said(done, "the tenant"):
+        space = endpoint.space(tenant.id)
+        for agent_id, redaction_id in space.due_redactions():
+            with _said(done, agent_id):
+                space.apply_redaction(agent_id, redaction_id)
+                done.applied += 1
+        for agent_id in space.unfinished_erasures():
+            with _said(done, agent_id):
+                space.finish_erasure(agent_id)
+                done.applied += 1
+    return done
+
+
+@contextlib.contextmanager
+def _said(done: TenantPurges, what: str) -> Iterator[None]:
+    try:
+        yield
+    except LifeboatError as error:
+        done.problems.append(f"{what}: {explain_failure(error)}")

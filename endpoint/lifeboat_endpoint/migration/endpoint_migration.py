@@ -1,0 +1,213 @@
+"""An endpoint moves from its data folder into a shared one.
+
+From the first step on the old endpoint gives what it has and takes nothing new; from the last on it serves nobody, and
+the new one may be served. In between everything is copied as it is sealed, and compared. What fails or is cut off
+changes nothing of the old endpoint: the same call goes on, and `abort_migration` lets it take pushes again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
+from lifeboat_alf.seams.file_operations import FileOperations, SystemFiles, read_all
+from lifeboat_alf.seams.system_clock import Clock, SystemClock
+from lifeboat_endpoint import endpoint_config
+from lifeboat_endpoint.endpoint_config import FILE, EndpointConfig
+from lifeboat_endpoint.engines.move_markers import MoveMarkers
+from lifeboat_endpoint.engines.shared import SharedEngine
+from lifeboat_endpoint.migration import control_copy
+from lifeboat_endpoint.migration.control_copy import MigrationMarks
+from lifeboat_endpoint.migration.migration_target import MigrationTarget
+from lifeboat_endpoint.migration.old_folder import OldFolder, wait_for_writers
+from lifeboat_endpoint.migration.tenant_copy import CopiedData, TenantCopier
+from lifeboat_vault import errors
+from lifeboat_vault.store.lock_file import hold_lock_file
+
+LOCK = "migrate.lock"
+_AT_ONCE = 4
+_TRIES = 8
+_FIRST_WAIT = 0.5
+"""Seconds: what does not answer is asked again after so long, then after twice as long each time."""
+_TENANTS = "select id from tenant where state = 'active' order by id"
+
+Told = Callable[[str, int, int], None]
+"""What is being done, how many are done, of how many."""
+
+Result = TypeVar("Result")
+
+
+@dataclass
+class MigrationResult:
+    """What is there now. `was_done`: it was, before this call. `problems` are sentences, each of a tenant or an agent
+    that cannot be moved as it is; with any of them nothing was finished."""
+
+    tenants: int = 0
+    agents: int = 0
+    carried: CopiedData = field(default_factory=CopiedData)
+    problems: list[str] = field(default_factory=list)
+    was_done: bool = False
+
+
+class _CopyJob(NamedTuple):
+    """A tenant, or with `agent` one vault of it."""
+
+    tenant: str
+    agent: str = ""
+    vault: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.tenant} {self.agent}".strip()
+
+
+def ignore_progress(what: str, done: int, every: int) -> None:
+    """Who is told where nobody wants to know."""
+
+
+def migrate_endpoint(
+    old: Path,
+    new: Path,
+    *,
+    tell: Told = ignore_progress,
+    files: FileOperations | None = None,
+    clock: Clock | None = None,
+) -> MigrationResult:
+    """Move the endpoint in the folder `old` into the one that `endpoint prepare` made for `new`, or go on with it.
+
+    Raises EndpointBusy where another process is at it, EndpointSettings, NoEndpoint, KeySourceRefused before anything
+    is changed; VaultBusy and VaultFull where database, object store or disk fail for longer than a minute.
+    """
+    files, clock = files or SystemFiles(), clock or SystemClock()
+    old, new = Path(os.path.realpath(old)), Path(os.path.realpath(new))
+    found = _settings(old, files)
+    with _alone(old), contextlib.closing(MigrationTarget(new, found, files=files, clock=clock)) as target:
+        leaving = MoveMarkers(old)
+        if target.is_finished():
+            leaving.begin()
+            leaving.finish()
+            return MigrationResult(was_done=True)
+        since = leaving.begin()
+        reach_crash_point(CrashPoint.ENDPOINT_MIGRATE_SETTLED)
+        target.begin()
+        source = OldFolder(old, files)
+        with contextlib.closing(target.engine()) as engine:
+            target.keep_signing_key(old, engine)
+            target.keep_certificates(old)
+            moved = _carried(source, engine, MigrationMarks(engine.control(), since), clock, tell)
+            if not moved.problems:
+                _patiently(lambda: _finish(source, engine, found.id, leaving, clock))
+        return moved
+
+
+def _finish(source: OldFolder, engine: SharedEngine, endpoint_id: str, leaving: MoveMarkers, clock: Clock) -> None:
+    with source.control() as rows:
+        control_copy.finish_control(rows, engine.control(), endpoint_id, leaving, clock.now())
+
+
+def abort_migration(
+    old: Path, new: Path | None = None, *, files: FileOperations | None = None, clock: Clock | None = None
+) -> bool:
+    """The old endpoint takes what is new again; False where it did. Once the move may have been finished, `new` has to
+    say that it was not. Raises EndpointMoved where it was, EndpointBusy."""
+    files, clock = files or SystemFiles(), clock or SystemClock()
+    old = Path(os.path.realpath(old))
+    found, leaving = _settings(old, files), MoveMarkers(old)
+    with _alone(old):
+        if leaving.since is None and not leaving.is_over:
+            return False
+        if leaving.is_over:
+            if new is None:
+                raise errors.EndpointMoved(
+                    "the move may be finished: only the new endpoint knows",
+                    fix="lifeboat endpoint migrate --abort --data DIR --to NEW",
+                )
+            with contextlib.closing(
+                MigrationTarget(Path(os.path.realpath(new)), found, files=files, clock=clock)
+            ) as target:
+                if target.is_finished():
+                    raise errors.EndpointMoved("the move is finished: agents push to the new endpoint")
+        leaving.take_back()
+        return True
+
+
+def _settings(folder: Path, files: FileOperations) -> EndpointConfig:
+    try:
+        found = endpoint_config.decode_config(read_all(files, folder / FILE))
+    except (FileNotFoundError, NotADirectoryError):
+        raise errors.NoEndpoint(f"{folder} holds no {FILE}") from None
+    if found.store is not None:
+        raise errors.EndpointSettings(f"{folder} is of an endpoint that is shared already")
+    return found
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    with hold_lock_file(folder / LOCK, seconds=0, busy=errors.EndpointBusy("another process is moving this endpoint")):
+        yield
+
+
+def _carried(
+    source: OldFolder, engine: SharedEngine, marks: MigrationMarks, clock: Clock, tell: Told
+) -> MigrationResult:
+    carrying, moved = TenantCopier(source, engine, clock), MigrationResult()
+    with source.control() as rows:
+        wait_for_writers(rows)
+        tenants = [tenant_id for (tenant_id,) in rows.rows(_TENANTS)]
+    jobs = [_CopyJob(tenant_id) for tenant_id in tenants]
+    jobs += [_CopyJob(tenant_id, *agent) for tenant_id in tenants for agent in carrying.agents(tenant_id)]
+    moved.tenants, moved.agents = len(tenants), len(jobs) - len(tenants)
+
+    def work(job: _CopyJob) -> CopiedData:
+        if marks.has(job.name):
+            return CopiedData()
+        done = _patiently(lambda: carrying.agent(*job) if job.agent else carrying.tenant(job.tenant))
+        reach_crash_point(CrashPoint.ENDPOINT_MIGRATE_COMPARED)
+        _patiently(lambda: marks.set(engine.control(), job.name))
+        return done
+
+    tell("moving", 0, len(jobs))
+    for number, (job, done) in enumerate(_together(work, jobs), 1):
+        if isinstance(done, LifeboatError):
+            moved.problems.append(f"{job.name}: {done.message}")
+        else:
+            moved.carried.add(done)
+        tell("moving", number, len(jobs))
+    return moved
+
+
+def _together(
+    work: Callable[[_CopyJob], CopiedData], jobs: list[_CopyJob]
+) -> Iterator[tuple[_CopyJob, CopiedData | LifeboatError]]:
+    """Several at once, as they end. What is wrong with one of them keeps nothing from the others; what is wrong with
+    database, object store or disk ends all."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        begun: dict[Future[CopiedData], _CopyJob] = {pool.submit(work, job): job for job in jobs}
+        try:
+            for future in as_completed(begun):
+                try:
+                    yield begun[future], future.result()
+                except (errors.VaultDamaged, errors.VaultMissing, errors.VaultNewer, errors.DraftInvalid) as error:
+                    yield begun[future], error
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _patiently(work: Callable[[], Result]) -> Result:
+    """Tried again where it may help: each work is one that may be done twice."""
+    wait = _FIRST_WAIT
+    for _ in range(_TRIES - 1):
+        try:
+            return work()
+        except errors.VaultBusy:
+            time.sleep(wait)
+            wait *= 2
+    return work()

@@ -1,0 +1,260 @@
+"""The endpoint as an ASGI application: routes of the table at `/` and at `/v1`, and what is around them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route as PathRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_endpoint.endpoint import Endpoint, limits_of
+from lifeboat_endpoint.server import openapi, route_table, server_log
+from lifeboat_endpoint.server.api import Route
+from lifeboat_endpoint.server.call import ServerContext
+from lifeboat_endpoint.server.connections import connection_of
+from lifeboat_endpoint.server.problems import MEDIA_TYPE, make_problem, make_status_problem
+from lifeboat_endpoint.server.readiness import Readiness
+from lifeboat_endpoint.server.request_bodies import ClientGone
+from lifeboat_endpoint.server.request_handling import RequestHandler
+from lifeboat_endpoint.server.response_sending import SlowReader, headers_of, send_problem
+from lifeboat_endpoint.server.server_log import RequestRecord
+from lifeboat_endpoint.server.server_metrics import ServerMetrics
+from lifeboat_endpoint.server.server_settings import ServerSettings
+from lifeboat_endpoint.server.server_upkeep import ServerUpkeep
+from lifeboat_vault.at_rest import data_key_cache
+from lifeboat_vault.at_rest.key_sources import key_source_registry
+from lifeboat_vault.errors import EndpointBusy, KeyRevoked, KeySourceAway, KeySourceRefused, VaultBusy
+from lifeboat_vault.store import timed_operations
+
+PREFIXES = ("", "/v1")
+_KEY = "lifeboat.record"
+_COUNTED_EVERY = 5.0
+"""Seconds."""
+_LET_GO_EVERY = 10.0
+_KEY_FRESH = 30.0
+"""Seconds that a good answer of the key source counts for readiness: one in the network may be paid by the call."""
+
+
+def make_app(
+    folder: Path,
+    settings: ServerSettings,
+    *,
+    routes: Iterable[Route] | None = None,
+    draining: Callable[[], bool] = lambda: False,
+) -> Starlette:
+    """The application over the data folder of an endpoint, with all `routes` that there are unless given. It opens the
+    folder now and closes it when the server ends. While it is `draining` it answers, and says that it is not ready.
+    Raises as `Endpoint.open`."""
+    endpoint = Endpoint.open(folder, role="api")
+    # Whoever asks for the version waits for no disk. A database or a key that is away or withheld now is there later,
+    # and tenants with a key source of their own are served meanwhile.
+    with contextlib.suppress(VaultBusy, EndpointBusy, KeySourceAway, KeyRevoked, KeySourceRefused):
+        endpoint.signing_key()
+    found = tuple(route_table.load_routes() if routes is None else routes)
+    metrics = ServerMetrics()
+    timed_operations.set_operation_listener(metrics.operations)
+    server = ServerContext(
+        endpoint,
+        settings,
+        limits_of(endpoint.settings),
+        endpoint.clock,
+        metrics,
+        _readiness(endpoint, draining, metrics),
+        version("agent-lifeboat"),
+        found,
+    )
+    server.document = json_codec.encode_json(openapi.make_document(found, server.release))
+    handling = RequestHandler(server)
+    upkeep = ServerUpkeep(endpoint) if settings.maintenance and not endpoint.engine.shared else None
+    paths = [PathRoute(prefix + path, app) for prefix in PREFIXES for path, app in _apps(found, handling)]
+    application = Starlette(
+        routes=paths,
+        lifespan=partial(_lifespan, server, handling, upkeep),
+        exception_handlers={HTTPException: _http_problem},
+    )
+    application.router.redirect_slashes = False
+    application.add_middleware(_RequestRecorder, metrics=server.metrics, draining=draining)
+    application.state.server, application.state.handling = server, handling
+    return application
+
+
+def _readiness(endpoint: Endpoint, draining: Callable[[], bool], metrics: ServerMetrics) -> Readiness:
+    def tell(part: str, is_well: bool) -> None:
+        metrics.ready(part, is_well=is_well)
+
+    def key() -> None:
+        source = key_source_registry.open_key_source(endpoint.key_source, outside=endpoint.folder)
+        if source.unwrap(source.wrap(b"ready")) != b"ready":
+            raise KeySourceRefused("the key of the data opens something else")
+        endpoint.check_key()
+
+    checks = {**endpoint.engine.checks(), "key": key}
+    return Readiness(
+        checks,
+        fresh={"key": _KEY_FRESH},
+        optional=("objects",),
+        draining=draining,
+        told=tell,
+        thread_done=endpoint.close_thread,
+    )
+
+
+@asynccontextmanager
+async def _lifespan(
+    server: ServerContext, handling: RequestHandler, upkeep: ServerUpkeep | None, _: Starlette
+) -> AsyncIterator[None]:
+    if upkeep is not None:
+        upkeep.start()
+    tasks = [asyncio.create_task(_count_connections(server)), asyncio.create_task(_let_go_of_keys())]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        if upkeep is not None:
+            upkeep.stop()
+        handling.close()
+
+
+async def _count_connections(server: ServerContext) -> None:
+    """Whichever process is asked for figures adds up those of all: each says now and then how it stands."""
+    while connections := server.endpoint.engine.connections():
+        for kind, counted in connections.items():
+            server.metrics.connected(kind, counted)
+        await asyncio.sleep(_COUNTED_EVERY)
+
+
+async def _let_go_of_keys() -> None:
+    """Also where no request asks for one any more."""
+    while True:
+        await asyncio.sleep(_LET_GO_EVERY)
+        data_key_cache.drop_ended()
+
+
+class _RequestRecorder:
+    """Every answer has a request id, a line in the log and its place in the figures."""
+
+    def __init__(self, app: ASGIApp, metrics: ServerMetrics, draining: Callable[[], bool]) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._draining = draining
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        record = scope[_KEY] = RequestRecord(secrets.token_hex(8), scope["method"], time.monotonic())
+        try:
+            await self._app(scope, receive, self._sending(scope, send))
+        finally:
+            server_log.log_request(record)
+            self._metrics.request(
+                _known(record.method), record.route, record.status, record.seconds, record.received, record.sent
+            )
+
+    def _sending(self, scope: Scope, send: Send) -> Send:
+        """A connection ends with its next answer once the server drains, which may begin meanwhile."""
+        connection = connection_of(scope)
+        return send if connection is not None and connection.is_probe else _last(send, self._draining)
+
+
+def _last(send: Send, draining: Callable[[], bool]) -> Send:
+    """The connection ends with this answer: who comes again is led to another process."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start" and draining():
+            message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
+        await send(message)
+
+    return sending
+
+
+class _PathApp:
+    """The routes of one path, by method."""
+
+    def __init__(self, path: str, routes: dict[str, Route], handling: RequestHandler) -> None:
+        self._path = path
+        self._routes = routes
+        self._handling = handling
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        record: RequestRecord = scope[_KEY]
+        record.route = self._path
+        method = scope["method"]
+        route = self._routes.get("GET" if method == "HEAD" else method)
+        if route is None:
+            allowed = ", ".join(sorted({*self._routes, *(("HEAD",) if "GET" in self._routes else ())}))
+            await send_problem(make_status_problem(405, record.id, {"Allow": allowed}), False, send, record)
+            return
+        await self._answer(route, scope, receive, send, record)
+        if route.pushes:
+            self._handling.server.metrics.push(record.status)
+
+    async def _answer(self, route: Route, scope: Scope, receive: Receive, send: Send, record: RequestRecord) -> None:
+        begun = False
+
+        async def sending(message: dict[str, object]) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._handling.handle(route, scope, receive, sending, record)  # type: ignore[arg-type]
+        except ClientGone:
+            if not begun:  # or it sent what is no HTTP: then somebody is there to read it
+                with contextlib.suppress(Exception):
+                    await send_problem(make_status_problem(400, record.id), False, send, record)
+            record.status = 499
+        except SlowReader:
+            record.status = 499  # the connection ends, since the answer does not
+        except Exception as error:
+            found = make_problem(error, record.id)
+            if found.status >= 500 and found.status != 507 and not _is_expected(error):
+                server_log.log_failure(record, error)
+            if begun:
+                return  # the connection ends: the client sees that the answer was cut off
+            if route.words is not None:
+                found = replace(found, document=route.words(found.document))
+            await send_problem(found, scope["method"] == "HEAD", send, record)
+
+
+def _is_expected(error: Exception) -> bool:
+    """What a client is asked to wait for is no trouble of this side."""
+    return isinstance(error, LifeboatError) and error.code == "remote_busy"
+
+
+def _apps(routes: Iterable[Route], handling: RequestHandler) -> list[tuple[str, _PathApp]]:
+    """By path, those without parameters first: `/deltas/upload` is no `/deltas/{sequence}`."""
+    paths: dict[str, dict[str, Route]] = {}
+    for route in routes:
+        paths.setdefault(route.path, {})[route.method] = route
+    ordered = sorted(paths.items(), key=lambda item: (item[0].count("/"), "{" in item[0].rpartition("/")[2]))
+    return [(path, _PathApp(path, methods, handling)) for path, methods in ordered]
+
+
+async def _http_problem(request: Request, error: Exception) -> Response:
+    """What Starlette itself says no to: no such route, or a malformed request."""
+    assert isinstance(error, HTTPException)
+    record: RequestRecord = request.scope[_KEY]
+    record.status = error.status_code
+    document = make_status_problem(error.status_code, record.id).document
+    return Response(json_codec.encode_json(document), error.status_code, headers_of(record), MEDIA_TYPE)
+
+
+def _known(method: str) -> str:
+    return method if method in ("GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS", "PATCH") else "other"

@@ -1,0 +1,345 @@
+"""Bodies, queries and answers as they stand on the wire. Fields may be added, never renamed; what a request has more is
+left out. Older clients read some of these: `facts` that they need are never null."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from lifeboat_alf.common.json_types import JsonObject
+
+Number = Annotated[int, Meta(ge=0, le=2**53)]
+"""The number of a state, or a count of bytes."""
+Uuid = Annotated[str, Meta(pattern="^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$")]
+Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Text = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+PAGE = 500
+MOST_DIGESTS = 10_000
+MOST_READ = 10_000
+Limit = Annotated[int, Meta(ge=1, le=10_000, description="At most so many.")]
+Digests = Annotated[list[Sha256], Meta(max_length=MOST_DIGESTS)]
+
+
+class ProblemShape(Struct, rename={"kind": "type"}):
+    """RFC 9457. `code` is stable; other members depend on it."""
+
+    kind: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    request_id: str
+    fix: str | None = None
+    retryable: bool = False
+    sequence: int | None = None
+    epoch: int | None = None
+    scope: str | None = None
+    retry_after: float | None = None
+    redaction: JsonObject | None = None
+
+
+# About --------------------------------------------------------------------------------------------------------------
+
+
+class VersionInfo(Struct):
+    name: str
+    release: str
+    id: str
+    time: str
+    limits: JsonObject
+    signing_key: str
+    """The public half of the key that signs receipts of purges, base64."""
+
+
+class Health(Struct):
+    status: str
+
+
+class TokenInfo(Struct):
+    """`quota`: how many bytes its tenant may keep, null where there is no limit."""
+
+    tenant: str
+    name: str
+    scopes: list[str]
+    expires_at: str | None
+    quota: int | None
+
+
+# Agents -------------------------------------------------------------------------------------------------------------
+
+
+class HeadInfo(Struct):
+    """The newest state; `sequence` is null where there is none yet."""
+
+    sequence: int | None
+    digest: str = ""
+    epoch: int = 0
+    time: str = ""
+    writer: str = ""
+    machine: str = ""
+    written_at: str = ""
+
+
+class AgentInfo(Struct):
+    id: str
+    name: str
+    source_runtime: str
+    created_at: str
+    latest_sequence: int
+    epoch: int
+    sealed: bool
+    bytes: int
+    held: JsonObject | None
+    damaged: int
+    head: HeadInfo | None
+    damaged_states: int = 0
+    damage_found_at: str | None = None
+
+
+class AgentList(Struct):
+    agents: list[AgentInfo]
+    next: str | None
+
+
+class AgentsQuery(Struct):
+    after: Annotated[str, Meta(max_length=64, description="The id after which the page begins.")] = ""
+    limit: Limit = PAGE
+
+
+class NewAgent(Struct):
+    id: Uuid
+    name: Text
+    source_runtime: Annotated[str, Meta(max_length=200)] = ""
+    sealed: bool = False
+
+
+class EpochInfo(Struct):
+    epoch: int
+
+
+class ExpectedEpoch(Struct):
+    expected: Number
+    machine: Annotated[str, Meta(max_length=200)] = ""
+
+
+# States -------------------------------------------------------------------------------------------------------------
+
+
+class PushedState(Struct):
+    """`id` is what older clients call snapshot_id or delta_id."""
+
+    sequence: int
+    size_bytes: int
+    head: HeadInfo
+
+
+class PushedSnapshot(PushedState):
+    snapshot_id: str = field(default="")
+
+
+class PushedDelta(PushedState):
+    delta_id: str = field(default="")
+
+
+class NumberQuery(Struct):
+    sequence: Annotated[Number, Meta(description="The number that the bundle must have.")] | None = None
+
+
+class BaseQuery(Struct):
+    base_sequence: Annotated[Number, Meta(description="The state that it goes on top of: it must be the head.")]
+    sequence: Annotated[Number, Meta(description="The number that the bundle must have.")] | None = None
+
+
+class SnapshotQuery(Struct):
+    sequence: Annotated[Number, Meta(description="A state; the newest unless given.")] | None = None
+    include_deltas: Annotated[bool, Meta(description="Also name the deltas that follow.")] = False
+
+
+class SinceQuery(Struct):
+    since: Annotated[int, Meta(ge=-1, le=2**53, description="Only what comes after this number.")] = -1
+    limit: Limit = PAGE
+
+
+class DeltaQuery(Struct):
+    base: (
+        Annotated[Number, Meta(description="The state that it goes on top of; the one before unless given.")] | None
+    ) = None
+
+
+class SnapshotPlace(Struct):
+    url: str
+    snapshot_id: str
+    sequence: int
+
+
+class DeltaPlace(Struct):
+    sequence: int
+    base_sequence: int
+    url: str
+    size_bytes: Annotated[int, Meta(description="0: a delta is made when it is fetched.")]
+    created_at: str
+    digest: str
+
+
+class SnapshotInfo(Struct):
+    snapshot: SnapshotPlace
+    snapshot_url: str
+    snapshot_id: str
+    sequence: int
+    deltas: list[DeltaPlace]
+    next: Annotated[int | None, Meta(description="Where more deltas begin: `since` of `.../deltas`.")]
+
+
+class DeltaList(Struct):
+    deltas: list[DeltaPlace]
+    next: int | None
+
+
+class RestoreInfo(Struct):
+    snapshot: SnapshotPlace | None
+    deltas: list[DeltaPlace]
+
+
+class SequenceInfo(Struct):
+    sequence: int
+    base_sequence: int | None
+    digest: str
+    epoch: int
+    time: str
+    kind: str
+    writer: str
+    size_bytes: int
+    signature: JsonObject | None
+
+
+class SequenceList(Struct):
+    sequences: list[SequenceInfo]
+    next: int | None
+
+
+class RedactionList(Struct):
+    redactions: list[JsonObject]
+
+
+class RedactionQuery(Struct):
+    confirm: Annotated[bool, Meta(description="It must not wait: the scope purge is needed.")] = False
+
+
+class RedactionInfo(Struct):
+    """`applies_at`: until then it waits. `receipt` is what the endpoint signed when nothing was left to do."""
+
+    id: str
+    applies_at: str | None = None
+    receipt: JsonObject | None = None
+
+
+class Signature(Struct):
+    sequence: Number
+    signature: JsonObject
+
+
+class SignatureList(Struct):
+    signatures: Annotated[list[Signature], Meta(max_length=100_000)]
+
+
+class TakenCount(Struct):
+    taken: int
+
+
+# Uploads ------------------------------------------------------------------------------------------------------------
+
+
+class SnapshotUpload(Struct):
+    upload_url: str
+    snapshot_id: str
+
+
+class DeltaUpload(Struct):
+    upload_url: str
+    delta_id: str
+
+
+class UploadPart(Struct):
+    sha256: Sha256
+    size: Annotated[int, Meta(ge=1, le=2**53)]
+
+
+class NewUpload(Struct):
+    kind: Annotated[str, Meta(pattern="^(snapshot|delta)$")]
+    parts: Annotated[list[UploadPart], Meta(min_length=1, max_length=100_000)]
+    base_sequence: Number | None = None
+
+
+class UploadInfo(Struct):
+    upload_id: str
+    missing: list[str]
+    expires_at: str
+
+
+# Objects, reading, keys ---------------------------------------------------------------------------------------------
+
+
+class MissingFilesRequest(Struct):
+    """Files by the SHA-256 of their bytes. `leaves`: by the leaves that states commit to, and then nothing is asked by
+    SHA-256. `read`: every one of these files is read, and those whose bytes were lost are missing too."""
+
+    sha256: Digests
+    leaves: Digests | None = None
+    read: bool = False
+
+
+class MissingFiles(Struct):
+    """`leaves` are those that are missing where it was asked by leaves; then `missing` is empty."""
+
+    missing: list[str]
+    leaves: list[str] | None = None
+
+
+class DamagedStatesRequest(Struct):
+    """`read`: every kept state is held against its digest first, and every record against what was signed of it."""
+
+    read: bool = False
+
+
+class DamagedStates(Struct):
+    """Kept states that are not as they were signed. Whoever has one sends it as any other, and it is put back."""
+
+    sequences: list[int]
+
+
+class ReadItemsRequest(Struct):
+    sequence: Number
+    entries: Annotated[list[Annotated[str, Meta(max_length=4096)]], Meta(max_length=MOST_READ)] = field(
+        default_factory=list
+    )
+    records: Annotated[list[Annotated[str, Meta(max_length=200)]], Meta(max_length=MOST_READ)] = field(
+        default_factory=list
+    )
+
+
+class ReadItems(Struct):
+    """Base64, null for what that state does not have."""
+
+    entries: list[str | None]
+    records: list[str | None]
+
+
+# Sealed files -------------------------------------------------------------------------------------------------------
+
+
+class SealedFileInfo(Struct):
+    """`age` in seconds by the endpoint's clock."""
+
+    name: str
+    size: int
+    age: float
+
+
+class SealedFileList(Struct):
+    files: list[SealedFileInfo]
+
+
+def to_json(value: Any) -> bytes:
+    return msgspec.json.encode(value)

@@ -1,0 +1,1 @@
+"""Limits on requests, per process and shared."""

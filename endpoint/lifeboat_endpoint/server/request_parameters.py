@@ -1,0 +1,57 @@
+"""Parts of a request's address: the forms that they have, and how they are read."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeVar
+
+import msgspec
+
+from lifeboat_endpoint.server.problems import HttpRefusal
+from lifeboat_vault.errors import RemoteRefused, UnknownAtRemote
+
+Shape = TypeVar("Shape", bound=msgspec.Struct)
+
+_UUID = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
+FORMS: dict[str, tuple[str, str]] = {
+    "agent_id": (_UUID, "The agent's id, a UUID."),
+    "upload_id": ("[0-9A-Za-z-]{1,64}", "What the beginning of the upload answered."),
+    "sha256": ("[0-9a-f]{64}", "SHA-256 of the bytes, in hexadecimal."),
+    "sequence": ("0|[1-9][0-9]{0,15}", "The number of a state."),
+    "name": ("[0-9A-Za-z._-]{1,200}", "The name of a sealed file."),
+    "transfer": ("[0-9A-Za-z._-]{1,4096}", "The signed permission."),
+}
+"""What every parameter of a path looks like, by name, and what it is."""
+_COMPILED = {name: re.compile(rf"(?:{form})\Z") for name, (form, _) in FORMS.items()}
+
+
+def check_path_parameters(found: dict[str, Any]) -> dict[str, str]:
+    """The parameters of a path. What has not its form is nothing that there could be: raises UnknownThere."""
+    for name, value in found.items():
+        if not _COMPILED[name].match(value):
+            raise UnknownAtRemote(f"there is no such {name.replace('_', ' ').removesuffix(' id')}")
+    return {name: value.lower() if name == "agent_id" else value for name, value in found.items()}
+
+
+def parse_query(pairs: list[tuple[str, str]], shape: type[Shape]) -> Shape:
+    """The query as a shape; what it does not know is left out. Raises Refusal (400)."""
+    try:
+        return msgspec.convert(dict(pairs), shape, strict=False)
+    except msgspec.ValidationError as error:
+        raise HttpRefusal(400, RemoteRefused(f"the query does not fit: {error}")) from None
+
+
+def parse_body(data: bytes, shape: type[Shape]) -> Shape:
+    """A JSON body as a shape; fields that it does not know are left out. Raises Refusal (400) for what is no JSON,
+    RemoteRefused for what does not fit."""
+    try:
+        return msgspec.json.decode(data, type=shape)
+    except msgspec.ValidationError as error:
+        raise RemoteRefused(f"the body does not fit: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise HttpRefusal(400, RemoteRefused("the body is not JSON")) from None
+
+
+def path_parameter_names(path: str) -> list[str]:
+    """In the order that they stand in."""
+    return re.findall(r"{([a-z0-9_]+)}", path)

@@ -1,0 +1,95 @@
+"""The endpoint itself: what it is, whether it is well, and who asks."""
+
+from __future__ import annotations
+
+from lifeboat_alf.common import times
+from lifeboat_endpoint.server.api import ANY, JSON, NOTHING, OPEN, PEM, TEXT, Route, RouteResponse
+from lifeboat_endpoint.server.call import Call
+from lifeboat_endpoint.server.http_shapes import Health, TokenInfo, VersionInfo
+from lifeboat_endpoint.tenancy.callers import ADMIN
+from lifeboat_keys.pairs.strict_base64 import to_base64
+from lifeboat_vault.errors import RemoteBusy, UnknownAtRemote
+
+_NAME = "agent-lifeboat"
+_LIVE = "Whether the process answers."
+_READY = "Whether requests can be served."
+
+
+def get_version(call: Call) -> RouteResponse:
+    server = call.server
+    now = times.to_text(call.now)
+    key = to_base64(server.endpoint.signing_key().public)
+    return RouteResponse(VersionInfo(_NAME, server.release, server.endpoint.id, now, server.limits.to_json(), key))
+
+
+def get_liveness(call: Call) -> RouteResponse:
+    return RouteResponse(Health("ok"))
+
+
+def get_readiness(call: Call) -> RouteResponse:
+    """Whether tokens can be looked up, bodies read and data keys unwrapped, and no end is near."""
+    missing = call.server.readiness.missing()
+    if missing:
+        raise RemoteBusy(f"not ready: {', '.join(missing)}", retry_after=5)
+    return RouteResponse(Health("ok"))
+
+
+def get_metrics(call: Call) -> RouteResponse:
+    """Figures of all tenants together; for programs of this machine, or whoever may look after the endpoint."""
+    text, media_type = call.server.metrics.text(call.headers.get("accept", ""))
+    return RouteResponse(text, media_type=media_type)
+
+
+def get_openapi(call: Call) -> RouteResponse:
+    return RouteResponse(call.server.document, media_type=JSON.media_type)
+
+
+def get_authority(call: Call) -> RouteResponse:
+    pem = call.server.settings.ca_pem
+    if not pem:
+        raise UnknownAtRemote("this endpoint has no authority of its own")
+    return RouteResponse(pem, media_type=PEM.media_type)
+
+
+def get_token(call: Call) -> RouteResponse:
+    endpoint = call.server.endpoint
+    control = endpoint.control
+    tenant, found = control.tenant(call.caller.tenant_id), control.token(call.caller.token_id)
+    quota = endpoint.limits(tenant).tenant_bytes
+    return RouteResponse(TokenInfo(tenant.name, found.name, sorted(found.scopes), found.expires_at, quota))
+
+
+def revoke_own_token(call: Call) -> RouteResponse:
+    call.server.endpoint.control.revoke_token(call.caller.token_id, by=call.caller)
+    return RouteResponse(status=204)
+
+
+ROUTES = (
+    Route("GET", "/version", get_version, "What answers here, and what it takes.", OPEN, {200: VersionInfo}),
+    Route("GET", "/livez", get_liveness, _LIVE, OPEN, {200: Health}, quick=True),
+    Route("GET", "/readyz", get_readiness, _READY, OPEN, {200: Health}, problems=(503,), probe=True),
+    Route("GET", "/health/live", get_liveness, _LIVE, OPEN, {200: Health}, quick=True),
+    Route("GET", "/health/ready", get_readiness, _READY, OPEN, {200: Health}, problems=(503,), probe=True),
+    Route(
+        "GET",
+        "/metrics",
+        get_metrics,
+        "Figures for Prometheus. Programs of this machine need no token.",
+        (ADMIN,),
+        {200: TEXT},
+        near=True,
+    ),
+    Route("GET", "/openapi.json", get_openapi, "This document.", OPEN, {200: JSON}, quick=True),
+    Route(
+        "GET",
+        "/ca.pem",
+        get_authority,
+        "The certificate of the endpoint's own authority.",
+        OPEN,
+        {200: PEM},
+        problems=(404,),
+        quick=True,
+    ),
+    Route("GET", "/token", get_token, "Whose token this is.", ANY, {200: TokenInfo}),
+    Route("DELETE", "/token", revoke_own_token, "Have the token that is used count no more.", ANY, {204: NOTHING}),
+)

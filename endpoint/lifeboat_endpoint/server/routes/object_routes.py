@@ -1,0 +1,72 @@
+"""Large artifacts, by the SHA-256 of their bytes, and by the leaf that commits to them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from lifeboat_alf.states.agent_state import SALT_BYTES
+from lifeboat_endpoint.server.api import NOTHING, OCTETS, Octets, Route, RouteResponse
+from lifeboat_endpoint.server.call import Call
+from lifeboat_endpoint.server.http_shapes import MissingFiles, MissingFilesRequest
+from lifeboat_endpoint.tenancy.callers import PULL, PUSH
+from lifeboat_vault.errors import RemoteRefused
+
+SALT = "x-lifeboat-salt"
+SALT_SAYS = {"X-Lifeboat-Salt": "The salt of the leaf that commits to the bytes, in hexadecimal."}
+_PATH = "/agents/{agent_id}/objects/{sha256}"
+_SALT = re.compile(rf"[0-9a-f]{{{2 * SALT_BYTES}}}")
+
+
+def list_missing_files(call: Call) -> RouteResponse:
+    asked: MissingFilesRequest = call.body
+    if asked.leaves is None:
+        return RouteResponse(MissingFiles(call.space.missing(call.agent_id, asked.sha256, read=asked.read)))
+    leaves = [bytes.fromhex(leaf) for leaf in asked.leaves]
+    lacking = call.space.missing_leaves(call.agent_id, leaves, read=asked.read)
+    return RouteResponse(MissingFiles([], [leaf.hex() for leaf in lacking]))
+
+
+def fetch_object(call: Call) -> RouteResponse:
+    return RouteResponse(call.space.object(call.agent_id, call.path["sha256"]))
+
+
+def put_object(call: Call) -> RouteResponse:
+    call.space.put_object(call.agent_id, call.path["sha256"], call.body, salt=_salt_of(call.headers))
+    call.note(bytes=len(call.body))
+    return RouteResponse(status=204)
+
+
+def _salt_of(headers: Mapping[str, str]) -> bytes:
+    """Return the salt that came with a file, b"" for a client of an earlier release. Raises RemoteRefused."""
+    text = headers.get(SALT, "")
+    if text and not _SALT.fullmatch(text):
+        raise RemoteRefused(f"a salt has {2 * SALT_BYTES} hexadecimal letters")
+    return bytes.fromhex(text)
+
+
+ROUTES = (
+    Route(
+        "POST",
+        "/agents/{agent_id}/objects/missing",
+        list_missing_files,
+        "Which of these files kept states name, and the endpoint has not the bytes of.",
+        (PUSH,),
+        {200: MissingFiles},
+        body=MissingFilesRequest,
+        audit="read.missing",
+    ),
+    Route("GET", _PATH, fetch_object, "An artifact.", (PULL,), {200: OCTETS}, problems=(422,), audit="read.object"),
+    Route(
+        "PUT",
+        _PATH,
+        put_object,
+        "Send an artifact that a state names; again is no error.",
+        (PUSH,),
+        {204: NOTHING},
+        body=Octets("object_bytes"),
+        headers=SALT_SAYS,
+        problems=(422, 507),
+        audit="write.object",
+    ),
+)

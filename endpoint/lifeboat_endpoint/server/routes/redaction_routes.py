@@ -1,0 +1,61 @@
+"""Purges: which an endpoint holds of an agent, and one more."""
+
+from __future__ import annotations
+
+from lifeboat_alf.common import json_codec
+from lifeboat_endpoint.server.api import Octets, Route, RouteResponse
+from lifeboat_endpoint.server.call import Call
+from lifeboat_endpoint.server.http_shapes import RedactionInfo as StateShape
+from lifeboat_endpoint.server.http_shapes import RedactionList, RedactionQuery
+from lifeboat_endpoint.tenancy.callers import PULL, PURGE, PUSH
+from lifeboat_vault.remote.remote_contract import RemoteRedaction
+
+_DOCUMENT = Octets("direct_bytes", media_type="application/json")
+
+
+def list_redactions(call: Call) -> RouteResponse:
+    found = call.space.redactions(call.agent_id)
+    call.note(redactions=len(found))
+    return RouteResponse(RedactionList(found))
+
+
+def submit_redaction(call: Call) -> RouteResponse:
+    """The scope purge is the word of whoever owns the data; `confirm` says that it has to be."""
+    asked: RedactionQuery = call.query
+    if asked.confirm:
+        call.caller.need(PURGE)
+    call.space.check_known(call.agent_id)  # of what is another's nobody learns whether it is there
+    document = json_codec.decode_object(call.body, entry="the body")
+    state = call.space.redact(call.agent_id, document, confirmed=PURGE in call.caller.scopes)
+    call.server.metrics.purge(applied=state.receipt is not None)
+    call.note(redaction=state.id, applies_at=state.applies_at)
+    return RouteResponse(_shape(state))
+
+
+def _shape(state: RemoteRedaction) -> StateShape:
+    return StateShape(state.id, state.applies_at, state.receipt)
+
+
+ROUTES = (
+    Route(
+        "GET",
+        "/agents/{agent_id}/redactions",
+        list_redactions,
+        "The purges that are held of an agent, also those that wait; of one that was purged whole, that one.",
+        (PULL, PUSH, PURGE),
+        {200: RedactionList},
+        audit="read.redactions",
+    ),
+    Route(
+        "POST",
+        "/agents/{agent_id}/redactions",
+        submit_redaction,
+        "Purge what a signed redaction names: at once with the scope purge, else after a while.",
+        (PUSH, PURGE),
+        {200: StateShape},
+        query=RedactionQuery,
+        body=_DOCUMENT,
+        problems=(422, 507),
+        audit="purge.sent",
+    ),
+)

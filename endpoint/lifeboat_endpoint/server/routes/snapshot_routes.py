@@ -1,0 +1,151 @@
+"""Whole states: sent, and fetched as a file or as an address to fetch it from."""
+
+from __future__ import annotations
+
+import io
+from urllib.parse import quote
+
+from lifeboat_endpoint.server.api import OCTETS, ZIP, Octets, Route, RouteResponse
+from lifeboat_endpoint.server.call import Call
+from lifeboat_endpoint.server.http_shapes import (
+    PAGE,
+    NumberQuery,
+    PushedSnapshot,
+    RestoreInfo,
+    SnapshotInfo,
+    SnapshotPlace,
+    SnapshotQuery,
+)
+from lifeboat_endpoint.server.routes.delta_routes import delta_places
+from lifeboat_endpoint.server.routes.shape_conversion import MACHINE_SAYS, head_of, machine_of, state_id, status_of
+from lifeboat_endpoint.service.bundle_receiver import PushResult, SentBundle
+from lifeboat_endpoint.tenancy.callers import PULL, PUSH
+from lifeboat_vault.errors import UnknownAtRemote
+from lifeboat_vault.remote.remote_contract import RemoteBundle
+
+SNAPSHOT, RESTORE = "snapshot", "restore"
+"""Beginnings of what a signed address permits to fetch: `snapshot/<number>`, `restore/<number>`."""
+_FILES = ("application/zip", "application/octet-stream")
+_ACCEPT = {"Accept": f"{' or '.join(_FILES)} for the file itself, JSON for its address."}
+
+
+def push_snapshot(call: Call) -> RouteResponse:
+    asked: NumberQuery = call.query
+    machine = machine_of(call.headers)
+    sent = SentBundle("snapshot", io.BytesIO(call.body), len(call.body), number=asked.sequence, machine=machine)
+    received = call.space.receive(call.agent_id, sent)
+    return answer_snapshot_push(call, received, len(call.body))
+
+
+def answer_snapshot_push(call: Call, received: PushResult, size: int) -> RouteResponse:
+    """The answer to a snapshot that was taken, however it came."""
+    number = received.head.number
+    call.note(sequence=number, bytes=size)
+    made = state_id(call.agent_id, number)
+    content = PushedSnapshot(number, size, head_of(received.head), made)
+    return RouteResponse(content, status_of(received))
+
+
+def fetch_snapshot(call: Call) -> RouteResponse:
+    asked: SnapshotQuery = call.query
+    media_type = wanted_file(call)
+    if media_type:
+        return sent_file(call.space.snapshot(call.agent_id, asked.sequence), media_type, call.agent_id)
+    number = _kept(call, asked.sequence)
+    place = _place(call, SNAPSHOT, number)
+    deltas, following = delta_places(call, number, PAGE) if asked.include_deltas else ([], None)
+    return RouteResponse(SnapshotInfo(place, place.url, place.snapshot_id, number, deltas, following))
+
+
+def get_restore(call: Call) -> RouteResponse:
+    """What clients need that know neither successors nor cuts: one file that says what the agent is now."""
+    head = call.space.head(call.agent_id)
+    if head is None:
+        return RouteResponse(RestoreInfo(None, []))
+    call.space.check_whole(call.agent_id)
+    return RouteResponse(RestoreInfo(_place(call, RESTORE, head.number), []))
+
+
+def snapshot_file(call: Call, number: int) -> RouteResponse:
+    """What a signed address of `SNAPSHOT` permits."""
+    return sent_file(call.space.snapshot(call.agent_id, number), "", call.agent_id)
+
+
+def restore_file(call: Call, number: int) -> RouteResponse:
+    """What a signed address of `RESTORE` permits."""
+    return sent_file(call.space.older_view(call.agent_id, number), "", call.agent_id)
+
+
+def wanted_file(call: Call) -> str:
+    """The media type of the file where the request prefers it, "" where JSON is asked for."""
+    for part in call.headers.get("accept", "").split(","):
+        media_type = part.partition(";")[0].strip().lower()
+        if media_type in _FILES:
+            return media_type
+        if media_type == "application/json":
+            return ""
+    return ""
+
+
+def sent_file(bundle: RemoteBundle, media_type: str, agent_id: str) -> RouteResponse:
+    """The answer that is a bundle."""
+    ending = "alf" if bundle.kind == "snapshot" else "alf-delta"
+    name = quote(f"{agent_id}-{bundle.number}.{ending}")
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Sequence": str(bundle.number)}
+    return RouteResponse(headers=headers, media_type=media_type, file=bundle.file, size=bundle.size)
+
+
+def _kept(call: Call, number: int | None) -> int:
+    with call.space.vault(call.agent_id) as vault:
+        row = vault.head() if number is None else vault.find(number)
+    if row is None:
+        raise UnknownAtRemote("there is no such state of this agent")
+    return row.number
+
+
+def _place(call: Call, kind: str, number: int) -> SnapshotPlace:
+    url = call.signed_url("GET", f"{kind}/{number}", limit=0)
+    return SnapshotPlace(url, state_id(call.agent_id, number), number)
+
+
+_BODY = Octets("direct_bytes")
+_SEQUENCE = {"X-Sequence": "The number of the state, of a file.", "Content-Disposition": "A name for the file."}
+ROUTES = (
+    Route(
+        "PUT",
+        "/agents/{agent_id}/snapshot",
+        push_snapshot,
+        "Send a whole state: the first one of an agent, or, of clients that sign nothing, the next.",
+        (PUSH,),
+        {200: PushedSnapshot, 201: PushedSnapshot},
+        query=NumberQuery,
+        body=_BODY,
+        problems=(409, 422, 507),
+        headers=MACHINE_SAYS,
+        audit="write.snapshot",
+        pushes=True,
+    ),
+    Route(
+        "GET",
+        "/agents/{agent_id}/snapshot",
+        fetch_snapshot,
+        "A whole state: the file, or where it is for some minutes.",
+        (PULL,),
+        {200: (SnapshotInfo, OCTETS, ZIP)},
+        query=SnapshotQuery,
+        problems=(422,),
+        headers=_ACCEPT,
+        answer_headers=_SEQUENCE,
+        audit="read.snapshot",
+    ),
+    Route(
+        "GET",
+        "/agents/{agent_id}/restore",
+        get_restore,
+        "What the agent is now, for clients that know no deltas.",
+        (PULL,),
+        {200: RestoreInfo},
+        problems=(422,),
+        audit="read.restore",
+    ),
+)

@@ -1,0 +1,90 @@
+"""Signed addresses at work (see `presigned`): whoever has one needs no token, and can do one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from lifeboat_endpoint.server import presigned
+from lifeboat_endpoint.server.api import NOTHING, OCTETS, OPEN, Octets, Route, RouteResponse
+from lifeboat_endpoint.server.call import Call
+from lifeboat_endpoint.server.presigned import Permission
+from lifeboat_endpoint.server.routes import delta_routes, snapshot_routes, upload_routes
+from lifeboat_endpoint.tenancy.callers import Caller
+from lifeboat_vault.errors import RemoteDenied, RemoteTooLarge, UnknownAtRemote, UnknownTenant
+
+
+def fetch_transfer(call: Call) -> RouteResponse:
+    permission = _permission(call, "GET")
+    kind, _, what = permission.object.partition("/")
+    call.note(object=permission.object)
+    if kind == snapshot_routes.SNAPSHOT:
+        return snapshot_routes.snapshot_file(call, int(what))
+    if kind == snapshot_routes.RESTORE:
+        return snapshot_routes.restore_file(call, int(what))
+    if kind == delta_routes.DELTA:
+        base, _, number = what.partition("-")
+        return delta_routes.delta_file(call, int(base), int(number))
+    raise UnknownAtRemote("this address permits nothing")
+
+
+def put_transfer(call: Call) -> RouteResponse:
+    permission = _permission(call, "PUT")
+    kind, _, upload_id = permission.object.partition("/")
+    expires = datetime.fromtimestamp(permission.expires, UTC)
+    with call.server.streaming(permission.tenant):
+        if kind != upload_routes.UPLOAD or not call.space.use_once(permission.use, expires):
+            raise UnknownAtRemote("this address permits nothing: it was used")
+        size = call.space.put_body(upload_id, _limited(call, permission.limit))
+    call.note(bytes=size)
+    return RouteResponse(status=204)
+
+
+def _limited(call: Call, limit: int) -> Iterator[bytes]:
+    size = 0
+    for part in call.body:
+        size += len(part)
+        if size > limit:
+            raise RemoteTooLarge(f"at most {limit} bytes may be sent there")
+        yield part
+
+
+def _permission(call: Call, method: str) -> Permission:
+    """What the address permits; the call is then that of whoever asked for it. A token that was revoked meanwhile
+    permits nothing, and a tenant that was removed has nothing there."""
+    server = call.server
+    found = presigned.check_permission(server.transfer_key(), call.path["transfer"], method, call.now)
+    call.known = Caller(found.tenant, "", "a signed address", frozenset())
+    call.path["agent_id"] = found.agent
+    try:
+        server.endpoint.control.check_token(found.token, found.tenant)
+        server.endpoint.space(found.tenant)
+    except (RemoteDenied, UnknownTenant):
+        raise UnknownAtRemote("this address permits nothing: it ended") from None
+    call.let_in(call.caller)
+    return found
+
+
+ROUTES = (
+    Route(
+        "GET",
+        "/transfers/{transfer}",
+        fetch_transfer,
+        "Fetch what a signed address is for.",
+        OPEN,
+        {200: OCTETS},
+        problems=(403, 422, 503),
+        audit="read.transfer",
+    ),
+    Route(
+        "PUT",
+        "/transfers/{transfer}",
+        put_transfer,
+        "Send what a signed address is for, once.",
+        OPEN,
+        {204: NOTHING},
+        body=Octets("bundle_bytes", streamed=True),
+        problems=(403, 422, 507),
+        audit="write.transfer",
+    ),
+)

@@ -1,0 +1,171 @@
+"""Bundles that are too large for one request, or that come without the token: in parts, of which only missing ones
+travel, or in three steps over a signed address."""
+
+from __future__ import annotations
+
+from lifeboat_endpoint.server.api import NOTHING, Octets, Route, RouteResponse
+from lifeboat_endpoint.server.call import Call
+from lifeboat_endpoint.server.http_shapes import (
+    BaseQuery,
+    DeltaUpload,
+    NewUpload,
+    PushedDelta,
+    PushedSnapshot,
+    SnapshotUpload,
+    UploadInfo,
+)
+from lifeboat_endpoint.server.routes import delta_routes, snapshot_routes
+from lifeboat_endpoint.server.routes.shape_conversion import MACHINE_SAYS, machine_of, upload_id_of, upload_uuid
+from lifeboat_endpoint.service import uploads as service
+from lifeboat_endpoint.tenancy.callers import PUSH
+from lifeboat_vault.errors import RemoteRefused, StaleBase, UnknownAtRemote
+from lifeboat_vault.remote.remote_contract import BundleKind
+
+UPLOAD = "upload"
+"""Beginning of what a signed address permits to send: `upload/<id>`."""
+
+
+def begin_parts(call: Call) -> RouteResponse:
+    asked: NewUpload = call.body
+    kind: BundleKind = "delta" if asked.kind == "delta" else "snapshot"
+    if (asked.base_sequence is None) == (kind == "delta"):
+        raise RemoteRefused("a delta has a base_sequence, and a snapshot has none")
+    parts = [service.ExpectedPart(part.sha256, part.size) for part in asked.parts]
+    machine = machine_of(call.headers)
+    made = call.space.begin_upload(call.agent_id, kind, asked.base_sequence, parts, machine)
+    return RouteResponse(UploadInfo(made.id, made.missing, made.expires_at), 201)
+
+
+def put_part(call: Call) -> RouteResponse:
+    found = _upload(call)
+    call.space.put_part(found.id, call.path["sha256"], call.body)
+    return RouteResponse(status=204)
+
+
+def commit_upload(call: Call) -> RouteResponse:
+    found = _upload(call)
+    received = call.space.receive_upload(found.id)
+    if found.kind == "delta":
+        return delta_routes.answer_delta_push(call, received, found.size)
+    return snapshot_routes.answer_snapshot_push(call, received, found.size)
+
+
+def begin_snapshot(call: Call) -> RouteResponse:
+    made = call.space.begin_upload(call.agent_id, "snapshot", None, None, machine_of(call.headers))
+    return RouteResponse(SnapshotUpload(_url(call, made.id), upload_uuid(made.id)))
+
+
+def begin_delta(call: Call) -> RouteResponse:
+    """Says at once when the base is not the head: the body would travel for nothing. A client that another service
+    knew until now begins an agent here."""
+    asked: BaseQuery = call.query
+    call.space.register_unnamed(call.agent_id)
+    head = call.space.head(call.agent_id)
+    number = None if head is None else head.number
+    if head is not None and number != asked.base_sequence:
+        raise StaleBase(f"the newest state there is {number}, not {asked.base_sequence}", sequence=number)
+    made = call.space.begin_upload(call.agent_id, "delta", asked.base_sequence, None, machine_of(call.headers))
+    return RouteResponse(DeltaUpload(_url(call, made.id), upload_uuid(made.id)))
+
+
+def confirm_upload(call: Call) -> RouteResponse:
+    return commit_upload(call)
+
+
+def _upload(call: Call) -> service.UploadState:
+    """One of this agent. Raises UnknownThere, AgentErased."""
+    space = call.space
+    space.check_agent(call.agent_id)
+    found = space.upload(upload_id_of(call.path["upload_id"]))
+    if found.agent_id != call.agent_id:
+        raise UnknownAtRemote("there is no such upload")
+    return found
+
+
+def _url(call: Call, upload_id: str) -> str:
+    return call.signed_url("PUT", f"{UPLOAD}/{upload_id}", limit=call.server.limits.bundle_bytes)
+
+
+_AGENT = "/agents/{agent_id}"
+_TAKEN = (409, 422, 507)
+ROUTES = (
+    Route(
+        "POST",
+        f"{_AGENT}/uploads",
+        begin_parts,
+        "Begin to send a bundle in parts; which of them are missing.",
+        (PUSH,),
+        {201: UploadInfo},
+        body=NewUpload,
+        problems=(507,),
+        headers=MACHINE_SAYS,
+        audit="write.upload",
+    ),
+    Route(
+        "PUT",
+        f"{_AGENT}/uploads/{{upload_id}}/parts/{{sha256}}",
+        put_part,
+        "Send one part; again is no error.",
+        (PUSH,),
+        {204: NOTHING},
+        body=Octets("part_bytes"),
+        problems=(422, 507),
+        audit="write.part",
+    ),
+    Route(
+        "POST",
+        f"{_AGENT}/uploads/{{upload_id}}/commit",
+        commit_upload,
+        "Push what was sent in parts.",
+        (PUSH,),
+        {200: (PushedSnapshot, PushedDelta), 201: (PushedSnapshot, PushedDelta)},
+        problems=(409, 413, 422, 507),
+        audit="write.commit",
+        pushes=True,
+    ),
+    Route(
+        "POST",
+        f"{_AGENT}/snapshot/upload",
+        begin_snapshot,
+        "An address to send a whole state to, without the token.",
+        (PUSH,),
+        {200: SnapshotUpload},
+        problems=(413, 422, 507),
+        headers=MACHINE_SAYS,
+        audit="write.upload",
+    ),
+    Route(
+        "POST",
+        f"{_AGENT}/snapshot/upload/{{upload_id}}/confirm",
+        confirm_upload,
+        "Push the state that was sent there.",
+        (PUSH,),
+        {200: PushedSnapshot, 201: PushedSnapshot},
+        problems=(409, 413, 422, 507),
+        audit="write.snapshot",
+        pushes=True,
+    ),
+    Route(
+        "POST",
+        f"{_AGENT}/deltas/upload",
+        begin_delta,
+        "An address to send a delta to, without the token.",
+        (PUSH,),
+        {200: DeltaUpload},
+        query=BaseQuery,
+        problems=(409, 413, 422, 507),
+        headers=MACHINE_SAYS,
+        audit="write.upload",
+    ),
+    Route(
+        "POST",
+        f"{_AGENT}/deltas/upload/{{upload_id}}/confirm",
+        confirm_upload,
+        "Push the delta that was sent there.",
+        (PUSH,),
+        {200: PushedDelta, 201: PushedDelta},
+        problems=(409, 413, 422, 507),
+        audit="write.delta",
+        pushes=True,
+    ),
+)

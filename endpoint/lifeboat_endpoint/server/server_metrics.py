@@ -1,0 +1,206 @@
+"""Figures for Prometheus, without names of tenants or agents.
+
+With several processes each writes its figures into files of a folder (prometheus-client's multiprocess mode), and
+whichever is asked adds them up. The library decides at its first import whether it does so: `share_metrics` comes
+before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from lifeboat_vault.store.timed_operations import ConnectionCounts, System
+
+SHARED = "PROMETHEUS_MULTIPROC_DIR"
+_SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 120.0)
+_FAST = (0.0005, 0.002, 0.01, 0.05, 0.2, 1.0, 5.0, 30.0)
+_ROOM = 1 << 20
+"""Bytes; some 200 are needed for each figure of each route."""
+
+
+def share_metrics(folder: Path) -> None:
+    """Have all processes that are started from now on add up their figures in a folder, beginning with nothing."""
+    for each in (folder.parent, folder):
+        each.mkdir(mode=0o700, exist_ok=True)
+    for old in folder.glob("*.db"):
+        with contextlib.suppress(FileNotFoundError):
+            old.unlink()
+    os.environ[SHARED] = str(folder)
+
+
+def forget_process(pid: int) -> None:
+    """Leave a process that was killed out of the sums: it could not say itself that it ends."""
+    folder = os.environ.get(SHARED)
+    for file in Path(folder).glob(f"gauge_live*_{pid}.db") if folder is not None else ():
+        file.unlink(missing_ok=True)
+
+
+def _make_room() -> None:
+    """The files of this process, in their full size and with nothing in them. The library maps them into memory: on a
+    disk without room a page that was never written would end the process. Where there is none it keeps its figures
+    for itself."""
+    folder = os.environ.get(SHARED)
+    if folder is None:
+        return
+    for kind in ("counter", "histogram", *(f"gauge_{mode}" for mode in _MODES)):
+        file = Path(folder) / f"{kind}_{os.getpid()}.db"
+        try:
+            file.write_bytes(bytes(_ROOM))
+        except OSError:
+            file.unlink(missing_ok=True)
+            os.environ.pop(SHARED, None)
+
+
+class MetricFamily(NamedTuple):
+    """A figure as it is told, and the names of its labels. None of them ever names a tenant, an agent, a token or an
+    address, so there are no more than some hundred of each."""
+
+    kind: Literal["counter", "gauge", "histogram"]
+    name: str
+    labels: tuple[str, ...]
+    meaning: str
+    buckets: tuple[float, ...] = ()
+    mode: str = ""
+
+    @property
+    def told_as(self) -> str:
+        """Its name in the answer."""
+        return f"{self.name}_total" if self.kind == "counter" else self.name
+
+
+_SUM, _LEAST = "livesum", "livemin"
+_MODES = (_SUM, _LEAST)
+"""How gauges of several processes become one."""
+_OWN = (
+    MetricFamily("counter", "lifeboat_requests", ("method", "route", "status"), "Requests answered."),
+    MetricFamily(
+        "histogram",
+        "lifeboat_request_seconds",
+        ("method", "route"),
+        "From the first byte of a request to the last of its answer.",
+        _SECONDS,
+    ),
+    MetricFamily("counter", "lifeboat_received_bytes", (), "Bytes of bodies received."),
+    MetricFamily("counter", "lifeboat_sent_bytes", (), "Bytes of bodies sent."),
+    MetricFamily("counter", "lifeboat_pushes", ("result",), "States that were pushed, by what became of them."),
+    MetricFamily("counter", "lifeboat_purges", ("state",), "Purges that were sent."),
+    MetricFamily("counter", "lifeboat_refusals", ("limit",), "Requests refused because there were too many."),
+    MetricFamily(
+        "gauge", "lifeboat_database_connections", ("kind", "state"), "Connections to the database.", mode=_SUM
+    ),
+    MetricFamily("gauge", "lifeboat_database_waiting", ("kind",), "Threads that wait for a connection.", mode=_SUM),
+    MetricFamily("gauge", "lifeboat_ready", ("part",), "1 where a part that requests need answers.", mode=_LEAST),
+)
+_OPERATIONS = (
+    MetricFamily(
+        "histogram",
+        "lifeboat_operation_seconds",
+        ("system", "operation"),
+        "How long a database, an object store or a key source took to answer.",
+        _FAST,
+    ),
+    MetricFamily(
+        "counter", "lifeboat_operation_errors", ("system", "operation", "error"), "What was answered with an error."
+    ),
+    MetricFamily("counter", "lifeboat_key_lookups", (), "Data keys that were needed, held or not."),
+)
+FAMILIES = (*_OWN, *_OPERATIONS)
+_PUSHED = {200: "known", 201: "taken", 409: "behind", 413: "too_large", 429: "refused", 503: "busy", 507: "full"}
+
+
+class OperationMetrics:
+    """What was asked of databases, object stores and key sources: a `Listener` of `operations`."""
+
+    def __init__(self, registry: Any) -> None:
+        self._seconds, self._errors, self._lookups = (_made(family, registry) for family in _OPERATIONS)
+        self._known: dict[tuple[str, str], Any] = {}
+
+    def asked(self, system: System, operation: str, seconds: float, error: str) -> None:
+        child = self._known.get((system, operation))
+        if child is None:
+            child = self._known[system, operation] = self._seconds.labels(system, operation)
+        child.observe(seconds)
+        if error:
+            self._errors.labels(system, operation, error).inc()
+
+    def key_wanted(self) -> None:
+        self._lookups.inc()
+
+
+class ServerMetrics:
+    """The figures of this process."""
+
+    def __init__(self) -> None:
+        _make_room()
+        from prometheus_client import CollectorRegistry
+
+        self._registry = CollectorRegistry()
+        self._found = {family.name: _made(family, self._registry) for family in _OWN}
+        self.operations = OperationMetrics(self._registry)
+
+    def request(self, method: str, route: str, status: int, seconds: float, received: int, sent: int) -> None:
+        """Count an answer. `route` is the route's path with its parameters' names, never their values."""
+        self._found["lifeboat_requests"].labels(method, route, str(status)).inc()
+        self._found["lifeboat_request_seconds"].labels(method, route).observe(seconds)
+        self._found["lifeboat_received_bytes"].inc(received)
+        self._found["lifeboat_sent_bytes"].inc(sent)
+
+    def push(self, status: int) -> None:
+        """Count a state that was sent, by the status of the answer."""
+        result = _PUSHED.get(status, "failed" if status >= 500 or status == 499 else "invalid")
+        self._found["lifeboat_pushes"].labels(result).inc()
+
+    def purge(self, *, applied: bool) -> None:
+        """Count a purge that was sent: it was applied, or waits."""
+        self._found["lifeboat_purges"].labels("applied" if applied else "waits").inc()
+
+    def refused(self, limit: Literal["token", "address"]) -> None:
+        """Count a request that came too often."""
+        self._found["lifeboat_refusals"].labels(limit).inc()
+
+    def connected(self, kind: str, connections: ConnectionCounts) -> None:
+        """How many connections this process has for a kind of work right now."""
+        state = self._found["lifeboat_database_connections"]
+        state.labels(kind, "used").set(connections.used)
+        state.labels(kind, "idle").set(connections.idle)
+        self._found["lifeboat_database_waiting"].labels(kind).set(connections.waiting)
+
+    def ready(self, part: str, *, is_well: bool) -> None:
+        """Whether a part answers."""
+        self._found["lifeboat_ready"].labels(part).set(int(is_well))
+
+    def text(self, accept: str = "") -> tuple[bytes, str]:
+        """All figures, of all processes, and their media type: that of OpenMetrics for whoever accepts it."""
+        from prometheus_client import CollectorRegistry
+        from prometheus_client.exposition import choose_encoder
+
+        encoder, media_type = choose_encoder(accept)
+        if SHARED not in os.environ:
+            return encoder(self._registry), media_type
+        from prometheus_client.multiprocess import MultiProcessCollector
+
+        together = CollectorRegistry()
+        MultiProcessCollector(together)  # type: ignore[no-untyped-call]
+        return encoder(together), media_type
+
+    def close(self) -> None:
+        """What this process has open is no longer counted."""
+        if SHARED in os.environ:
+            from prometheus_client.multiprocess import mark_process_dead
+
+            mark_process_dead(os.getpid())  # type: ignore[no-untyped-call]
+
+
+def _made(family: MetricFamily, registry: Any) -> Any:
+    from prometheus_client import Counter, Gauge, Histogram
+
+    if family.kind == "histogram":
+        return Histogram(family.name, family.meaning, family.labels, buckets=family.buckets, registry=registry)
+    if family.kind == "gauge":
+        mode: Any = family.mode
+        return Gauge(family.name, family.meaning, family.labels, multiprocess_mode=mode, registry=registry)
+    return Counter(family.name, family.meaning, family.labels, registry=registry)

@@ -1,0 +1,122 @@
+"""Does what a client that signs nothing sent look like an accident? A device of Lifeboat has asked its own guard.
+
+Nothing is stopped here: what was sent is the newest state, the state before it is pinned, and the agent is held until
+somebody accepts it or the memory is back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from datetime import datetime, timedelta
+
+from lifeboat_alf.memory import memory_records
+from lifeboat_alf.memory.effective_view import visible_records
+from lifeboat_alf.memory.mass_removal import MassRemovalLimits, is_file_loss, is_memory_loss, is_workspace_file
+from lifeboat_alf.states.agent_state import State, StateChanges
+from lifeboat_vault.vault import SequenceRow, Vault
+
+PIN = "held"
+LIMITS = MassRemovalLimits()
+_FEWEST = 2
+"""A single memory or file that goes is no accident."""
+_WINDOW = timedelta(days=1)
+
+
+def list_memories(state: State) -> set[frozenset[str]]:
+    """The memories of a state, each as the ids of its chain."""
+    return {frozenset(item.chain_ids) for item in visible_records(state)}
+
+
+def count_lost(before: Set[frozenset[str]], after: Set[frozenset[str]]) -> int:
+    """How many memories are gone, whatever else was done to their chains."""
+    there = {record_id for chain in after for record_id in chain}
+    return sum(chain.isdisjoint(there) for chain in before)
+
+
+def judge_loss(before: Set[frozenset[str]], after: Set[frozenset[str]], words: str) -> str | None:
+    """The reason to hold, in people's words; None when all is well."""
+    gone, came = count_lost(before, after), count_lost(after, before)
+    if not is_memory_loss(len(before), came, gone, LIMITS):
+        return None
+    return f"{gone} of {len(before)} memories were removed {words}"
+
+
+def find_loss(
+    vault: Vault, before: SequenceRow, now: datetime, accepted: int | None, runtime: str
+) -> tuple[str, int] | None:
+    """The reason to hold the head that came after `before`, and the number of the state to go back to. Losses add up
+    over a day, or since the state `accepted`: an accident in small steps is one too."""
+    reason = _loss_since(vault, before, runtime, "at once")
+    if reason is not None:
+        return reason, before.number
+    earlier = _day_ago(vault, now, accepted)
+    if earlier.number >= before.number:
+        return None
+    reason = _loss_since(vault, earlier, runtime, "within a day")
+    return None if reason is None else (reason, earlier.number)
+
+
+def _loss_since(vault: Vault, earlier: SequenceRow, runtime: str, words: str) -> str | None:
+    changes = vault.changes(earlier.number, vault.state().sequence.number)
+    return _memories_lost(vault, earlier, changes, words) or _files_lost(vault, earlier, changes, runtime, words)
+
+
+def _memories_lost(vault: Vault, earlier: SequenceRow, changes: StateChanges, words: str) -> str | None:
+    """The whole memory is read only where enough of what changed since then can have ended a memory."""
+    ended = _endings(changes)
+    if ended < _FEWEST or (ended < LIMITS.minimum and _has_memory(vault.state())):
+        return None
+    return judge_loss(list_memories(vault.state(earlier.number)), list_memories(vault.state()), words)
+
+
+def _endings(changes: StateChanges) -> int:
+    """How many records went, or are none that the agent has now: each ends one memory at most."""
+    ended = sum(
+        not memory_records.is_visible(memory_records.parse_record(change.record.line)) for change in changes.records
+    )
+    return len(changes.removed) + ended
+
+
+def _has_memory(state: State) -> bool:
+    """Whether a record is left that can be a memory: fewer than the minimum count only where they were all. Most
+    states tell by their first record."""
+    return any(memory_records.is_visible(memory_records.parse_record(record.line)) for record in state.records())
+
+
+def _files_lost(vault: Vault, earlier: SequenceRow, changes: StateChanges, runtime: str, words: str) -> str | None:
+    """Files come with snapshots only."""
+    bases = [one.base for one in changes.entries if one.entry is None and one.base is not None]
+    entries = [one.entry for one in changes.entries if one.base is None and one.entry is not None]
+    deleted, created = (
+        sum(is_workspace_file(one.path, one.meta, runtime) for one in side) for side in (bases, entries)
+    )
+    if deleted - created < _FEWEST:
+        return None
+    before = len(list_workspace_files(vault.state(earlier.number), runtime))
+    if not is_file_loss(before, created, deleted, LIMITS):
+        return None
+    return f"{deleted - created} of {before} files were removed {words}"
+
+
+def list_workspace_files(state: State, runtime: str) -> set[str]:
+    """The files of the workspace in a state."""
+    return {one.path for one in state.entries() if is_workspace_file(one.path, one.meta, runtime)}
+
+
+def _day_ago(vault: Vault, now: datetime, accepted: int | None) -> SequenceRow:
+    """The state of a day ago, the first one of a younger history, or the accepted one where that is newer."""
+    found = vault.at(now - _WINDOW) or vault.sequences(limit=1)[0]
+    newer = None if accepted is None or accepted <= found.number else vault.find(accepted)
+    return newer or found
+
+
+def is_loss_over(vault: Vault, previous: int, runtime: str) -> bool:
+    """Whether what was lost since a state is back: fewer are missing than would count, and not all."""
+    old, new = vault.state(previous), vault.state()
+    former = list_memories(old)
+    missing = count_lost(former, list_memories(new))
+    if missing >= LIMITS.minimum or is_memory_loss(len(former), 0, missing, LIMITS):
+        return False
+    before = list_workspace_files(old, runtime)
+    gone = len(before - list_workspace_files(new, runtime))
+    return not is_file_loss(len(before), 0, gone, LIMITS)

@@ -1,0 +1,52 @@
+"""Whether a signed state may be appended: pure, because it is asked twice, the second time inside the transaction."""
+
+from __future__ import annotations
+
+from lifeboat_alf.states.agent_state import Sequence
+from lifeboat_vault.errors import EpochBehind, RemoteRefused, StaleBase
+from lifeboat_vault.remote.remote_contract import MOST_EPOCHS
+from lifeboat_vault.vault import SequenceRow
+
+MOST_NUMBERS = 1 << 24
+LARGEST_FIRST = 1 << 40
+"""How far one push may go beyond the head, and the largest number that a history may begin with. Numbers end at 2^53:
+who could take the last one in one step would keep everybody from writing, for ever. Machines number state by state, so
+nobody comes near."""
+
+
+def is_head(sequence: Sequence, head: SequenceRow | None) -> bool:
+    """Whether it is what the head is already."""
+    return (
+        head is not None and bool(sequence.digest) and (head.number, head.digest) == (sequence.number, sequence.digest)
+    )
+
+
+def check_fit(sequence: Sequence, base: int | None, head: SequenceRow | None, epoch: int) -> None:
+    """`base` is the number that a delta goes on top of, None for a snapshot; `epoch` the one in force.
+
+    Raises EpochBehind, StaleBase, RemoteRefused, in this order.
+    """
+    if sequence.epoch < epoch:
+        raise EpochBehind(f"epoch {sequence.epoch} is over: {epoch} is in force", epoch=epoch)
+    newest = None if head is None else head.number
+    if base != newest:
+        raise StaleBase(_mismatch(base, newest), sequence=newest)
+    if newest is not None and sequence.number <= newest:
+        raise RemoteRefused(f"sequence {sequence.number} does not follow {newest}")
+    _check_step(sequence, newest, epoch)
+
+
+def _check_step(sequence: Sequence, newest: int | None, epoch: int) -> None:
+    largest = LARGEST_FIRST if newest is None else newest + MOST_NUMBERS
+    if sequence.number > largest:
+        raise RemoteRefused(f"the next sequence is at most {largest}, not {sequence.number}")
+    if sequence.epoch > epoch + MOST_EPOCHS:
+        raise RemoteRefused(f"epoch {epoch} is in force: {sequence.epoch} is too far from it")
+
+
+def _mismatch(base: int | None, newest: int | None) -> str:
+    if newest is None:
+        return "the agent has no history there, so there is nothing for a delta to go on top of"
+    if base is None:
+        return f"the agent has a history there, up to {newest}: a snapshot is for one without"
+    return f"the newest state there is {newest}, not {base}"

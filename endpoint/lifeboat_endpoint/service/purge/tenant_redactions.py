@@ -1,0 +1,241 @@
+"""Purges of one tenant's agents: held, applied when it is time, receipted; refused by whoever owns the endpoint."""
+
+from __future__ import annotations
+
+from lifeboat_alf.common import times
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import RedactionInvalid
+from lifeboat_alf.redaction import redactions
+from lifeboat_alf.redaction.redactions import WHOLE_AGENT, Redaction
+from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
+from lifeboat_alf.seams.system_clock import Clock
+from lifeboat_endpoint.service.agent_roster import AgentRow, Roster
+from lifeboat_endpoint.service.agent_vaults import AgentVaults
+from lifeboat_endpoint.service.purge import purge_statements as sql
+from lifeboat_endpoint.service.purge import waiting_redactions
+from lifeboat_endpoint.service.purge.crypto_shredding import CryptoShredding
+from lifeboat_endpoint.service.purge.endpoint_receipts import EndpointReceipts
+from lifeboat_endpoint.service.purge.purge_policy import PURGED, REFUSED, PendingRedaction, PurgePolicy
+from lifeboat_endpoint.service.purge.purged_agent_rows import PurgedAgentRow
+from lifeboat_endpoint.service.purge.waiting_redactions import WaitingRedactions
+from lifeboat_endpoint.service.purge.whole_agent_purge import WholeAgentPurge
+from lifeboat_endpoint.service.uploads import Uploads
+from lifeboat_endpoint.tenancy.callers import PURGE
+from lifeboat_vault.errors import AgentErased, PurgeRefused, RemoteDenied, RemoteRefused, UnknownAtRemote
+from lifeboat_vault.remote.remote_contract import TRIAL, RemoteRedaction
+from lifeboat_vault.store.store_protocols import MetadataStore
+from lifeboat_vault.vault import Vault
+from lifeboat_vault.vault.vault_purging import audit_record
+
+
+class TenantRedactions:
+    """Of one tenant and one thread."""
+
+    def __init__(
+        self,
+        metadata: MetadataStore,
+        roster: Roster,
+        vaults: AgentVaults,
+        uploads: Uploads,
+        holding: WaitingRedactions,
+        erasing: WholeAgentPurge,
+        receipts: EndpointReceipts,
+        shredding: CryptoShredding | None,
+        *,
+        purging: PurgePolicy,
+        clock: Clock,
+    ) -> None:
+        """`shredding` where what is deleted leaves remains."""
+        self._metadata = metadata
+        self._shredding = shredding
+        self._roster = roster
+        self._vaults = vaults
+        self._uploads = uploads
+        self._holding = holding
+        self._erasing = erasing
+        self._receipts = receipts
+        self._purging = purging
+        self._clock = clock
+
+    # What machines ask ------------------------------------------------------------------------------------------
+
+    def held(self, agent_id: str) -> list[JsonObject]:
+        """As `Remote.redactions`; those that were refused here are not told. Raises UnknownThere."""
+        for _, redaction_id in self.due(agent_id):
+            self.apply(agent_id, redaction_id)
+        erased = self._roster.erased.find(agent_id)
+        if erased is not None:
+            return [erased.document]
+        row = self._roster.get(agent_id)
+        if row.vault is None:
+            return []
+        return [each.redaction.to_json() for each in self._vault(row).redaction_rows() if not each.refused]
+
+    def take(self, agent_id: str, document: object, *, confirmed: bool) -> RemoteRedaction:
+        """As `Remote.redact`. Raises UnknownThere, RemoteDenied, RemoteRefused, AgentErased."""
+        erased = self._roster.erased.find(agent_id)
+        if erased is not None:
+            return self._erased_again(erased, waiting_redactions.redaction_of(document, agent_id), confirmed=confirmed)
+        row = self._roster.get(agent_id)
+        redaction = waiting_redactions.redaction_of(document, agent_id)
+        if row.vault is None:
+            return self._take_sealed(row, redaction, confirmed=confirmed)
+        return self._take(row, self._vault(row), redaction, confirmed=confirmed)
+
+    def _take(self, row: AgentRow, vault: Vault, redaction: Redaction, *, confirmed: bool) -> RemoteRedaction:
+        known = waiting_redactions.find_redaction(vault, redaction.id)
+        if known is None:
+            waiting_redactions.check_signer(vault, redaction, confirmed=confirmed)
+        elif known.redaction.digest != redaction.digest:
+            raise RemoteRefused("there is another purge of this id")
+        else:
+            waiting_redactions.sign_again(vault, known.redaction, redaction, confirmed=confirmed)
+        if known is not None and known.applied:
+            return self._applied_before(row, vault, redaction)
+        if known is not None and known.refused and not confirmed:
+            raise PurgeRefused("whoever owns the endpoint refused this purge")
+        if known is None and waiting_redactions.is_contested(vault, redaction):
+            confirmed = False
+        if confirmed or row.facts.runtime == TRIAL or waiting_redactions.is_nothing_there(vault, redaction):
+            return self._apply(row, vault, redaction)
+        if known is None:
+            return RemoteRedaction(redaction.id, self._holding.wait(row, vault, redaction))
+        return RemoteRedaction(redaction.id, known.waits_until)
+
+    def _take_sealed(self, row: AgentRow, redaction: Redaction, *, confirmed: bool) -> RemoteRedaction:
+        """What the endpoint cannot read, machines purge themselves; the whole of it goes here too."""
+        if redaction.scope != WHOLE_AGENT:
+            raise RemoteRefused(f"the agent {row.id} is sealed there: only its own machines can purge some of it")
+        waiting_redactions.signer_of(redaction)
+        if not confirmed and row.facts.runtime != TRIAL:
+            raise RemoteDenied("a sealed agent is purged whole with the token of its owner", scope=PURGE)
+        return RemoteRedaction(redaction.id, None, self._erasing.erase(row, redaction))
+
+    def _erased_again(self, erased: PurgedAgentRow, redaction: Redaction, *, confirmed: bool) -> RemoteRedaction:
+        if erased.redaction_id != redaction.id:
+            raise AgentErased("the whole agent was purged", redaction=erased.document)
+        held = redactions.from_json(erased.document)
+        is_same = held.digest == redaction.digest and held.signature != redaction.signature
+        if is_same and (waiting_redactions.can_sign_purged_again(held, redaction) or confirmed):
+            with self._metadata.transaction():
+                self._roster.erased.sign_again(erased.agent_id, redaction)
+        return RemoteRedaction(redaction.id, None, self._erasing.finish(erased.agent_id))
+
+    def _applied_before(self, row: AgentRow, vault: Vault, redaction: Redaction) -> RemoteRedaction:
+        receipt = self._receipts.find(row.id, redaction.id)
+        if receipt is None:
+            return self._apply(row, vault, redaction)
+        return RemoteRedaction(redaction.id, None, receipt)
+
+    # What its owner says ----------------------------------------------------------------------------------------
+
+    def pending(self) -> list[PendingRedaction]:
+        """Those that wait, of all agents."""
+        found = []
+        for agent_id, redaction_id, applies_at in list(self._metadata.rows(sql.WAITING)):
+            row = self._roster.find(agent_id)
+            known = (
+                None
+                if row is None or row.vault is None
+                else waiting_redactions.find_redaction(self._vault(row), redaction_id)
+            )
+            if row is not None and known is not None and known.waits_until is not None:
+                found.append(PendingRedaction(agent_id, row.facts.name, known.redaction, applies_at))
+        return found
+
+    def confirm(self, agent_id: str, redaction_id: str) -> RemoteRedaction:
+        """Apply one that waits, or was refused, now. Raises UnknownThere."""
+        erased = self._roster.erased.find(agent_id)
+        if erased is not None and erased.redaction_id == redaction_id:
+            return RemoteRedaction(redaction_id, None, self._erasing.finish(agent_id))
+        row = self._roster.get(agent_id)
+        vault = self._vault(row)
+        known = waiting_redactions.find_redaction(vault, redaction_id)
+        if known is None:
+            raise _no_such(redaction_id)
+        return self._take(row, vault, known.redaction, confirmed=True)
+
+    def refuse(self, agent_id: str, redaction_id: str) -> bool:
+        """Raises UnknownThere, AgentErased."""
+        row = self._roster.get(agent_id)
+        vault = self._vault(row)
+        known = waiting_redactions.find_redaction(vault, redaction_id)
+        if known is None:
+            raise _no_such(redaction_id)
+        done = vault.withdraw(redaction_id)
+        with self._metadata.transaction():
+            self._metadata.execute(sql.DROP_WAITING, (agent_id, redaction_id))
+        if done:
+            self._purging.note(REFUSED, redaction_id, {"agent": agent_id, "scope": known.redaction.scope})
+        return done
+
+    # When it is time --------------------------------------------------------------------------------------------
+
+    def due(self, agent_id: str | None = None) -> list[tuple[str, str]]:
+        """Agents and the purges of theirs that have waited long enough, or were begun and not finished."""
+        rows = self._metadata.rows(*((sql.WAITING,) if agent_id is None else (sql.WAITING_OF, (agent_id,))))
+        now = times.to_text(self._clock.now())
+        found = [(agent, redaction_id) for agent, redaction_id, applies_at in rows if applies_at <= now]
+        return found if found and self._purging.is_clock_trusted() else []
+
+    def apply(self, agent_id: str, redaction_id: str) -> None:
+        """One that is due. What does not wait there any more is forgotten; what can never be applied is refused."""
+        row = self._roster.find(agent_id)
+        vault = None if row is None or row.vault is None else self._vault(row)
+        known = None if vault is None else waiting_redactions.find_redaction(vault, redaction_id)
+        if row is None or vault is None or known is None or known.refused:
+            with self._metadata.transaction():
+                self._metadata.execute(sql.DROP_WAITING, (agent_id, redaction_id))
+            return
+        try:
+            self._apply(row, vault, known.redaction)
+        except AgentErased:
+            return  # another process was first
+        except RemoteRefused:
+            self.refuse(agent_id, redaction_id)
+
+    def _apply(self, row: AgentRow, vault: Vault, redaction: Redaction) -> RemoteRedaction:
+        """Once it was begun it is taken up again until the receipt is signed. While somebody reads what was destroyed
+        there is none yet."""
+        if redaction.scope == WHOLE_AGENT:
+            return RemoteRedaction(redaction.id, None, self._erasing.erase(row, redaction))
+        leaves = self._begin(row, vault, redaction)
+        reach_crash_point(CrashPoint.ENDPOINT_REDACTED)
+        try:
+            report = vault.redact(redaction)
+        except RedactionInvalid as error:
+            raise RemoteRefused(error.message) from error
+        self._uploads.drop_of(row.id)
+        if not report.swept and not vault.settle():
+            return RemoteRedaction(redaction.id, times.to_text(self._clock.now()))
+        if self._shredding is not None:
+            self._shredding.shred(row)
+            vault = self._vault(row)
+        receipt = self._receipts.of_vault(vault, redaction, leaves, report.objects or leaves)
+        document = receipt.to_json()
+        self._purging.note(PURGED, redaction.id, audit_record(redaction, receipt.completed_at))
+        with self._metadata.transaction():
+            self._metadata.execute(sql.DROP_WAITING, (row.id, redaction.id))
+            self._receipts.keep(row.id, redaction.id, document)
+            self._roster.count(row, vault.size())
+        self._metadata.compact()
+        return RemoteRedaction(redaction.id, None, document)
+
+    def _begin(self, row: AgentRow, vault: Vault, redaction: Redaction) -> int:
+        """How many of the named leaves hold old bytes, or did when it was begun first."""
+        with self._metadata.transaction():
+            before = self._metadata.row(sql.LEAVES, (row.id, redaction.id))
+            leaves = max(0 if before is None else int(before[0]), vault.remaining(redaction))
+            self._metadata.execute(sql.DROP_WAITING, (row.id, redaction.id))
+            now = times.to_text(self._clock.now())
+            self._metadata.execute(sql.ADD_WAITING, (row.id, redaction.id, now, leaves))
+        return leaves
+
+    def _vault(self, row: AgentRow) -> Vault:
+        if row.vault is None:
+            raise RemoteRefused(f"the agent {row.id} is sealed there: only its own machines can purge it")
+        return self._vaults.get(row.id, row.vault)
+
+
+def _no_such(redaction_id: str) -> UnknownAtRemote:
+    return UnknownAtRemote(f"there is no purge {redaction_id}")

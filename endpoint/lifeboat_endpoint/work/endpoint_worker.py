@@ -1,0 +1,266 @@
+"""A worker: one process that takes one job after another.
+
+The job runs in a thread of its own; this one keeps its lease, hears when the process is to stop, and tells the queue
+how the job ended. A thread cannot be ended from outside: a job that is to stop does so between two steps. One that does
+not in time is left to its lease, and the process ends: whoever takes it over begins it anew, which every kind of work
+is made for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_endpoint.server.server_log import LOGGER, describe_error, explain_error
+from lifeboat_endpoint.work import job_planning
+from lifeboat_endpoint.work.endpoint_queue import EndpointJob, EndpointQueue
+from lifeboat_endpoint.work.job_handlers import HANDLERS, Handler, JobContext
+from lifeboat_vault.errors import KeyRevoked, LeaseLost, VaultError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lifeboat_endpoint.endpoint import Endpoint
+
+Result = Literal["done", "failed", "dead", "released", "revoked", "lost", "left"]
+_LOOK = 0.2
+"""Seconds between two looks at a job that runs."""
+_LONGEST_PAUSE = 30.0
+_REVOKED = timedelta(hours=1)
+"""After so long it is looked whether a key that was taken away was given back."""
+
+
+class WorkerStopped(Exception):
+    """The job ends between two steps, because its worker is to stop or no longer holds it."""
+
+
+class JobCounter(Protocol):
+    """Who counts what became of jobs."""
+
+    def ended(self, kind: str, result: str, seconds: float) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPace:
+    """Seconds. A job is held for `lease`, which begins anew each `beat`. Who finds nothing to do looks again after
+    `idle`, and for what falls due each `plan`. Who is to stop waits for its job for `grace`. A job that runs for
+    `longest` is given back at its next step, and others get their turn."""
+
+    lease: float = 60.0
+    beat: float = 15.0
+    idle: float = 3.0
+    plan: float = 60.0
+    grace: float = 20.0
+    longest: float = 6 * 3600.0
+
+
+def _nobody() -> None:
+    """Nobody wants to know that the worker lives."""
+
+
+@dataclass
+class EndpointWorker:
+    """One worker. `name` is for people. `alive` is called again and again, a minute apart at most."""
+
+    endpoint: Endpoint
+    queue: EndpointQueue
+    stopped: threading.Event
+    name: str
+    pace: WorkerPace = field(default_factory=WorkerPace)
+    counting: JobCounter | None = None
+    alive: Callable[[], object] = _nobody
+    handlers: Mapping[str, Handler] = field(default_factory=lambda: HANDLERS)
+    plan: Callable[[Endpoint, EndpointQueue], int] = job_planning.plan_jobs
+    _planned_at: float = float("-inf")
+
+    def run(self) -> bool:
+        """Work until it is to stop. Whether no job was left behind half done: if one was, end the process."""
+        failures = 0
+        while not self.stopped.is_set():
+            self.alive()
+            try:
+                result = self.round()
+            except LifeboatError as error:
+                failures += 1
+                LOGGER.error("worker: no work can be taken: %s", explain_error(error))
+                self.stopped.wait(compute_pause(failures, random.random()))
+                continue
+            failures = 0
+            if result == "left":
+                return False
+            if result is None:
+                self.stopped.wait(self.pace.idle * (0.5 + random.random()))
+        return True
+
+    def run_once(self) -> bool:
+        """Do what is due, and end. As `run`; raises VaultError where the database does not answer."""
+        result: Result | None = "done"
+        while result is not None and not self.stopped.is_set():
+            result = self.round()
+            if result == "left":
+                return False
+        return True
+
+    def round(self) -> Result | None:
+        """Plan when it is time, and do one job; None: there was none. Raises VaultError."""
+        if time.monotonic() - self._planned_at >= self.pace.plan:
+            self._plan()
+            self._planned_at = time.monotonic()
+        job = self.queue.take(self.name, timedelta(seconds=self.pace.lease), list(self.handlers))
+        return None if job is None else self._do(job)
+
+    def _plan(self) -> None:
+        """What waits already is done, also where nothing can be planned."""
+        try:
+            self.endpoint.control.flush()
+            self.plan(self.endpoint, self.queue)
+        except LifeboatError as error:
+            LOGGER.error("worker: nothing was planned: %s", explain_error(error))
+
+    def _do(self, job: EndpointJob) -> Result:
+        running, began = _JobThread(self, job), time.monotonic()
+        running.start()
+        result = self._watched(job, running)
+        seconds = time.monotonic() - began
+        log = LOGGER.info if result in ("done", "released") else LOGGER.error
+        log(
+            "job=%d kind=%s tenant=%s agent=%s attempt=%d result=%s ms=%d%s",
+            job.id,
+            job.kind,
+            job.tenant or "-",
+            job.agent or "-",
+            job.attempt,
+            result,
+            round(seconds * 1000),
+            running.trouble,
+        )
+        if self.counting is not None:
+            self.counting.ended(job.kind, result, seconds)
+        return result
+
+    def _watched(self, job: EndpointJob, running: _JobThread) -> Result:
+        """Hold the job while it runs, and tell the queue how it ended."""
+        lease = _JobLease(self.queue, job, self.pace)
+        enough = time.monotonic() + self.pace.longest
+        last: float | None = None
+        while not running.ended.wait(_LOOK):
+            self.alive()
+            lease.keep()
+            if last is None and (self.stopped.is_set() or lease.is_lost or time.monotonic() >= enough):
+                running.stop.set()
+                last = time.monotonic() + self.pace.grace
+            if last is not None and time.monotonic() >= last:
+                return "left"
+        return "lost" if lease.is_lost else self._ended(job, running, lease)
+
+    def _ended(self, job: EndpointJob, running: _JobThread, lease: _JobLease) -> Result:
+        """Again and again while the job is held: what the queue does not hear of is done anew."""
+        while True:
+            try:
+                return running.tell(self.queue, job)
+            except LeaseLost:
+                return "lost"
+            except VaultError:
+                if time.monotonic() >= lease.until:
+                    return "lost"
+            self.alive()
+            time.sleep(min(1.0, self.pace.beat))
+
+
+class _JobLease:
+    """The lease of a job that runs. `until`: by this process's clock, others may take the job from then on."""
+
+    def __init__(self, queue: EndpointQueue, job: EndpointJob, pace: WorkerPace) -> None:
+        self._queue = queue
+        self._job = job
+        self._pace = pace
+        self._beat_at = time.monotonic() + pace.beat
+        self.until = time.monotonic() + pace.lease
+        self.is_lost = False
+
+    def keep(self) -> None:
+        """Say that it is still worked at, when it is time to."""
+        began = time.monotonic()
+        if self.is_lost or began < self._beat_at:
+            return
+        try:
+            self._queue.heartbeat(self._job, timedelta(seconds=self._pace.lease))
+            self.until = began + self._pace.lease
+            self._beat_at = began + self._pace.beat
+        except LeaseLost:
+            self.is_lost = True
+        except VaultError:
+            self.is_lost = time.monotonic() >= self.until
+            self._beat_at = time.monotonic() + min(1.0, self._pace.beat)
+
+
+class _JobThread(threading.Thread):
+    """A job that runs; `ended` is set when it does not any more, however it ended."""
+
+    def __init__(self, worker: EndpointWorker, job: EndpointJob) -> None:
+        super().__init__(name="job", daemon=True)
+        self._worker = worker
+        self._job = job
+        self._problems: list[str] = []
+        self._error: BaseException | None = None
+        self.stop = threading.Event()
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        worker = self._worker
+        try:
+            work = JobContext(worker.endpoint, worker.queue, self._step)
+            self._problems = worker.handlers[self._job.kind](work, self._job)
+        except BaseException as error:
+            self._error = error
+        finally:
+            with contextlib.suppress(LifeboatError):
+                worker.endpoint.forget(self._job.tenant)
+                worker.endpoint.close_thread()
+            self.ended.set()
+
+    def _step(self) -> None:
+        if self.stop.is_set():
+            raise WorkerStopped
+
+    def tell(self, queue: EndpointQueue, job: EndpointJob) -> Result:
+        """Raises LeaseLost, VaultError."""
+        if isinstance(self._error, WorkerStopped):
+            queue.release(job)
+            return "released"
+        if isinstance(self._error, KeyRevoked):
+            if job.kind in job_planning.OF_TENANTS:
+                queue.finish(job)
+            else:  # nobody asks for it again when the key is given back
+                queue.put_off(job, _REVOKED)
+            return "revoked"
+        if self._error is None and not self._problems:
+            queue.finish(job)
+            return "done"
+        return "dead" if queue.fail(job, self._words()) == "dead" else "failed"
+
+    def _words(self) -> str:
+        """For whoever looks after the endpoint."""
+        if self._error is None:
+            return "; ".join(self._problems)
+        return self._error.message if isinstance(self._error, LifeboatError) else describe_error(self._error)
+
+    @property
+    def trouble(self) -> str:
+        """For the log, which holds no messages."""
+        if self._error is not None and not isinstance(self._error, WorkerStopped):
+            return f" because: {describe_error(self._error)}"
+        return f" problems={len(self._problems)}" if self._problems else ""
+
+
+def compute_pause(failures: int, chance: float) -> float:
+    """Seconds to wait after so many failures one after another. `chance` from 0 to 1 spreads workers that failed
+    together."""
+    return float(min(2.0 ** min(failures - 1, 10), _LONGEST_PAUSE)) * (0.5 + chance)

@@ -1,0 +1,193 @@
+"""AICF as a format: a file in, memories out, and back."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.states.agent_state import State
+from lifeboat_formats.aicf import aicf_mapping
+from lifeboat_formats.aicf.output import file_export
+from lifeboat_formats.aicf.output.file_export import AicfExportOptions
+from lifeboat_formats.aicf.records import extension, file_memories, identity_layers, piece_relations, superseding
+from lifeboat_formats.aicf.records.file_memories import PRIMARY, FileMemories
+from lifeboat_formats.aicf.syntax import aicf_times, file_checks, file_encoding
+from lifeboat_formats.interchange.base_format import BaseFormat
+from lifeboat_formats.interchange.cleaning import OPTIONS, Cleaner
+from lifeboat_formats.interchange.contract import (
+    ConversionContext,
+    FormatFinding,
+    FormatNotice,
+    FormatOption,
+    FormatReading,
+    FormatWriteResult,
+    MappingTable,
+    OptionKind,
+    Options,
+)
+from lifeboat_formats.interchange.errors import SourceRefused
+
+APPLY, DIALECT, PSEUDONYMISE, GZIP = "apply-supersedes", "dialect", "pseudonymise", "gzip"
+LARGEST = 256 * 1024 * 1024
+"""Bytes of a source, compressed or not; what it may be unpacked is bounded on its own."""
+
+_ENDINGS = (".aicf.gz", ".aicf", ".gz")
+
+
+class AicfFormat(BaseFormat):
+    """`contract.Format`."""
+
+    name = aicf_mapping.RUNTIME
+    title = "AICF"
+    suffixes: tuple[str, ...] = (".aicf", ".aicf.gz")
+    options: tuple[FormatOption, ...] = (
+        FormatOption(APPLY, "what a link says is superseded no longer counts", reads=True),
+        FormatOption(
+            DIALECT, "how the file is written", OptionKind.CHOICE, file_export.DIALECTS, file_export.SAME, writes=True
+        ),
+        FormatOption(PSEUDONYMISE, "write user_1 for the first user of a session, and so on", writes=True),
+        FormatOption(GZIP, "compress the file", writes=True),
+        *OPTIONS,
+    )
+
+    def recognises(self, source: str, head: bytes) -> bool:
+        if "://" in source or source.startswith("stdio:"):
+            return False
+        return Path(source).name.lower().endswith(self.suffixes)
+
+    @contextmanager
+    def read(self, source: str, options: Options, around: ConversionContext) -> Iterator[FormatReading]:
+        path = Path(source)
+        data = _opened(path)
+        name = path.name[:-3] if path.name.lower().endswith(".gz") else path.name
+        found = file_memories.read_memories(data, name)
+        records = [_portable(record) for _, record in found.memories()]
+        if options.get(APPLY) is True:
+            records = superseding.apply_supersedes(records)
+        made = FormatReading(_agent_name(path), records, _entries(found, name, data))
+        made.fates = list(_fates(found))
+        made.notices = [FormatNotice(finding.code, finding.text, _where(finding)) for finding in _findings(found, data)]
+        undated = sum(record["temporal"]["created_at"] == aicf_times.START for record in records)
+        if undated:
+            made.notices.append(
+                FormatNotice("time_unknown", f"{undated} of its memories have no time: they are dated 1970")
+            )
+        yield made
+
+    def losses(self, state: State, options: Options) -> list[ItemFate]:
+        return file_export.export_file(state, _wish(options, None)).fates
+
+    def write(self, state: State, target: BinaryIO, options: Options, around: ConversionContext) -> FormatWriteResult:
+        cleaner = Cleaner.of(options)
+        made = file_export.export_file(state, _wish(options, cleaner))
+        data = made.text.encode("utf-8", "replace")
+        target.write(file_encoding.compress_bytes(data) if options.get(GZIP) is True else data)
+        return FormatWriteResult(made.fates, made.notices, made.figures)
+
+    def check(self, source: str, *, strict: bool) -> Iterable[FormatFinding]:
+        return file_checks.check_file(_bytes_of(Path(source)), strict=strict, name=Path(source).name)
+
+    def mappings(self) -> Sequence[MappingTable]:
+        return aicf_mapping.build_mapping_tables()
+
+
+def _bytes_of(path: Path) -> bytes:
+    """Raises SourceRefused for a file that is too large, OSError for one that cannot be read."""
+    with path.open("rb") as stream:
+        data = stream.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise SourceRefused(f"{path} is larger than {LARGEST >> 20} MiB", format_code="file_too_big")
+    return data
+
+
+def _opened(path: Path) -> bytes:
+    """What a file says, unpacked. Raises SourceRefused, which names it."""
+    try:
+        return file_encoding.decompress_bytes(_bytes_of(path))
+    except SourceRefused as error:
+        raise SourceRefused(f"{path}: {error.message}", format_code=error.format_code, where=error.where) from error
+
+
+def _wish(options: Options, cleaner: Cleaner | None) -> AicfExportOptions:
+    return AicfExportOptions(str(options.get(DIALECT) or file_export.SAME), options.get(PSEUDONYMISE) is True, cleaner)
+
+
+def _agent_name(path: Path) -> str:
+    name = path.name
+    for ending in _ENDINGS:
+        if name.lower().endswith(ending):
+            name = name[: -len(ending)]
+            break
+    return name or aicf_mapping.RUNTIME
+
+
+def _portable(record: JsonObject) -> JsonObject:
+    """A record of a file that is no agent's workspace: nobody is its first human."""
+    return {**record, "namespace": str(record["namespace"]).replace(PRIMARY, "default")}
+
+
+def _entries(found: FileMemories, name: str, data: bytes) -> dict[str, bytes]:
+    """The file itself, and what it says of the agent and its people."""
+    entries = {f"{aicf_mapping.RAW}{name}": data}
+    identity = extension.read_extension_document(found.document, extension.IDENTITY)
+    if identity is not None:
+        entries[archive_layout.IDENTITY] = json_codec.encode_json(identity)
+    principals = identity_layers.build_principals(found.document)
+    if principals is not None:
+        entries[archive_layout.PRINCIPALS] = json_codec.encode_json(principals)
+    return entries
+
+
+def _fates(found: FileMemories) -> Iterator[ItemFate]:
+    """One for each memory, link, vector and state of a turn."""
+    for record in found.records.values():
+        yield ItemFate("memory", str(record["id"]), ItemOutcome.ACCEPTED)
+    for link in found.relations.links:
+        name = f"line {link.item.line}"
+        if link.is_resolved:
+            yield ItemFate("link", name, ItemOutcome.ACCEPTED)
+        else:
+            yield ItemFate(
+                "link", name, ItemOutcome.UNRESOLVED, "an end of it is not in the file; it is kept", "link_unresolved"
+            )
+    if found.relations.passed_over:
+        reason = f"more than {piece_relations.MOST_LINKS:,} are not followed; they are kept in the file"
+        fate = ItemFate("link", "behind those", ItemOutcome.UNRESOLVED, reason, "links_many")
+        yield from itertools.repeat(fate, found.relations.passed_over)
+    for vector in found.relations.vectors:
+        name = f"line {vector.section.line}"
+        if vector.problem:
+            yield ItemFate(
+                "vector", name, ItemOutcome.TRANSFORMED, f"{vector.problem}; it is kept in the file", "vector_unusable"
+            )
+        else:
+            yield ItemFate("vector", name, ItemOutcome.ACCEPTED)
+    for section in found.document.named("STATE"):
+        if section.ident.strip().lower() == "temp":
+            reason = "for the turn it was written in; it is kept in the file"
+            yield ItemFate("setting", f"line {section.line}", ItemOutcome.TRANSFORMED, reason, "temp_state")
+
+
+def _findings(found: FileMemories, data: bytes) -> Iterator[FormatFinding]:
+    """What is wrong with the file, each code once."""
+    seen: set[str] = set()
+    for finding in file_checks.check_file(found.document, strict=False):
+        if finding.code not in seen:
+            seen.add(finding.code)
+            yield finding
+
+
+def _where(finding: FormatFinding) -> str:
+    line = "" if finding.line is None else f"line {finding.line}"
+    return ", ".join(part for part in (line, finding.where) if part)
+
+
+FORMAT = AicfFormat()
+"""The format."""

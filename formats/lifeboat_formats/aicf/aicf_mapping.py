@@ -1,0 +1,201 @@
+"""What an AICF section is in the Agent Life Format: the values that reading and writing apply, and the tables that the
+documentation shows of them (AICF 3.1, "Required Sections", "Optional Sections")."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lifeboat_formats.interchange.contract import MappingRow, MappingTable
+
+RUNTIME = "aicf"
+RAW = "raw/aicf/"
+OWN = "x_aicf"
+"""The field of a record that holds what only AICF has of it."""
+VERSION = "3.1"
+
+CONVERSATION, MESSAGE, STATE, SESSION, CONSOLIDATION = "conversation", "message", "state", "session", "consolidation"
+INSIGHT, DECISION, WORK, MEMORY, TEXT, UNKNOWN, ROW = "insight", "decision", "work", "memory", "text", "unknown", "row"
+APP_STATE, USER_STATE = "app_state", "user_state"
+
+
+@dataclass(frozen=True, slots=True)
+class PieceKind:
+    """What a piece of a file becomes: type and category of its record, and what its text is."""
+
+    theirs: str
+    memory_type: str
+    category: str
+    content: str
+
+
+KINDS: Mapping[str, PieceKind] = {
+    CONVERSATION: PieceKind(
+        "@CONVERSATION",
+        "episodic",
+        "aicf:conversation",
+        "`content`, else one line from topic, messages, platform, times",
+    ),
+    MESSAGE: PieceKind(
+        "row of @CONVERSATION, row `DATA` (2.0), `<message>`", "episodic", "aicf:message", "the text; role in `x_aicf`"
+    ),
+    STATE: PieceKind(
+        "@STATE, @STATE:session", "summary", "aicf:state", "`content`, else `status: ..; actions: ..; flow: a -> b`"
+    ),
+    USER_STATE: PieceKind(
+        "key of @STATE:user", "semantic", "aicf:state:user", "`key: value`; a key with `prefer` is a preference"
+    ),
+    APP_STATE: PieceKind("key of @STATE:app", "semantic", "aicf:state:app", "`key: value`"),
+    SESSION: PieceKind("@SESSION", "episodic", "aicf:session", "one line from application, user and times"),
+    INSIGHT: PieceKind("@INSIGHTS", "semantic", "aicf:insight", "the text; type as `memory_type=` says"),
+    DECISION: PieceKind(
+        "@DECISIONS", "semantic", "aicf:decision", "the decision, then `Rationale: ..` after a blank line"
+    ),
+    CONSOLIDATION: PieceKind("@CONSOLIDATION", "summary", "aicf:consolidation", "theme, then one key fact a line"),
+    MEMORY: PieceKind("@MEMORY", "semantic", "aicf:memory", "the text; type as the identifier says"),
+    WORK: PieceKind("@WORK", "semantic", "aicf:work", "the description; status in `x_aicf`"),
+    ROW: PieceKind("row of @DATA (2.0)", "semantic", "aicf:v2", "`column: value`, one a line"),
+    TEXT: PieceKind("@NOTES, @CONTEXT, free text", "semantic", "aicf:text", "the text"),
+    UNKNOWN: PieceKind("unknown section", "semantic", "aicf:unknown", "the lines as they stand"),
+}
+
+LEVELS: Mapping[str, float] = {"HIGH": 0.9, "MEDIUM": 0.6, "LOW": 0.3}
+THRESHOLDS: Sequence[tuple[float, str]] = ((0.75, "HIGH"), (0.45, "MEDIUM"), (0.0, "LOW"))
+"""From which confidence on a level is written, where the number was changed or never was a level."""
+
+RELATIONS: Mapping[str, str] = {
+    "depends_on": "depends_on",
+    "related_to": "related_to",
+    "supersedes": "supersedes",
+    "implements": "implements",
+    "semantic_cluster": "semantic_cluster",
+    "temporal_sequence": "temporal_sequence",
+    "causal_relationship": "caused",
+    "supports": "supports",
+}
+RELATION_BACK: Mapping[str, str] = {ours: theirs for theirs, ours in RELATIONS.items()}
+ELABORATES, DERIVED = "elaborates_on", "derived_from"
+"""Relations that follow from where a piece stands: no row of @LINKS says them."""
+
+PROVIDERS: Sequence[tuple[str, str]] = (("text-embedding-", "openai/"), ("gemini-", "google/"), ("bge-", "BAAI/"))
+"""Whose model an embedding is of, by how its name begins."""
+
+STATUSES: Mapping[str, str] = {"active": "active", "completed": "active", "archived": "archived"}
+"""Of a session; the word itself is kept."""
+
+MEMORY_TYPES = frozenset(("semantic", "episodic", "procedural", "preference", "summary"))
+LEAST_WORDS = 200
+"""Characters of a preference that still is written as a key of @STATE:user."""
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_:.-]*")
+
+
+def confidence_of(literal: str) -> float | None:
+    """A confidence cell as a number between 0 and 1; None for a word that is no level."""
+    level = LEVELS.get(literal.strip().upper())
+    if level is not None:
+        return level
+    try:
+        value = float(literal)
+    except ValueError:
+        return None
+    return value if 0.0 <= value <= 1.0 else None
+
+
+def level_of(confidence: object) -> str:
+    """The level of a confidence; MEDIUM where there is none."""
+    if not isinstance(confidence, int | float):
+        return "MEDIUM"
+    return next(level for least, level in THRESHOLDS if confidence >= least or level == "LOW")
+
+
+def model_of(literal: str) -> str:
+    """`provider/name` of an embedding model."""
+    if "/" in literal:
+        return literal
+    provider = next((owner for start, owner in PROVIDERS if literal.startswith(start)), "unknown/")
+    return provider + literal
+
+
+def aicf_model_name(model: str) -> str:
+    """The name of a model as AICF has it, whenever `model_of` gives the same again."""
+    literal = model.partition("/")[2]
+    return literal if literal and model_of(literal) == model else model
+
+
+def is_key(text: str) -> bool:
+    """Whether a text can stand before `=`."""
+    return _PLAIN_KEY.fullmatch(text) is not None
+
+
+def category_of(kind: str, detail: str = "") -> str:
+    """The category of a record: of an unknown section and of a row of AICF 2.0 with the section's name."""
+    return f"{KINDS[kind].category}:{detail}" if detail else KINDS[kind].category
+
+
+def build_mapping_tables() -> list[MappingTable]:
+    """The mapping tables of `docs/interchange.md`."""
+    return [_sections(), _fields(), _levels(), _links(), _models(), _back()]
+
+
+def _sections() -> MappingTable:
+    rows = [
+        MappingRow(kind.theirs, f"{kind.memory_type}, category `{kind.category}`", kind.content)
+        for kind in KINDS.values()
+    ]
+    others = [
+        MappingRow("@STATE:temp", "no record", "kept in the raw file only"),
+        MappingRow("@AICF_VERSION, comments, blank lines, line numbers", "no record", "kept in the raw file only"),
+        MappingRow("@LINKS", "`related_records` of the first memory", "a link to nothing is unresolved, and kept"),
+        MappingRow("@EMBEDDING", "`embeddings` of its memory", "numbers only; an elided vector stays in the raw file"),
+        MappingRow("@ALF_RECORD", "fields of the memory that AICF has no place for", "an extension"),
+        MappingRow(
+            "@ALF_IDENTITY, @ALF_PRINCIPALS, @ALF_ATTACHMENTS", "identity, principals, list of artifacts", "extensions"
+        ),
+    ]
+    return MappingTable("AICF: sections", [*rows, *others])
+
+
+def _fields() -> MappingTable:
+    return MappingTable(
+        "AICF: fields",
+        [
+            MappingRow("`timestamp_start`", "`observed_at`, `valid_from`", "the end stays in `x_aicf`"),
+            MappingRow("conversation id", "`source.interaction_id`"),
+            MappingRow("session id (the last before)", "`source.session_id`"),
+            MappingRow("`user_id` of @SESSION", "principal", "`principal_context:` namespace of @STATE:user"),
+            MappingRow("`participants`", "`entities`, role `participant`"),
+            MappingRow("`topic`, category, priority, impact", "tags `topic:`, `category:`, `priority:`, `impact:`"),
+            MappingRow("`status` of @SESSION", ", ".join(f"{theirs}: {ours}" for theirs, ours in STATUSES.items())),
+            MappingRow("every other field", "`x_aicf`"),
+        ],
+    )
+
+
+def _levels() -> MappingTable:
+    rows = [MappingRow(level, str(value)) for level, value in LEVELS.items()]
+    back = "; ".join(f"from {least}: {level}" for least, level in THRESHOLDS)
+    return MappingTable("AICF: confidence", [*rows, MappingRow("back, when it was changed", back)])
+
+
+def _links() -> MappingTable:
+    return MappingTable("AICF: relations", [MappingRow(theirs, ours) for theirs, ours in RELATIONS.items()])
+
+
+def _models() -> MappingTable:
+    rows = [MappingRow(f"{start}*", f"{owner}{start}*") for start, owner in PROVIDERS]
+    return MappingTable("AICF: embedding models", [*rows, MappingRow("any other", "unknown/*", "with `/`: as it is")])
+
+
+def _back() -> MappingTable:
+    return MappingTable(
+        "AICF: memories of other systems",
+        [
+            MappingRow("@STATE:user", "preference `key: value`", f"shorter than {LEAST_WORDS} characters, one line"),
+            MappingRow("@CONSOLIDATION", "summary"),
+            MappingRow("@INSIGHTS with `memory_type=`", "every other memory"),
+            MappingRow("@ALF_RECORD", "what of such a memory has no place in its section"),
+            MappingRow("nothing", "credentials", "never written"),
+        ],
+    )

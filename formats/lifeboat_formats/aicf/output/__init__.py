@@ -1,0 +1,1 @@
+"""AICF files as they are written."""

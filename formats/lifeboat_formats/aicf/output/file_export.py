@@ -1,0 +1,298 @@
+"""A state as one file of this format: as it came where it came from one, with what changed since; else in the form that
+is asked for. Every value goes through the cleaning step, and of everything it is told what became of it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
+from lifeboat_adapters.persona import persona_files as persona
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_shapes import as_list, objects_in
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.memory import memory_records
+from lifeboat_alf.states.agent_state import State
+from lifeboat_formats.aicf.aicf_mapping import RAW
+from lifeboat_formats.aicf.output import (
+    file_patching,
+    file_writing,
+    older_dialects,
+    rebuilding,
+    remembered_state,
+    workspace_rendering,
+)
+from lifeboat_formats.aicf.output.file_patching import PatchedFile
+from lifeboat_formats.aicf.output.older_dialects import BLOCKS, COMPILED
+from lifeboat_formats.aicf.output.remembered_state import RememberedMemories
+from lifeboat_formats.aicf.output.sanitizing import Sanitizer, choose_pseudonyms
+from lifeboat_formats.aicf.records import extension, file_memories, identity_layers
+from lifeboat_formats.interchange.cleaning import Cleaner
+from lifeboat_formats.interchange.contract import FormatNotice
+from lifeboat_formats.interchange.errors import InterchangeError
+
+SAME, NEWEST = "same", "v3.1"
+DIALECTS = (SAME, NEWEST, COMPILED, BLOCKS)
+LARGEST_FIELD = 64 * 1024
+"""UTF-8 bytes; the specification recommends no longer field. A longer one is written, and told."""
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+_NAME = "memory.aicf"
+
+
+@dataclass(frozen=True, slots=True)
+class AicfExportOptions:
+    """`cleaner` None: nothing is looked for, as before the user was asked."""
+
+    dialect: str = SAME
+    pseudonymise: bool = False
+    cleaner: Cleaner | None = None
+
+
+@dataclass(slots=True)
+class AicfExport:
+    """The file, and what became of everything."""
+
+    text: str
+    fates: list[ItemFate] = field(default_factory=list)
+    notices: list[FormatNotice] = field(default_factory=list)
+    figures: dict[str, int | float] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _UncleanedFile:
+    """A file before it is cleaned. `form` is what its memories became; `named` are the ids of those that it holds with
+    everything, in the order of the file."""
+
+    text: str
+    form: str
+    held: list[JsonObject]
+    documents: dict[str, JsonObject]
+    synthesised: int = 0
+    extended: int = 0
+    keeps_raw: str = ""
+
+
+def export_file(state: State, wish: AicfExportOptions) -> AicfExport:
+    """Raises SecretsFound and SanitizerFailed, and InterchangeError for what cannot be written."""
+    known = remembered_state.collect_memories(state)
+    body = _body(state, known, wish)
+    text = _clean(body, wish)
+    if text is None:
+        body = _written(state, known, wish)
+        text = _clean(body, wish)
+    if text is None:
+        raise InterchangeError("the memories cannot be cleaned in the form of AICF")
+    made = AicfExport(text)
+    made.fates = [*_of_memories(known, body, text), *_of_documents(state, body, wish), *_of_files(state, body)]
+    made.notices = list(_notices(body, text))
+    made.figures = _figures(body, text, wish)
+    return made
+
+
+def _body(state: State, known: RememberedMemories, wish: AicfExportOptions) -> _UncleanedFile:
+    if wish.dialect == SAME:
+        found = _as_it_came(state, known)
+        if found is not None:
+            return found
+    return _written(state, known, wish)
+
+
+def _saying(known: RememberedMemories) -> list[JsonObject]:
+    """Memories that say something."""
+    return [record for record in known.memories.values() if str(record["content"]).strip()]
+
+
+def _as_it_came(state: State, known: RememberedMemories) -> _UncleanedFile | None:
+    """The one file that the state came from, with what changed; None where there is none, or more than one."""
+    found = _patched(state, known)
+    if found is None:
+        return None
+    name, patch, held = found
+    ids = {str(record["id"]) for record in held} - {str(record["id"]) for record in patch.left}
+    left = [record for record in _saying(known) if str(record["id"]) not in ids]
+    documents = {
+        section: document
+        for section, document in _documents(state).items()
+        if identity_layers.read_stated_documents(patch.text).get(section) != document
+        and not identity_layers.is_placeholder({section: document})
+    }
+    text = patch.text
+    if left or documents:
+        if not workspace_rendering.can_append(text):
+            return None
+        made = file_writing.compose_file(left, documents, with_version=False)
+        text = file_patching.append_lines(text, made.lines)
+        if not _is_whole(text, [str(record["content"]) for record in _saying(known)]):
+            return None
+    return _UncleanedFile(text, "as it came", _saying(known), documents, keeps_raw=RAW + name)
+
+
+def _is_whole(text: str, contents: Sequence[str]) -> bool:
+    return sorted(_contents(text)) == sorted(contents)
+
+
+def _contents(text: str) -> list[str]:
+    """What the memories of a file say, in their order."""
+    return [str(record["content"]) for _, record in file_memories.read_memories(text, _NAME).memories()]
+
+
+def _patched(state: State, known: RememberedMemories) -> tuple[str, PatchedFile, list[JsonObject]] | None:
+    """Name and text of the one file, and the memories that stood in it."""
+    raw = list(remembered_state.find_raw_files(state))
+    if len(raw) == 1:
+        now = known.of(raw[0].read, raw[0].listed)
+        return raw[0].name, file_patching.patch_file(raw[0].read, now), [record for record in now.values() if record]
+    if raw:
+        return None
+    groups = rebuilding.group_by_file(_saying(known))
+    if len(groups) != 1:
+        return None
+    ((name, memories),) = groups.items()
+    patch = rebuilding.rebuild_file(name, memories)
+    return None if patch is None else (name, patch, memories)
+
+
+def _written(state: State, known: RememberedMemories, wish: AicfExportOptions) -> _UncleanedFile:
+    """A new file. What was not cleaned in the form that was asked for is written in the newest."""
+    held = _saying(known)
+    if wish.dialect in (COMPILED, BLOCKS):
+        make = older_dialects.write_compiled if wish.dialect == COMPILED else older_dialects.write_blocks
+        return _UncleanedFile(make(held), wish.dialect, held, {})
+    documents = {} if wish.pseudonymise else _documents(state)
+    attachments = [
+        _attachment(entry.path, entry.size, entry.sha256) for entry in state.entries(archive_layout.ARTIFACTS)
+    ]
+    listed = {extension.ATTACHMENTS: {"artifacts": attachments}} if attachments else {}
+    made = file_writing.compose_file(held, {**documents, **listed})
+    synthesised = sum(len(each.synthesised) for each in made.planned)
+    text = file_writing.number_lines(made.lines)
+    return _UncleanedFile(text, NEWEST, held, documents, synthesised, made.extended)
+
+
+def _attachment(path: str, size: int, sha256: str | None) -> JsonObject:
+    return {"filename": path[len(archive_layout.ARTIFACTS) :], "size": size, **({"sha256": sha256} if sha256 else {})}
+
+
+def _documents(state: State) -> dict[str, JsonObject]:
+    paths = ((extension.IDENTITY, archive_layout.IDENTITY), (extension.PRINCIPALS, archive_layout.PRINCIPALS))
+    found = {section: identity_layers.strip_stamps(persona.decode_document(state, path)) for section, path in paths}
+    return {section: document for section, document in found.items() if document}
+
+
+def _clean(body: _UncleanedFile, wish: AicfExportOptions) -> str | None:
+    users = choose_pseudonyms(body.text) if wish.pseudonymise else {}
+    return Sanitizer(wish.cleaner, users).clean(body.text, where=_NAME)
+
+
+# What became of everything ------------------------------------------------------------------------------------------
+
+
+def _of_memories(known: RememberedMemories, body: _UncleanedFile, text: str) -> Iterator[ItemFate]:
+    before = _contents(body.text)
+    after = before if text == body.text else _contents(text)
+    changed = {one for one, other in zip(before, after, strict=False) if one != other}
+    there, held = set(before), {str(record["id"]) for record in body.held}
+    for record_id, record in known.memories.items():
+        content = str(record["content"])
+        if record_id not in held:
+            yield ItemFate("memory", record_id, ItemOutcome.OMITTED, "it says nothing", "empty")
+        elif content in changed or len(before) != len(after):
+            yield ItemFate("memory", record_id, ItemOutcome.TRANSFORMED, "what was found in it is redacted", "redacted")
+        elif body.form in (COMPILED, BLOCKS):
+            yield _in_an_older_form(record_id, content in there)
+        elif body.form == NEWEST:
+            yield ItemFate("memory", record_id, ItemOutcome.TRANSFORMED, "written in the form of AICF 3.1", "written")
+        else:
+            yield ItemFate("memory", record_id, ItemOutcome.ACCEPTED)
+    for record in known.hidden:
+        reason = f"it is {memory_records.status_of(record)}: a file of this format holds what is remembered now"
+        yield ItemFate("memory", str(record["id"]), ItemOutcome.OMITTED, reason, "not_remembered")
+
+
+def _in_an_older_form(record_id: str, is_there: bool) -> ItemFate:
+    if is_there:
+        return ItemFate(
+            "memory", record_id, ItemOutcome.TRANSFORMED, "text, type and time; nothing else has a place", "older_form"
+        )
+    reason = "its text reads otherwise there: this form has no escape for backslashes"
+    return ItemFate("memory", record_id, ItemOutcome.TRANSFORMED, reason, "read_otherwise")
+
+
+def _of_documents(state: State, body: _UncleanedFile, wish: AicfExportOptions) -> Iterator[ItemFate]:
+    is_read = body.form != NEWEST and body.text.lstrip()[:1] not in "{[<"  # what was written anew is known
+    said = {**identity_layers.read_stated_documents(body.text if is_read else ""), **body.documents}
+    for kind, section, path in (
+        ("identity", extension.IDENTITY, archive_layout.IDENTITY),
+        ("principal", extension.PRINCIPALS, archive_layout.PRINCIPALS),
+    ):
+        document = identity_layers.strip_stamps(persona.decode_document(state, path))
+        names = (
+            [str(one.get("id", "")) for one in objects_in(document.get("principals"))]
+            if kind == "principal"
+            else [path]
+        )
+        is_there = section in said or (body.keeps_raw and identity_layers.is_placeholder({section: document}))
+        for name in names if document else ():
+            if is_there:
+                yield ItemFate(kind, name, ItemOutcome.ACCEPTED)
+            else:
+                reason = "names are written as others" if wish.pseudonymise else "this form has no place for it"
+                yield ItemFate(kind, name, ItemOutcome.OMITTED, reason, "no_place")
+    for each in as_list(persona.decode_document(state, archive_layout.CREDENTIALS).get("credentials")):
+        name = str(each.get("id", "")) if isinstance(each, dict) else ""
+        yield ItemFate(
+            "credential", name, ItemOutcome.OMITTED, "credentials are never written into such a file", "credential"
+        )
+
+
+def _of_files(state: State, body: _UncleanedFile) -> Iterator[ItemFate]:
+    told = (archive_layout.MANIFEST, archive_layout.IDENTITY, archive_layout.PRINCIPALS, archive_layout.CREDENTIALS)
+    for entry in state.entries():
+        path = entry.path
+        if path in told:
+            continue
+        if path == body.keeps_raw:
+            yield ItemFate("file", path, ItemOutcome.ACCEPTED)
+        elif path.startswith(RAW) and not body.keeps_raw:
+            reason = "its memories are written in another form"
+            yield ItemFate("file", path, ItemOutcome.TRANSFORMED, reason, "another_form")
+        elif path.startswith(archive_layout.ARTIFACTS):
+            yield ItemFate("artifact", path, ItemOutcome.OMITTED, "a text file holds no attachments", "attachment")
+        elif path.startswith(archive_layout.EMBEDDINGS):
+            yield ItemFate("vector", path, ItemOutcome.OMITTED, "a runtime makes vectors again", "vectors")
+        elif path.startswith(archive_layout.RAW):
+            yield ItemFate(
+                "file", path, ItemOutcome.OMITTED, "of a runtime alone; its memories are written", "of_a_runtime"
+            )
+        else:
+            yield ItemFate("document", path, ItemOutcome.OMITTED, "this format has no place for it", "no_place")
+
+
+def _notices(body: _UncleanedFile, text: str) -> Iterator[FormatNotice]:
+    if body.synthesised:
+        said = f"{body.synthesised} required fields were made from times, or stand for what is not known"
+        yield FormatNotice("synthesised", said)
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) * 4 > LARGEST_FIELD and len(line.encode("utf-8", "replace")) > LARGEST_FIELD:
+            yield FormatNotice("field_too_long", "longer than the 64 KiB that the format recommends", f"line {number}")
+
+
+def _figures(body: _UncleanedFile, text: str, wish: AicfExportOptions) -> dict[str, int | float]:
+    """What the memories weigh, as lines of an archive and as this file: in bytes, and in words and signs."""
+    lines = [json_codec.encode_json(record).decode("utf-8", "replace") for record in body.held]
+    before, after = sum(len(line.encode()) for line in lines), len(text.encode("utf-8", "replace"))
+    figures: dict[str, int | float] = {
+        "alf_bytes": before,
+        "aicf_bytes": after,
+        "alf_tokens": sum(len(_WORD.findall(line)) for line in lines),
+        "aicf_tokens": len(_WORD.findall(text)),
+    }
+    if before:
+        figures["compression_ratio"] = math.floor(after / before * 1000) / 1000
+    if body.extended:
+        figures["extension_sections"] = body.extended
+    return figures | (wish.cleaner.figures() if wish.cleaner is not None else {})

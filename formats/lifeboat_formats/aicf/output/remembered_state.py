@@ -1,0 +1,93 @@
+"""What a state remembers, against the files of this format that stand in its raw part: which memory is which piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.memory.effective_view import effective_records
+from lifeboat_alf.memory.memory_records import is_visible
+from lifeboat_alf.memory.record_shapes import keep_fitting_fields
+from lifeboat_alf.states import entry_metas
+from lifeboat_alf.states.agent_state import BodyAbsent, Entry, State
+from lifeboat_formats.aicf.aicf_mapping import RAW
+from lifeboat_formats.aicf.aicf_workspace import PACKED
+from lifeboat_formats.aicf.records import file_memories
+from lifeboat_formats.aicf.records.file_memories import FileMemories
+from lifeboat_formats.interchange.errors import SourceRefused
+
+
+@dataclass(slots=True)
+class RememberedMemories:
+    """`memories` are those the agent has now, by the id of the record that counts; `now` says of every id of every
+    chain which record that is, None for one that is gone. `hidden` are records that count and are no memories now."""
+
+    memories: dict[str, JsonObject] = field(default_factory=dict)
+    now: dict[str, JsonObject | None] = field(default_factory=dict)
+    hidden: list[JsonObject] = field(default_factory=list)
+
+    def of(self, found: FileMemories, listed: list[str]) -> dict[int, JsonObject | None]:
+        """What stands at the places of a file now; a place of which the state knows nothing is not named."""
+        places = list(found.records)
+        names = listed if len(listed) == len(places) else [found.pieces[place].record_id for place in places]
+        return {place: self.now[name] for place, name in zip(places, names, strict=True) if name in self.now}
+
+
+def collect_memories(state: State) -> RememberedMemories:
+    """Everything that a state remembers, in its order."""
+    made = RememberedMemories()
+    for item in effective_records(state):
+        record = keep_fitting_fields(item.record)
+        is_there = is_visible(record)
+        made.now |= dict.fromkeys(item.chain_ids, record if is_there else None)
+        if is_there:
+            made.memories[str(record["id"])] = record
+        else:
+            made.hidden.append(record)
+    made.now |= {gone.id: made.now.get(gone.id) for gone in state.gone()}
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class RawAicfFile:
+    """A file of this format in a state; `listed` are the ids of its memories where the state says them."""
+
+    name: str
+    text: str
+    listed: list[str]
+    read: FileMemories
+
+
+def find_raw_files(state: State) -> Iterator[RawAicfFile]:
+    """The readable files of this format in a state, by name. What is none, or compressed, is passed over: its bytes are
+    what they are."""
+    for entry in state.entries(RAW):
+        found = _raw_file(state, entry)
+        if found is not None:
+            yield found
+
+
+def _raw_file(state: State, entry: Entry) -> RawAicfFile | None:
+    name = entry.path[len(RAW) :]
+    if not entry_metas.is_file(entry.meta) or not _may_be_one(name):
+        return None
+    try:
+        text = state.body(entry.path).decode("utf-8")
+        return RawAicfFile(
+            name, text, list(entry.meta.get(entry_metas.RECORDS) or []), file_memories.read_memories(text, name)
+        )
+    except (BodyAbsent, UnicodeDecodeError, SourceRefused):
+        return None
+
+
+def _may_be_one(name: str) -> bool:
+    lower = name.lower()
+    return (".aicf" in lower and not lower.endswith((*PACKED, ".meta", ".lock"))) or lower.endswith((".json", ".xml"))
+
+
+def find_documents(state: State, paths: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
+    """The documents of a state, by the name of their section."""
+    for section, path in paths.items():
+        if state.entry(path) is not None:
+            yield section, state.body(path)

@@ -1,0 +1,134 @@
+"""The cleaning step over a whole file: every value in it, unescaped, goes through; what changes is spelled anew in its
+place. So nothing leaves that was only hidden by an escape, and nothing else of the file moves."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lifeboat_formats.aicf.records import extension, identity_layers
+from lifeboat_formats.aicf.records.file_pieces import EXTENSION, own_span
+from lifeboat_formats.aicf.syntax import cell_values, long_values
+from lifeboat_formats.aicf.syntax.cell_values import Escaping, escape_cell, join_cells
+from lifeboat_formats.aicf.syntax.document import parse_document
+from lifeboat_formats.aicf.syntax.document_parts import AicfDocument, AicfItem, AicfSection, Dialect, ItemKind
+from lifeboat_formats.interchange.cleaning import Cleaner
+
+_RESPELLABLE = frozenset(Dialect) - {Dialect.JSON, Dialect.XML, Dialect.ESCAPED_BLOCKS}
+_TAG = re.compile(r"<[^<>]*>")
+_PEOPLE = ("user_id", "participants")
+
+
+@dataclass(slots=True)
+class Sanitizer:
+    """`cleaner` None: nothing is looked for. `users` are names of users that are written as others."""
+
+    cleaner: Cleaner | None = None
+    users: Mapping[str, str] = field(default_factory=dict)
+
+    def clean(self, text: str, *, where: str) -> str | None:
+        """The file as it may leave; None where something has to change in a form that cannot be changed in place.
+        Raises SecretsFound and SanitizerFailed."""
+        document = parse_document(text, name=where)
+        if document.dialect is Dialect.JSON:
+            return self._json(text, document, where)
+        if document.dialect is Dialect.XML:
+            return self._xml(text, document, where)
+        changes = list(self._changes(document, where))
+        if not changes:
+            return text
+        return _replaced(text, document, changes) if document.dialect in _RESPELLABLE else None
+
+    def _json(self, text: str, document: AicfDocument, where: str) -> str:
+        made = self._value(document.json, where)
+        return text if made == document.json else json.dumps(made, ensure_ascii=False, indent=2) + "\n"
+
+    def _xml(self, text: str, document: AicfDocument, where: str) -> str | None:
+        """Markup and all, as it is written and as it is meant."""
+        texts = [document.text, html.unescape(_TAG.sub(" ", document.text)), *(item.raw for item in document.items())]
+        return text if all(self._text(each, where) == each for each in texts) else None
+
+    def _changes(self, document: AicfDocument, where: str) -> Iterator[tuple[int, int, str]]:
+        for section in document.sections:
+            if section.name.startswith(EXTENSION) and extension.read_extension(section) is not None:
+                yield from self._extension(section, where)
+                continue
+            for item in section.items:
+                place = f"{where} line {item.line}"
+                yield from self._around(document, item, place)
+                if item.raw:
+                    yield from self._item(item, place)
+
+    def _around(self, document: AicfDocument, item: AicfItem, where: str) -> Iterator[tuple[int, int, str]]:
+        """What stands before and behind the value: a key, the whole of a comment."""
+        start, end = own_span(document.text, item)
+        spans = [(start, item.value_start), (item.value_end, end)] if item.raw else [(start, end)]
+        for begin, finish in spans:
+            text = document.text[begin:finish]
+            made = self._text(text, where) if text.strip() else text
+            if made != text:
+                yield begin, finish, made
+
+    def _item(self, item: AicfItem, where: str) -> Iterator[tuple[int, int, str]]:
+        if item.key in _PEOPLE and item.kind is ItemKind.PAIR:
+            texts = [self.users.get(text, text) for text in item.as_list]
+            if texts != item.as_list:
+                yield item.value_start, item.value_end, join_cells([self._text(text, where) for text in texts])
+                return
+        if item.key == "vector" and cell_values.parse_vector(item.raw).is_whole:
+            return
+        texts = [item.value] if item.is_triple or item.escaping is Escaping.NONE else item.values
+        made = [self._text(text, where) for text in texts]
+        if made != texts:
+            yield (
+                item.value_start,
+                item.value_end,
+                "|".join(text if item.is_triple else escape_cell(text, item.escaping) for text in made),
+            )
+
+    def _extension(self, section: AicfSection, where: str) -> Iterator[tuple[int, int, str]]:
+        told = extension.read_extension(section)
+        made = self._value(told, f"{where} {section.name}")
+        if made == told:
+            return
+        fields = [item for item in section.items if item.kind is ItemKind.PAIR and item.key.partition(".")[0] == "json"]
+        text = json.dumps(made, ensure_ascii=False, separators=(",", ":"))
+        parts = [part for _, part in long_values.spell_long_field("json", text)]
+        parts += [""] * (len(fields) - len(parts))
+        parts[len(fields) - 1 :] = ["".join(parts[len(fields) - 1 :])]
+        for item, part in zip(fields, parts, strict=True):
+            yield item.value_start, item.value_end, escape_cell(part)
+
+    def _text(self, text: str, where: str) -> str:
+        return text if self.cleaner is None else self.cleaner.clean(text, where=where)
+
+    def _value(self, value: Any, where: str) -> Any:
+        renamed = self._renamed(value) if self.users else value
+        return renamed if self.cleaner is None else self.cleaner.clean_value(renamed, where=where)
+
+    def _renamed(self, value: Any) -> Any:
+        """A JSON value in which names of users are others."""
+        if isinstance(value, str):
+            return self.users.get(value, value)
+        if isinstance(value, list):
+            return [self._renamed(each) for each in value]
+        if isinstance(value, dict):
+            return {name: self._renamed(each) for name, each in value.items()}
+        return value
+
+
+def _replaced(text: str, document: AicfDocument, changes: list[tuple[int, int, str]]) -> str:
+    out, at = [text[: len(text) - len(document.text)]], 0
+    for start, end, new in sorted(changes):
+        out += [document.text[at:start], new]
+        at = end
+    return "".join([*out, document.text[at:]])
+
+
+def choose_pseudonyms(text: str) -> dict[str, str]:
+    """Other names for the users of a file's sessions, by their order."""
+    return {user: f"user_{number}" for number, user in enumerate(identity_layers.list_users(text), 1)}

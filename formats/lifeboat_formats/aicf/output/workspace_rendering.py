@@ -1,0 +1,128 @@
+"""Files of this format from a state (ALF §6.2): those that stand in raw with what changed since, those that memories
+can put together again, and one more for memories of other runtimes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from lifeboat_adapters.contract import RenderedFile
+from lifeboat_adapters.persona import persona_files as persona
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.states.agent_state import State
+from lifeboat_formats.aicf import aicf_workspace
+from lifeboat_formats.aicf.aicf_mapping import RAW
+from lifeboat_formats.aicf.output import file_patching, file_writing, rebuilding, remembered_state
+from lifeboat_formats.aicf.output.remembered_state import RememberedMemories
+from lifeboat_formats.aicf.records import extension, identity_layers
+from lifeboat_formats.aicf.syntax.document_parts import Dialect
+
+OTHERS = "memory.aicf"
+"""Where memories stand that came from no file of this format."""
+MERGED, STRUCTURED = "merged", "structured"
+_GROWING = (Dialect.SPECIFIED, Dialect.MIXED)
+
+
+@dataclass(slots=True)
+class _RenderedFiles:
+    """Texts by name, which of them changed, and the memories that none of them holds."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    changed: dict[str, str] = field(default_factory=dict)
+    left: dict[str, JsonObject] = field(default_factory=dict)
+
+    def put(self, name: str, text: str, basis: str) -> None:
+        self.changed[name] = basis
+        self.texts[name] = text
+
+    def leave(self, records: Sequence[JsonObject]) -> None:
+        self.left |= {str(record["id"]): record for record in records}
+
+    def hold(self, records: Sequence[JsonObject | None]) -> None:
+        for record in records:
+            if record is not None:
+                self.left.pop(str(record["id"]), None)
+
+
+def render_workspace(state: State) -> Iterator[RenderedFile]:
+    """Files under `raw/aicf/`; those that raw already has as they are to be are left out."""
+    known = remembered_state.collect_memories(state)
+    files = _RenderedFiles(
+        left={name: record for name, record in known.memories.items() if str(record["content"]).strip()}
+    )
+    _from_raw(state, known, files)
+    _from_memories(files)
+    _others(files)
+    _documents(state, files)
+    for name, basis in sorted(files.changed.items()):
+        yield RenderedFile(RAW + name, files.texts[name].encode("utf-8", "replace"), basis)
+
+
+def _from_raw(state: State, known: RememberedMemories, files: _RenderedFiles) -> None:
+    for raw in remembered_state.find_raw_files(state):
+        if not aicf_workspace.is_readable(raw.name):
+            continue
+        now = known.of(raw.read, raw.listed)
+        patch = file_patching.patch_file(raw.read, now)
+        files.texts[raw.name] = raw.text
+        if patch.text != raw.text:
+            files.put(raw.name, patch.text, MERGED)
+        files.hold(list(now.values()))
+        files.leave(patch.left)
+
+
+def _from_memories(files: _RenderedFiles) -> None:
+    for name, memories in rebuilding.group_by_file(files.left.values()).items():
+        if name in files.texts or not aicf_workspace.is_safe(name):
+            continue
+        patch = rebuilding.rebuild_file(name, memories)
+        if patch is not None:
+            files.put(name, patch.text, STRUCTURED)
+            files.hold(memories)
+            files.leave(patch.left)
+
+
+def _others(files: _RenderedFiles) -> None:
+    """Memories that have no file yet, behind those of the file that is for them."""
+    if not files.left:
+        return
+    name = next(name for name in _names() if name not in files.texts or can_append(files.texts[name]))
+    before = files.texts.get(name, "")
+    made = file_writing.compose_file(list(files.left.values()), {}, with_version=not before)
+    text = file_patching.append_lines(before, made.lines) if before else file_writing.number_lines(made.lines)
+    files.put(name, text, MERGED if before else STRUCTURED)
+
+
+def _names() -> Iterator[str]:
+    yield OTHERS
+    number = 2
+    while True:
+        yield f"memory-{number}.aicf"
+        number += 1
+
+
+def can_append(text: str) -> bool:
+    """Whether lines of version 3.1 may stand behind a file."""
+    return not text or file_patching.dialect_of(text) in _GROWING
+
+
+def _documents(state: State, files: _RenderedFiles) -> None:
+    """Who the agent is and whom it serves, in a file of their own."""
+    said: dict[str, JsonObject] = {}
+    for section, path in (
+        (extension.IDENTITY, archive_layout.IDENTITY),
+        (extension.PRINCIPALS, archive_layout.PRINCIPALS),
+    ):
+        document = identity_layers.strip_stamps(persona.decode_document(state, path))
+        if document:
+            said[section] = document
+    stands = identity_layers.read_stated_documents(files.texts.get(identity_layers.FILE, ""))
+    if not said or said == stands or identity_layers.is_placeholder(said):
+        return
+    lines = file_writing.compose_file([], said).lines
+    files.put(
+        identity_layers.FILE,
+        file_writing.number_lines(lines),
+        MERGED if identity_layers.FILE in files.texts else STRUCTURED,
+    )

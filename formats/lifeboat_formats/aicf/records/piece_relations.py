@@ -1,0 +1,166 @@
+"""What pieces of a file say of each other: rows of @LINKS, vectors of @EMBEDDING, and what follows from where a piece
+stands (AICF 3.1, "@LINKS", "@EMBEDDING"). Everything resolves within one file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_formats.aicf import aicf_mapping
+from lifeboat_formats.aicf.aicf_mapping import DERIVED, ELABORATES
+from lifeboat_formats.aicf.records.file_pieces import ROWS, FilePiece
+from lifeboat_formats.aicf.records.memory_drafts import MemoryDraft, read_scalar
+from lifeboat_formats.aicf.syntax import cell_values
+from lifeboat_formats.aicf.syntax.aicf_times import creation_time_of, normalize_time
+from lifeboat_formats.aicf.syntax.document_parts import AicfItem, AicfSection
+
+MOST_LINKS = 100_000
+"""More rows than that are kept in the file, and are no links of records."""
+_FOLLOWING = {
+    aicf_mapping.STATE: ELABORATES,
+    aicf_mapping.MESSAGE: ELABORATES,
+    aicf_mapping.INSIGHT: DERIVED,
+    aicf_mapping.DECISION: DERIVED,
+}
+
+
+class LinkRow(NamedTuple):
+    """A row of @LINKS as it is written, and whether both ends stand in the file."""
+
+    item: AicfItem
+    source: str
+    target: str
+    relation: str
+    is_resolved: bool
+
+
+class EmbeddingSection(NamedTuple):
+    """An @EMBEDDING section. `problem` says why it is no vector of a record, "" when it is."""
+
+    section: AicfSection
+    problem: str
+
+
+class FileRelations(NamedTuple):
+    """`passed_over` counts links behind the most that are followed: they are kept in the file only."""
+
+    links: list[LinkRow]
+    vectors: list[EmbeddingSection]
+    passed_over: int = 0
+
+
+def relate_pieces(pieces: Sequence[FilePiece]) -> FileRelations:
+    """Write relations and vectors onto the memories among the pieces; their ids are known."""
+    names = _names(pieces)
+    for piece in pieces:
+        if piece.made is not None:
+            _follow(piece, names)
+    rows = _rows(pieces)
+    links = [_linked(item, names) for item in rows[:MOST_LINKS]]
+    vectors = [_embedded(section, names) for section in _sections(pieces, "EMBEDDING")]
+    for piece in pieces:
+        if piece.section.name == "EMBEDDING":
+            piece.about = names.get(piece.section.ident)
+    return FileRelations(links, vectors, len(rows) - len(links))
+
+
+def _names(pieces: Sequence[FilePiece]) -> dict[str, FilePiece]:
+    """Every name under which a memory of the file may be spoken of."""
+    found: dict[str, FilePiece] = {}
+    numbers = {aicf_mapping.INSIGHT: 0, aicf_mapping.DECISION: 0}
+    for piece in pieces:
+        if piece.made is None:
+            continue
+        kind = piece.made.kind
+        if kind in numbers:
+            numbers[kind] += 1
+            found.setdefault(f"{kind}_{numbers[kind]:03d}", piece)
+        ident = str(piece.made.own.get("ident") or piece.section.ident)
+        if ident and piece.section.name != "STATE":
+            found.setdefault(ident, piece)
+        columns = piece.made.own.get("columns")
+        if columns and piece.section.group:
+            found.setdefault(f"{piece.section.group[0]}:{columns[0][1]}", piece)
+    return found
+
+
+def _follow(piece: FilePiece, names: dict[str, FilePiece]) -> None:
+    """Relations that no row says."""
+    assert piece.made is not None
+    relation = _FOLLOWING.get(piece.made.kind)
+    if relation and piece.conversation is not None:
+        _relate(piece, piece.conversation, relation)
+    for source in piece.made.own.get("source_items") or ():
+        if source in names:
+            _relate(piece, names[source], DERIVED)
+
+
+def _relate(piece: FilePiece, other: FilePiece, relation: str) -> None:
+    if other is not piece:
+        piece.related[other.record_id, relation] = {"id": other.record_id, "relation": relation}
+
+
+def _rows(pieces: Sequence[FilePiece]) -> list[AicfItem]:
+    found = (item for piece in pieces if piece.section.name in ("LINKS", "LINK") for item in piece.items)
+    return [item for item in found if item.kind in ROWS and item.raw.strip()]
+
+
+def _sections(pieces: Sequence[FilePiece], name: str) -> list[AicfSection]:
+    return [piece.section for piece in pieces if piece.section.name == name]
+
+
+def parse_link_ends(cells: Sequence[str]) -> tuple[str, str, str]:
+    """Source, target and relation: `a->b|type`, or `type|a|b` as one writer has it."""
+    first = cells[0]
+    if "->" in first:
+        source, _, target = first.partition("->")
+        return source.strip(), target.strip(), cells[1].strip() if len(cells) > 1 else "related_to"
+    relation, source, target, *_ = [*cells, "", "", ""]
+    return source.strip(), target.strip(), relation.strip()
+
+
+def _linked(item: AicfItem, names: dict[str, FilePiece]) -> LinkRow:
+    source, target, literal = parse_link_ends(item.values)
+    if source not in names or target not in names:
+        return LinkRow(item, source, target, literal, False)
+    piece = names[source]
+    _relate(piece, names[target], aicf_mapping.RELATIONS.get(literal.lower(), literal))
+    piece.own.setdefault("links", []).append([target, literal])
+    return LinkRow(item, source, target, literal, True)
+
+
+def _embedded(section: AicfSection, names: dict[str, FilePiece]) -> EmbeddingSection:
+    pairs = section.pairs()
+    piece = names.get(section.ident)
+    if piece is None or piece.made is None:
+        return EmbeddingSection(section, "nothing in the file has this identifier")
+    numbers = cell_values.parse_vector(pairs["vector"].raw) if "vector" in pairs else cell_values.ParsedVector()
+    said = cell_values.parse_integer(read_scalar(pairs, "dimension") or read_scalar(pairs, "dimensions"))
+    model = read_scalar(pairs, "model")
+    kept = {name: item.value for name, item in pairs.items() if name in ("similarity_threshold", "keywords", "model")}
+    piece.own.setdefault("embeddings", []).append(kept)
+    if not numbers.is_whole:
+        return EmbeddingSection(section, "the vector is not written out")
+    if said is not None and said != len(numbers):
+        return EmbeddingSection(section, "the vector has another dimension than it says")
+    if not model:
+        return EmbeddingSection(section, "no model is named")
+    piece.embeddings.append(
+        _embedding(model, numbers, normalize_time(read_scalar(pairs, "indexed_at")) or _time(piece.made))
+    )
+    return EmbeddingSection(section, "")
+
+
+def _embedding(model: str, numbers: Sequence[float], computed_at: str | None) -> JsonObject:
+    return {
+        "model": aicf_mapping.model_of(model),
+        "dimensions": len(numbers),
+        "vector": list(numbers),
+        "computed_at": creation_time_of(computed_at),
+        "source": "runtime",
+    }
+
+
+def _time(made: MemoryDraft) -> str | None:
+    return made.until or made.event

@@ -1,0 +1,1 @@
+"""The syntax of AICF files and its dialects."""

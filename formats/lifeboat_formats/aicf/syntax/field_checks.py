@@ -1,0 +1,229 @@
+"""What the fields, rows and links of a file have to say, against what the specification has them say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from lifeboat_formats.aicf.syntax import cell_values, grammar, specification
+from lifeboat_formats.aicf.syntax.document_parts import AicfDocument, AicfItem, AicfSection, Dialect, ItemKind
+from lifeboat_formats.aicf.syntax.specification import FieldSpec, FieldType
+
+_NO_WORD = "It is none of the words of the specification: kept"
+_MEMORY_TYPE = re.compile(r"\s*memory_type=(.*)\Z", re.DOTALL)
+
+
+class UngradedFinding(NamedTuple):
+    """A finding whose severity is not settled. `line` counts from 1."""
+
+    code: str
+    text: str
+    line: int | None = None
+    where: str = ""
+
+
+def section_base_name(section: AicfSection) -> str:
+    """The name of a section; `@INSIGHT` is one of `@INSIGHTS`."""
+    return grammar.ROW_NAMES.get(section.name, section.name)
+
+
+def check_section_fields(section: AicfSection, dialect: Dialect) -> Iterator[UngradedFinding]:
+    """What is wrong with the values in a section."""
+    name = section_base_name(section)
+    if name in specification.FIELDS:
+        yield from _pairs(section, dialect)
+        yield from _missing(section, dialect)
+    if name in specification.COLUMNS:
+        for item in section.of_kind(ItemKind.ROW, ItemKind.CELLS):
+            yield from _row(name, item, dialect)
+    if name == "STATE":
+        yield from _scopes(section)
+    if name == "EMBEDDING":
+        yield from _embedding(section)
+
+
+def _pairs(section: AicfSection, dialect: Dialect) -> Iterator[UngradedFinding]:
+    known = specification.FIELDS[section.name]
+    seen: set[str] = set()
+    for item in section.of_kind(ItemKind.PAIR):
+        where = f"@{section.name} {item.key}"[:80]
+        if item.key in seen:
+            yield UngradedFinding(
+                "field_duplicate", "The field stands more than once: the last counts", item.line, where
+            )
+        seen.add(item.key)
+        field = known.get(item.key)
+        if field is None:
+            if (section.name, item.key) in specification.OWN_FIELDS:
+                continue
+            # A state has keys of its own.
+            if section.name != "STATE" and dialect not in (Dialect.BLOCKS, Dialect.COMPILED, Dialect.ESCAPED_BLOCKS):
+                yield UngradedFinding("field_unknown", "The specification knows no such field: kept", item.line, where)
+        elif section.name != "STATE" or _scope(section) == "session":
+            yield from _value(field, item, where)
+
+
+def _value(field: FieldSpec, item: AicfItem, where: str) -> Iterator[UngradedFinding]:
+    problem = _PROBLEMS.get(field.holds)
+    if problem is None:
+        return
+    code, text, is_good = problem
+    if not is_good(item.value, field):
+        yield UngradedFinding(code, text, item.line, where)
+
+
+_PROBLEMS: dict[FieldType, tuple[str, str, Callable[[str, FieldSpec], bool]]] = {
+    FieldType.TIME: (
+        "timestamp_invalid",
+        "It is no time with seconds and an offset (ISO 8601)",
+        lambda value, _: cell_values.is_timestamp(value),
+    ),
+    FieldType.INTEGER: (
+        "int_invalid",
+        "It is no whole number",
+        lambda value, _: cell_values.parse_integer(value) is not None,
+    ),
+    FieldType.NUMBER: (
+        "float_invalid",
+        "It is no number",
+        lambda value, _: cell_values.parse_decimal(value) is not None,
+    ),
+    FieldType.PERCENTAGE: (
+        "percentage_invalid",
+        "It is no percentage",
+        lambda value, _: cell_values.parse_percentage(value) is not None,
+    ),
+    FieldType.WORD: ("enum_unknown", _NO_WORD, lambda value, field: value in field.words),
+}
+
+
+def _missing(section: AicfSection, dialect: Dialect) -> Iterator[UngradedFinding]:
+    if dialect in (Dialect.BLOCKS, Dialect.ESCAPED_BLOCKS) or section.name == "AICF_VERSION":
+        return
+    if dialect is Dialect.COMPILED and (any(section.of_kind(ItemKind.CELLS)) or not section.ident):
+        return
+    given = section.pairs()
+    for key, field in specification.FIELDS[section.name].items():
+        if field.is_required and key not in given:
+            where = f"@{section.name} {key}"
+            yield UngradedFinding("required_field_missing", "A required field is missing", section.line, where)
+
+
+def _row(name: str, item: AicfItem, dialect: Dialect) -> Iterator[UngradedFinding]:
+    columns = specification.COLUMNS[name]
+    cells = [cell for cell in item.values if not _MEMORY_TYPE.match(cell)]
+    if dialect is not Dialect.COMPILED and len(cells) < len(columns):
+        text = f"A row has {len(columns)} cells, this one {len(cells)}"
+        yield UngradedFinding("required_field_missing", text, item.line, f"@{name}")
+    elif len(cells) >= len(columns):
+        for field, cell in zip(columns, cells, strict=False):
+            if field.holds is FieldType.WORD and cell not in field.words and cell_values.parse_decimal(cell) is None:
+                yield UngradedFinding("enum_unknown", _NO_WORD, item.line, f"@{name}")
+    for cell in item.values:
+        found = _MEMORY_TYPE.match(cell)
+        if found and found.group(1).strip() not in specification.MEMORY_TYPES:
+            yield UngradedFinding(
+                "enum_unknown", "The specification knows no such type of memory: kept", item.line, f"@{name}"
+            )
+
+
+def _scope(section: AicfSection) -> str:
+    return section.ident.strip().lower() or "session"
+
+
+def _scopes(section: AicfSection) -> Iterator[UngradedFinding]:
+    scope = _scope(section)
+    if scope not in ("session", *specification.SCOPES):
+        yield UngradedFinding("enum_unknown", "The specification knows no such scope: kept", section.line, "@STATE")
+    is_temporary = False
+    for item in section.of_kind(ItemKind.PAIR):
+        prefix = item.key.split(":", 1)[0]
+        own = prefix if ":" in item.key and prefix in specification.SCOPES else scope
+        is_temporary = is_temporary or own == "temp"
+        if own != scope:
+            text = "The scope of the key is not that of its section: the key's counts"
+            yield UngradedFinding("scope_conflict", text, item.line, "@STATE")
+    if is_temporary:
+        yield UngradedFinding(
+            "temp_state_persisted", "What is for one turn only stands in a file", section.line, "@STATE:temp"
+        )
+
+
+def _embedding(section: AicfSection) -> Iterator[UngradedFinding]:
+    given = section.pairs()
+    item = given.get("vector")
+    if item is None:
+        return
+    vector = cell_values.parse_vector(item.raw)
+    where = "@EMBEDDING vector"
+    if vector.is_elided:
+        yield UngradedFinding("vector_elided", "Dots stand for a part of the vector: no embedding", item.line, where)
+        return
+    if vector.is_broken:
+        yield UngradedFinding("vector_non_finite", "Not everything in the vector is a finite number", item.line, where)
+    dimension = cell_values.parse_integer(given["dimension"].value) if "dimension" in given else None
+    if dimension is not None and dimension != len(vector) and not vector.is_broken:
+        text = f"The vector has {len(vector)} numbers, not as many as its dimension"
+        yield UngradedFinding("vector_dimension_mismatch", text, item.line, where)
+
+
+def list_link_targets(document: AicfDocument) -> set[str]:
+    """What a link of a file may name: the identifiers of its sections, those of its rows (`insight_001`,
+    `decision_001` in their order, as many digits as there are), and what a field `id` or a first cell says."""
+    found: set[str] = set()
+    counts = {"INSIGHTS": 0, "DECISIONS": 0}
+    for section in document.sections:
+        name = section_base_name(section)
+        found.add(section.ident)
+        for item in section.items:
+            if name in counts and item.kind in (ItemKind.ROW, ItemKind.CELLS):
+                counts[name] += 1
+                found.add(f"{name[:-1].lower()}_{counts[name]:03}")
+            elif item.kind is ItemKind.CELLS:
+                found.add(item.values[0].strip())
+            elif item.kind is ItemKind.PAIR and item.key in ("id", f"{section.name.lower()}_id"):
+                found.add(item.value.strip())
+    return found - {""}
+
+
+class StatedLink(NamedTuple):
+    """A link as it is written: who with whom, and how."""
+
+    source: str
+    target: str
+    relation: str
+    rest: tuple[str, ...] = ()
+
+
+def parse_link(item: AicfItem) -> StatedLink | None:
+    """The link in a row: `a->b|relation`, or `relation|a|b`. None when it is neither."""
+    cells = item.values
+    source, arrow, target = cells[0].partition("->")
+    if arrow:
+        return StatedLink(source.strip(), target.strip(), cells[1] if len(cells) > 1 else "", tuple(cells[2:]))
+    if len(cells) >= 3:
+        return StatedLink(cells[1].strip(), cells[2].strip(), cells[0], tuple(cells[3:]))
+    return None
+
+
+def check_links(document: AicfDocument) -> Iterator[UngradedFinding]:
+    """What is wrong with the links of a file."""
+    known: set[str] | None = None
+    for section in document.sections:
+        if section_base_name(section) != "LINKS":
+            continue
+        known = list_link_targets(document) if known is None else known
+        for item in section.of_kind(ItemKind.ROW, ItemKind.CELLS):
+            link = parse_link(item)
+            if link is None:
+                yield UngradedFinding("field_syntax", "A link is `from->to|relation`", item.line, "@LINKS")
+                continue
+            if link.source not in known or link.target not in known:
+                yield UngradedFinding(
+                    "link_unresolved", "A link names what is not in the file: kept", item.line, "@LINKS"
+                )
+            if link.relation not in specification.RELATIONS:
+                yield UngradedFinding(
+                    "enum_unknown", "The specification knows no such relation: kept", item.line, "@LINKS"
+                )

@@ -1,0 +1,84 @@
+"""The bytes of a file: unpacked within bounds, decoded without a guess."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+
+from lifeboat_formats.interchange.errors import SourceRefused
+
+GZIP = b"\x1f\x8b"
+BOM = b"\xef\xbb\xbf"
+LARGEST = 100 * 1024 * 1024
+"""Bytes of a file, unpacked; the specification's own figure ("Size Limits")."""
+_PIECE = 64 * 1024
+_MOST_MEMBERS = 4096
+
+
+def is_compressed(data: bytes) -> bool:
+    """Whether bytes are compressed, by their beginning."""
+    return data.startswith(GZIP)
+
+
+def decompress_bytes(data: bytes, *, largest: int = LARGEST) -> bytes:
+    """What is packed, also in several members one behind the other; bytes that are not packed as they are. No more
+    memory than `largest` is taken. Raises SourceRefused (`gzip_bomb` for more than that, `gzip_invalid`)."""
+    if not is_compressed(data):
+        return data
+    out = bytearray()
+    at = 0
+    for _ in range(_MOST_MEMBERS):
+        at = _member(data, at, out, largest)
+        if data[at : at + 1] in (b"", b"\0"):
+            break
+    if data[at:].strip(b"\0"):
+        raise SourceRefused("Behind the compressed data stands something else", format_code="gzip_invalid")
+    return bytes(out)
+
+
+def compress_bytes(data: bytes) -> bytes:
+    """The same bytes every time: no name in it, no time."""
+    return gzip.compress(data, 9, mtime=0)
+
+
+def decode_text(data: bytes, *, name: str = "") -> tuple[str, bool]:
+    """The text without its byte order mark, and whether there was one. Raises SourceRefused (`utf8_invalid`): a file
+    of another encoding is never guessed at."""
+    bom = data.startswith(BOM)
+    try:
+        return data[len(BOM) if bom else 0 :].decode(), bom
+    except UnicodeDecodeError as error:
+        at = error.start + (len(BOM) if bom else 0)
+        where = f"line {_line(data, at)}"
+        raise SourceRefused(
+            f"{name or 'The file'} is not UTF-8, at byte {at} ({where})", format_code="utf8_invalid", where=where
+        ) from None
+
+
+def encode_text(text: str, *, name: str = "") -> bytes:
+    """A text as bytes. Raises SourceRefused (`utf8_invalid`) where it holds half a character."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise SourceRefused(f"{name or 'The text'} holds half a character", format_code="utf8_invalid") from None
+
+
+def _line(data: bytes, at: int) -> int:
+    return data.count(b"\n", 0, at) + data.count(b"\r", 0, at) - data.count(b"\r\n", 0, at) + 1
+
+
+def _member(data: bytes, at: int, out: bytearray, largest: int) -> int:
+    """Unpack the member that begins at an offset behind what was unpacked before; where it ends."""
+    stream = zlib.decompressobj(wbits=31)
+    try:
+        while not stream.eof:
+            piece = stream.unconsumed_tail or data[at : at + _PIECE]
+            if not piece:
+                raise SourceRefused("The compressed data ends too early", format_code="gzip_invalid")
+            at += 0 if stream.unconsumed_tail else len(piece)
+            out += stream.decompress(piece, largest - len(out) + 1)
+            if len(out) > largest:
+                raise SourceRefused(f"Unpacked it would be more than {largest} bytes", format_code="gzip_bomb")
+    except zlib.error:
+        raise SourceRefused("The compressed data is damaged", format_code="gzip_invalid") from None
+    return at - len(stream.unused_data)

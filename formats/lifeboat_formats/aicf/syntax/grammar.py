@@ -1,0 +1,124 @@
+"""One line: is it a header, a row, a pair, cells, text."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from lifeboat_formats.aicf.syntax.cell_values import Escaping
+from lifeboat_formats.aicf.syntax.document_parts import Dialect, ItemKind
+
+_NAME = re.compile(r"(\\?)@([A-Za-z][A-Za-z0-9_]*)(?=[:| \t]|\Z)")
+_ESCAPED_NAME = re.compile(r"\\?@([A-Za-z][A-Za-z0-9_]*)(?=[:| \t\\]|\Z)")
+_PAIR = re.compile(r"([A-Za-z_][A-Za-z0-9_:.\-]*)[ \t]*=")
+_COLON_PAIR = re.compile(r"([A-Za-z_][A-Za-z0-9_ .\-]{0,60}):(?:[ \t]+|\Z)")
+_COUNT = re.compile(r"count=[0-9]+\Z")
+_ONE_PAIR = re.compile(r"[A-Za-z_]+=\S*\Z")
+
+ROW_NAMES = {
+    "INSIGHTS": "INSIGHTS",
+    "INSIGHT": "INSIGHTS",
+    "DECISIONS": "DECISIONS",
+    "DECISION": "DECISIONS",
+    "LINKS": "LINKS",
+    "LINK": "LINKS",
+}
+"""Names that may stand in front of a row, and the section they belong to."""
+FREE_TEXT = frozenset(("NOTES", "CONTEXT", "CONTENT"))
+"""Sections of prose: a `key=` in them is text."""
+TABLES = frozenset(("SCHEMA", "DATA"))
+_INSIGHT_KEYS = ("insight", "text", "content", "category", "priority", "confidence", "timestamp", "memory_type")
+_DECISION_KEYS = ("decision", "description", "impact", "rationale", "reason", "why", "source", "status", "importance")
+_LINK_KEYS = ("id", "from", "to", "from_id", "to_id", "relation", "relationship", "type", "target", "tags")
+_PAIR_KEYS = frozenset((*_INSIGHT_KEYS, *_DECISION_KEYS, *_LINK_KEYS))
+_COUNTED_KEY = re.compile(r"[A-Za-z][A-Za-z_]*_[0-9]+\Z")
+_BLANKS = " \t"
+"""What may stand around a header. Other white space, U+2028 for one, is text."""
+
+
+class ParsedLine(NamedTuple):
+    """What a line is. `key` and the offsets of its value, counted from the beginning of the data."""
+
+    kind: ItemKind
+    key: str = ""
+    value: int = 0
+    value_end: int = 0
+
+
+def escaping_of(dialect: Dialect) -> Escaping:
+    """How the writer of a dialect escapes."""
+    if dialect in (Dialect.BLOCKS, Dialect.COMPILED, Dialect.ESCAPED_BLOCKS):
+        return Escaping.LOOSE
+    if dialect in (Dialect.JSON, Dialect.XML, Dialect.TAGGED_LINES, Dialect.END_TAGS, Dialect.UNKNOWN):
+        return Escaping.NONE
+    return Escaping.SPECIFIED
+
+
+def parse_header(data: str) -> ParsedLine | None:
+    """The header in a line: HEADER, or ROW for `@INSIGHTS cells`. None when it is neither."""
+    found = _NAME.match(data, _indent(data))
+    if found is None:
+        return None
+    name, at, end = found.group(2), found.end(), len(data.rstrip(_BLANKS))
+    if at >= end:
+        return ParsedLine(ItemKind.HEADER, name, end, end)
+    if data[at] in ":|":
+        return ParsedLine(ItemKind.HEADER, name, at + 1, end)
+    value = at + _indent(data[at:])
+    if name.upper() in ROW_NAMES and not _COUNT.match(data, value, end):
+        return ParsedLine(ItemKind.ROW, name, value, len(data))
+    # A word behind an at-sign begins many a sentence: only what looks like a declaration is one.
+    if name == name.upper() and len(name) > 1:
+        return ParsedLine(ItemKind.HEADER, name, value, end)
+    if name.upper() == "AICF_VERSION" or _ONE_PAIR.match(data, value, end):
+        return ParsedLine(ItemKind.HEADER, name, value, end)
+    return None
+
+
+def header_ident(data: str, header: ParsedLine) -> str:
+    """The identifier in a header: what follows the `:`, or the first cell of `@NAME|a|b`."""
+    ident = data[header.value : header.value_end]
+    is_cells = header.value > 0 and data[header.value - 1] == "|"
+    return ident.split("|", 1)[0] if is_cells else ident
+
+
+def is_escaped_block(data: str) -> bool:
+    """Whether a line is a whole block, its header escaped and its lines behind `\\n`."""
+    stripped = data.lstrip(_BLANKS)
+    return stripped.startswith("\\@") and "\\n" in stripped and _ESCAPED_NAME.match(stripped) is not None
+
+
+def classify_line(data: str, section: str, dialect: Dialect) -> ParsedLine:
+    """What a line of a section is (`section` in upper case) which is no header."""
+    stripped = data.strip()
+    if not stripped:
+        return ParsedLine(ItemKind.BLANK)
+    is_prose = section in FREE_TEXT or dialect in (Dialect.TAGGED_LINES, Dialect.UNKNOWN)
+    if stripped.startswith("```"):
+        return ParsedLine(ItemKind.FENCE)
+    if stripped.startswith("#") and not is_prose:
+        return ParsedLine(ItemKind.COMMENT)
+    indent = _indent(data)
+    pair = None if section in FREE_TEXT or section in TABLES or dialect in _WITHOUT_PAIRS else _PAIR.match(data, indent)
+    if pair is not None and _is_pair(pair.group(1), data, section):
+        return ParsedLine(ItemKind.PAIR, pair.group(1), pair.end(), len(data))
+    colon = _COLON_PAIR.match(data, indent) if dialect is Dialect.END_TAGS else None
+    if colon is not None:
+        return ParsedLine(ItemKind.PAIR, colon.group(1), colon.end(), len(data))
+    if "|" in stripped and not is_prose and dialect is not Dialect.END_TAGS:
+        return ParsedLine(ItemKind.CELLS, "", 0, len(data))
+    return ParsedLine(ItemKind.TEXT, "", 0, len(data))
+
+
+_WITHOUT_PAIRS = (Dialect.KEY_CELLS, Dialect.EIGHT_COLUMNS, Dialect.POSITIONAL, Dialect.WATCHER, Dialect.UNKNOWN)
+
+
+def _is_pair(key: str, data: str, section: str) -> bool:
+    """In a section of rows the text of one may hold a `=`: there a pair is what has a key that is known."""
+    if ROW_NAMES.get(section) is None or "|" not in data:
+        return True
+    return key.lower() in _PAIR_KEYS or _COUNTED_KEY.match(key) is not None
+
+
+def _indent(data: str) -> int:
+    return len(data) - len(data.lstrip(_BLANKS))

@@ -1,0 +1,129 @@
+"""Version 1 as JSON: the values in it with their places in the text, so that one can be changed and the rest stays."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from lifeboat_formats.aicf.syntax.cell_values import Escaping
+from lifeboat_formats.aicf.syntax.document_parts import AicfItem, AicfSection, ItemKind
+from lifeboat_formats.aicf.syntax.numbered_lines import count_terminators
+
+LISTS = ("messages", "conversations", "decisions", "insights", "code_changes", "todos")
+"""The lists whose values stand alone."""
+_DEEPEST = 64
+"""Values inside of values."""
+_SPACE = re.compile(r"[ \t\r\n]*")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+class NotJson(ValueError):
+    """A text that is no JSON, or one whose values could not be written again (half
+    characters, numbers that are none)."""
+
+
+def loads(text: str) -> Any:
+    """The value of a text. Raises NotJson, also for what is nested too deeply."""
+    try:
+        value = _DECODER.decode(text)
+        _bound(value)
+        if _SURROGATE.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise NotJson(type(error).__name__) from None
+    return value
+
+
+def build_json_section(text: str, value: Any) -> AicfSection:
+    """The one section `JSON` of a file: an item for every value in one of `LISTS` (or in the list that the file is),
+    glue between. `value` is what `loads` gave for the text."""
+    items: list[AicfItem] = []
+    at = line = line_at = 0
+    for key, start, end, data in _places(text, value):
+        line, line_at = line + count_terminators(text[line_at:start], start - line_at), start
+        if start > at:
+            items.append(
+                AicfItem(ItemKind.GLUE, at, start, _line_of(items), raw=text[at:start], escaping=Escaping.NONE)
+            )
+        items.append(
+            AicfItem(
+                ItemKind.JSON, start, end, line + 1, key, text[start:end], start, end, None, Escaping.NONE, False, data
+            )
+        )
+        at = end
+    if at < len(text) or not items:
+        items.append(AicfItem(ItemKind.GLUE, at, len(text), _line_of(items), raw=text[at:], escaping=Escaping.NONE))
+    return AicfSection("JSON", "", "", 0, len(text), items)
+
+
+def _line_of(items: list[AicfItem]) -> int:
+    return items[-1].line + count_terminators(items[-1].raw, len(items[-1].raw)) if items else 1
+
+
+def _places(text: str, value: Any) -> list[tuple[str, int, int, Any]]:
+    start = _skip(text, 0)
+    if isinstance(value, list):
+        return _elements(text, start, "")[0]
+    found: list[tuple[str, int, int, Any]] = []
+    at = _skip(text, start + 1)
+    while isinstance(value, dict) and text[at] != "}":
+        key, at = _DECODER.raw_decode(text, at)
+        at = _skip(text, _skip(text, at) + 1)
+        if key in LISTS and text[at] == "[":
+            elements, at = _elements(text, at, key)
+            found += elements
+        else:
+            _, at = _DECODER.raw_decode(text, at)
+        at = _skip(text, at)
+        at = _skip(text, at + 1) if text[at] == "," else at
+    return found
+
+
+def _elements(text: str, start: int, key: str) -> tuple[list[tuple[str, int, int, Any]], int]:
+    """The values of the list that opens at an offset, and where it ends."""
+    found = []
+    at = _skip(text, start + 1)
+    while text[at] != "]":
+        value, end = _DECODER.raw_decode(text, at)
+        found.append((key, at, end, value))
+        at = _skip(text, end)
+        at = _skip(text, at + 1) if text[at] == "," else at
+    return found, at + 1
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _bound(value: Any) -> None:
+    """Raises ValueError for what is nested so deeply that somebody who walks it might fall."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [inner for each in level for inner in _inside(each)]
+        if not level:
+            return
+    raise ValueError("nested too deeply")
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError("no JSON number")
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError("a number without bounds")
+    return value
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)

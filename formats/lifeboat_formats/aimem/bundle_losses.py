@@ -1,0 +1,44 @@
+"""What of an agent from elsewhere stands in no bundle: a bundle has its memories and its name.
+Attachments stand beside it, in its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
+from lifeboat_adapters.persona import persona_files
+from lifeboat_adapters.persona.unsupported_fields import CODE, KEPT, PRINCIPAL, SETTING
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.states.agent_state import State
+
+_NAMES = "names"
+_PARTS = {"prose": "its texts", "structured": "what it says in fields"}
+
+
+def list_bundle_losses(state: State) -> Iterator[ItemFate]:
+    """See `contract.Adapter.cannot_hold`."""
+    yield from _of_identity(state)
+    for name in _ids(persona_files.decode_document(state, archive_layout.PRINCIPALS).get("principals")):
+        yield _omitted(PRINCIPAL, name, "a bundle knows nobody but by its memories")
+    for name in _ids(persona_files.decode_document(state, archive_layout.CREDENTIALS).get("credentials")):
+        yield _omitted("credential", name, "credentials never stand in a bundle")
+
+
+def _of_identity(state: State) -> Iterator[ItemFate]:
+    """The document itself takes the outcome of the bundle that has the name; its other parts are told beside it."""
+    identity = persona_files.decode_document(state, archive_layout.IDENTITY)
+    for part, called in _PARTS.items():
+        said = identity.get(part)
+        if isinstance(said, dict) and any(value for name, value in said.items() if name != _NAMES):
+            yield _omitted(SETTING, f"identity: {called}", "a bundle knows no more of an agent than its name")
+
+
+def _ids(listed: Any) -> Iterator[str]:
+    for each in listed if isinstance(listed, list) else ():
+        if isinstance(each, dict) and isinstance(each.get("id"), str):
+            yield each["id"]
+
+
+def _omitted(kind: str, name: str, reason: str) -> ItemFate:
+    return ItemFate(kind, name, ItemOutcome.OMITTED, f"{reason}; {KEPT}", CODE)

@@ -1,0 +1,59 @@
+"""A bundle that lost memories for good: where they stood in it, and the bundle without what was left of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_formats.aimem import bundle_workspace
+from lifeboat_formats.aimem.wire import record_spans
+from lifeboat_formats.aimem.wire.bundle_model import CHUNKS, EDGES, LINKS
+from lifeboat_formats.aimem.wire.record_spans import CHECKSUM, BundleScan
+from lifeboat_formats.interchange import listed_sections
+
+_PART = re.compile(r"\.p[0-9]+\Z")
+"""How the name of a part of a long memory ends."""
+
+
+def find_purged_spans(path: str, text: str, record_ids: Sequence[str], gone: Collection[str]) -> list[tuple[int, int]]:
+    """The spans of the chunks that memories `gone` stand in: all parts of one that was parted."""
+    found, sections = record_spans.scan_bundle(text), bundle_workspace.split_sections(path, text) or []
+    if found is None:
+        return []
+    named = zip(sections, listed_sections.name_sections(sections, record_ids), strict=True)
+    names = {section.heading[0] for section, name in named if name in gone}
+    return [(item.start, item.end) for item in found.items[CHUNKS] if _of_one(item.value, names)]
+
+
+def _of_one(chunk: object, names: Collection[str]) -> bool:
+    name = chunk.get("id") if isinstance(chunk, dict) else None
+    return isinstance(name, str) and (name in names or _PART.sub("", name) in names)
+
+
+def mend_bundle(path: str, text: str, memories: Sequence[tuple[str, str]]) -> str | None:
+    """A bundle whose memories are all that is left of those listed, made whole: no place of a chunk that went, nothing
+    that names it, the checksum of what is there. None where memories say something else than the bundle."""
+    found, sections = record_spans.scan_bundle(text), bundle_workspace.split_sections(path, text)
+    if found is None or CHECKSUM not in found.members:
+        return None
+    if not found.is_stream and None not in found.records(CHUNKS):
+        return None
+    if sections is None or [section.text for section in sections if section.text] != [text for _, text in memories]:
+        return None
+    changes: dict[str, dict[int, JsonObject | None]] = {
+        CHUNKS: {place: None for place, value in enumerate(found.records(CHUNKS)) if value is None}
+    }
+    known = {str(value.get("id")) for value in found.records(CHUNKS) if isinstance(value, dict)}
+    changes[EDGES] = _dangling(found, EDGES, known, "source_id", "target_id")
+    changes[LINKS] = _dangling(found, LINKS, known, "chunk_id")
+    return record_spans.patch_bundle(text, found, changes)
+
+
+def _dangling(found: BundleScan, array: str, known: Collection[str], *ends: str) -> dict[int, JsonObject | None]:
+    """Records that name a chunk which is not there."""
+    return {
+        place: None
+        for place, value in enumerate(found.records(array))
+        if isinstance(value, dict) and any(value.get(end) not in known for end in ends)
+    }

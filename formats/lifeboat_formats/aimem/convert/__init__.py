@@ -1,0 +1,1 @@
+"""Records to chunks of a bundle, and back."""

@@ -1,0 +1,284 @@
+"""A chunk of a bundle as a memory record, with its edges and entities (AIMEM §2.2 to §2.7).
+
+What a bundle says beyond the fields of a record is kept beside them as `x_aimem`. What we said of a chunk ourselves
+(`x_alf`) becomes fields again as long as the chunk still is what we wrote; nothing in it may name another record.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from lifeboat_alf.archive import document_types
+from lifeboat_alf.common import ids, times
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.memory import memory_records
+from lifeboat_formats.aimem import aimem_mapping
+from lifeboat_formats.aimem.wire import float_vectors, instants, urn
+from lifeboat_formats.aimem.wire.bundle_model import KIND, AimemBundle, Envelope
+from lifeboat_formats.interchange import change_marks
+
+RUNTIME = "aimem"
+CHUNK = ("id", "content", "content_hash", "memory_type", "zone", "is_pinned", "created_at", "tags", "embedding")
+EDGE = ("source_id", "target_id", "edge_type", "weight", "created_at")
+ENTITY = ("id", "name", "kind", "created_at")
+LINK = ("chunk_id", "entity_id")
+"""The members that the draft names: of a chunk, an edge, an entity and a link."""
+_SAID = ("id", "content_hash", "memory_type", "zone", "is_pinned", "created_at", "tags")
+"""Members of a chunk that stay as they were written."""
+
+TOLD = (
+    "memory_type",
+    "category",
+    "namespace",
+    "confidence",
+    "status",
+    "source",
+    "temporal",
+    "tags",
+    "raw_source_format",
+)
+"""Fields of a record that `x_alf` may hold: all but its id, what it says, and what names other things."""
+_TAGGED_STATUS = ("superseded", "archived")
+_TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-5][0-9](?:\.[0-9]{1,9})?Z")
+_SOME_ID = "00000000-0000-7000-8000-000000000000"
+
+
+@dataclass(frozen=True, slots=True)
+class BundleOrigin:
+    """What all chunks of a bundle have in common. `file` is where the bundle stands, "" for nowhere."""
+
+    producer: str
+    tenant_id: str = ""
+    exported_at: str = ""
+    embedding_model: str = ""
+    embedding_dim: int = 0
+    file: str = ""
+
+    @classmethod
+    def of(cls, envelope: Envelope, file: str = "") -> BundleOrigin:
+        return cls(
+            envelope.producer,
+            envelope.tenant_id,
+            envelope.exported_at,
+            envelope.embedding_model or "",
+            envelope.embedding_dim or 0,
+            file,
+        )
+
+    @classmethod
+    def of_bundle(cls, bundle: AimemBundle, file: str = "") -> BundleOrigin:
+        return cls.of(bundle.envelope, file)
+
+
+# Ids ----------------------------------------------------------------------------------------------------------------
+
+
+def id_of(chunk: JsonObject, own: str = "") -> str:
+    """The id of the record that a chunk becomes. A chunk that was made of a record gives its id back: ours (`own` is
+    our namespace), and one that another Lifeboat wrote."""
+    name = str(chunk["id"])
+    found = urn.parse_urn(name)
+    if found is not None and isinstance(chunk.get(aimem_mapping.OURS), dict) and ids.is_version_7(found.local):
+        return found.local
+    return urn.record_id(name, str(chunk["created_at"]), own=own)
+
+
+# Records ------------------------------------------------------------------------------------------------------------
+
+
+def record_of(chunk: JsonObject, origin: BundleOrigin, record_id: str, *, embeddings: bool = True) -> JsonObject:
+    """The record of a checked chunk but for `agent_id`, its relations and its entities."""
+    record = _restored(read_stated_fields(chunk, origin), chunk)
+    if embeddings and isinstance(chunk.get("embedding"), str):
+        record["embeddings"] = [_embedding(chunk, origin)]
+    own: JsonObject = {name: chunk[name] for name in _SAID if chunk.get(name) is not None}
+    own |= {"producer": origin.producer, "tenant_id": origin.tenant_id, "mapped_from": record["memory_type"]}
+    if origin.embedding_model and chunk.get("embedding") is not None:
+        own["embedding_model"] = origin.embedding_model
+    unknown = unknown_of(chunk, CHUNK)
+    if unknown:
+        own["unknown"] = unknown
+    return change_marks.mark_record({"id": record_id, **record}, aimem_mapping.NAME, own)
+
+
+def read_stated_fields(chunk: JsonObject, origin: BundleOrigin) -> JsonObject:
+    """What a chunk says by itself, as fields of a record."""
+    tags = list(dict.fromkeys(chunk.get("tags") or []))
+    known = aimem_mapping.TYPES[chunk["memory_type"]]
+    memory_type, status = known.ours, "active"
+    if memory_type == "episodic" and aimem_mapping.TYPE_TAG + "summary" in tags:
+        memory_type = "summary"
+        tags.remove(aimem_mapping.TYPE_TAG + "summary")
+    for name in _TAGGED_STATUS:
+        if aimem_mapping.STATUS_TAG + name in tags:
+            status = name
+            tags.remove(aimem_mapping.STATUS_TAG + name)
+    source = {"runtime": RUNTIME, "origin": origin.producer, "extraction_method": "migrated"}
+    record: JsonObject = {
+        "content": chunk["content"],
+        "memory_type": memory_type,
+        "category": known.category,
+        "namespace": "default",
+        "status": status,
+        "source": {**source, "origin_file": origin.file} if origin.file else source,
+        "temporal": {"created_at": time_of(chunk["created_at"])},
+    }
+    return {**record, "tags": tags} if tags else record
+
+
+def time_of(instant: str) -> str:
+    """An instant of a bundle as a timestamp of a record: as it stands where it is one."""
+    return instant if _TIMESTAMP.fullmatch(instant) else instants.normalize_instant(instant)
+
+
+def unknown_of(item: JsonObject, known: Iterable[str]) -> JsonObject:
+    """The members that neither the draft nor we know."""
+    left_out = {*known, aimem_mapping.OURS, KIND}
+    return {name: value for name, value in item.items() if name not in left_out}
+
+
+def _embedding(chunk: JsonObject, origin: BundleOrigin) -> JsonObject:
+    told = _ours(chunk).get("embedding")
+    own = told if isinstance(told, dict) else {}
+    made = {
+        "model": aimem_mapping.model_of(origin.embedding_model),
+        "dimensions": origin.embedding_dim,
+        "vector": float_vectors.shortest_floats(float_vectors.unpack_vector(chunk["embedding"], origin.embedding_dim)),
+        "computed_at": time_of(origin.exported_at),
+        "source": "runtime",
+    }
+    if isinstance(own.get("source"), str):
+        made["source"] = own["source"]
+    if _is_time(own.get("computed_at")):
+        made["computed_at"] = own["computed_at"]
+    if isinstance(own.get("model"), str) and aimem_mapping.model_name_of(own["model"]) == origin.embedding_model:
+        made["model"] = own["model"]
+    return made
+
+
+# What we said ourselves ---------------------------------------------------------------------------------------------
+
+
+def _ours(item: JsonObject) -> JsonObject:
+    found = item.get(aimem_mapping.OURS)
+    return found if isinstance(found, dict) else {}
+
+
+def _restored(base: JsonObject, chunk: JsonObject) -> JsonObject:
+    """A record with what `x_alf` says of it, where that fits a record and the chunk still says the same."""
+    told = {name: value for name, value in _ours(chunk).items() if name in TOLD}
+    ext = _ours(chunk).get("ext")
+    if not told and not isinstance(ext, dict):
+        return base
+    made = {**base, **told, **_extensions(ext, chunk)}
+    made = {name: value for name, value in made.items() if value is not None}
+    if not _is_record(made) or memory_records.is_deleted(made):  # what was deleted is in no bundle
+        return base
+    if aimem_mapping.type_of(made) != chunk["memory_type"] or tags_of(made) != sorted(set(chunk.get("tags") or [])):
+        for name in ("memory_type", "category", "tags", "status"):
+            made.pop(name, None)
+            made |= {name: base[name]} if name in base else {}
+    return made
+
+
+def _extensions(ext: object, chunk: JsonObject) -> JsonObject:
+    """Fields that no format but their own knows, as `x_aicf`. A memory that somebody unpinned stays unpinned."""
+    if not isinstance(ext, dict):
+        return {}
+    refused = {*memory_records.FIELDS, aimem_mapping.NAME, aimem_mapping.OURS, memory_records.MISSING}
+    if chunk.get("is_pinned") is not True:
+        refused.add(memory_records.PINNED)
+    return {name: value for name, value in ext.items() if name not in refused}
+
+
+def _is_record(record: JsonObject) -> bool:
+    whole = {**record, "id": _SOME_ID, "agent_id": _SOME_ID}
+    try:
+        msgspec.convert(whole, document_types.MemoryRecord)
+    except (msgspec.ValidationError, RecursionError):
+        return False
+    moments = (value for name, value in record["temporal"].items() if name.endswith(("_at", "_from", "_until")))
+    return all(_is_time(value) for value in moments if value is not None)
+
+
+def _is_time(value: object) -> bool:
+    try:
+        return isinstance(value, str) and bool(times.parse_time(value))
+    except (ValueError, OverflowError):
+        return False
+
+
+def tags_of(record: JsonObject) -> list[str]:
+    """The tags that a record has in a bundle, sorted: in lower case, each once, none empty or too long."""
+    tags = record.get("tags")
+    texts = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
+    found = {tag.lower() if tag.isascii() else tag for tag in texts}
+    if memory_records.reads_as("memory_type", str(record.get("memory_type", ""))) == "summary":
+        found.add(aimem_mapping.TYPE_TAG + "summary")
+    if memory_records.status_of(record) in _TAGGED_STATUS:
+        found.add(aimem_mapping.STATUS_TAG + memory_records.status_of(record))
+    return sorted(tag for tag in found if 0 < len(tag) <= aimem_mapping.TAG_LENGTH)
+
+
+# Relations ----------------------------------------------------------------------------------------------------------
+
+
+def is_supersedes_edge(edge: JsonObject) -> bool:
+    """Whether an edge is not one of the relations of its record but its `supersedes`."""
+    return edge["edge_type"] == "x-supersedes" and _ours(edge).get("field") == aimem_mapping.SUPERSEDES
+
+
+def is_swapped(edge: JsonObject) -> bool:
+    """Whether an edge belongs to the record that it points to."""
+    return edge["edge_type"] == "causal" and _ours(edge).get("swapped") is True
+
+
+def related_of(edge: JsonObject, other_id: str) -> JsonObject:
+    """An edge as an element of `related_records`, of the record at its source (`is_swapped`: at its target)."""
+    told = _ours(edge)
+    relation = aimem_mapping.CAUSED_BY if is_swapped(edge) else aimem_mapping.relation_of(edge["edge_type"])
+    if isinstance(told.get("relation"), str) and aimem_mapping.edge_type_of(told["relation"]) == edge["edge_type"]:
+        relation = told["relation"]
+    own: JsonObject = {name: edge[name] for name in ("edge_type", "weight", "created_at")}
+    unknown = unknown_of(edge, EDGE)
+    ext = told.get("ext")
+    extra = {name: value for name, value in ext.items() if name not in _RELATED} if isinstance(ext, dict) else {}
+    return {
+        "id": other_id,
+        "relation": relation,
+        **extra,
+        aimem_mapping.NAME: {**own, "unknown": unknown} if unknown else own,
+    }
+
+
+_RELATED = frozenset({"id", "relation", aimem_mapping.NAME})
+_INLINE = frozenset({"name", "type", aimem_mapping.NAME})
+
+
+# Entities -----------------------------------------------------------------------------------------------------------
+
+
+def entity_of(entity: JsonObject, link: Mapping[str, Any]) -> JsonObject:
+    """An entity and what names it, as an element of `entities`."""
+    told = link.get(aimem_mapping.OURS)
+    own = told if isinstance(told, dict) else {}
+    entity_type = aimem_mapping.entity_type_of(entity["kind"])
+    if isinstance(own.get("type"), str) and aimem_mapping.kind_of(own["type"]) == entity["kind"]:
+        entity_type = own["type"]
+    made: JsonObject = {"name": entity["name"], "type": entity_type}
+    if isinstance(own.get("role"), str):
+        made["role"] = own["role"]
+    ext = own.get("ext")
+    if isinstance(ext, dict):
+        made |= {name: value for name, value in ext.items() if name not in _INLINE}
+    said: JsonObject = {name: entity[name] for name in ENTITY}
+    unknown = unknown_of(entity, ENTITY)
+    said |= {"unknown": unknown} if unknown else {}
+    unknown = unknown_of(dict(link), LINK)
+    said |= {"link": unknown} if unknown else {}
+    return {**made, aimem_mapping.NAME: said}

@@ -1,0 +1,246 @@
+"""A memory record as a chunk of a bundle, with its edges and entities (AIMEM §2.2 to §2.6).
+
+What came from a bundle goes back as it was while the record is unchanged. What a bundle has no member for goes into
+`x_alf`: just the fields that reading the chunk would not give back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from lifeboat_alf.common import ids, times
+from lifeboat_alf.common.json_shapes import as_list
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.memory import memory_records as alf_records
+from lifeboat_formats.aimem import aimem_mapping
+from lifeboat_formats.aimem.convert import chunk_records
+from lifeboat_formats.aimem.wire import checksum, instants, urn
+from lifeboat_formats.aimem.wire.bundle_model import EDGE_TYPES, ENTITY_KINDS, ZONES
+from lifeboat_formats.aimem.wire.bundle_writing import portable_weight
+from lifeboat_formats.interchange import change_marks
+
+
+@dataclass(frozen=True, slots=True)
+class BundleNaming:
+    """How records and entities are named in a bundle: under `namespace`, foreign ones by their own names with
+    `preserve`."""
+
+    namespace: str
+    preserve: bool = False
+
+    def chunk(self, record: JsonObject) -> str:
+        """The name of a record."""
+        foreign = bundle_literal_of(record).get("id")
+        if self.preserve and urn.parse_urn(foreign) is not None:
+            return str(foreign)
+        return self.of_id(str(record["id"]))
+
+    def of_id(self, record_id: str) -> str:
+        """The name under our namespace: the id itself, where a name can hold it. Archives of others have any ids."""
+        try:
+            return urn.mint_urn(self.namespace, record_id)
+        except ValueError:
+            return urn.mint_urn(self.namespace, ids.derive_id(0, f"alf\0{record_id}"))
+
+    def entity(self, entity: JsonObject) -> str:
+        """The name of an entity: its own under our namespace or with `preserve`, else one made of what it is."""
+        said = bundle_literal_of(entity)
+        foreign = urn.parse_urn(said.get("id")) if said.get("name") == entity.get("name") else None
+        if foreign is not None and (self.preserve or foreign.producer == self.namespace):
+            return str(foreign)
+        name = str(entity.get("name"))
+        return urn.of_entity(self.namespace, str(entity.get("type")), name if foreign is None else f"{name}\0{foreign}")
+
+    def orphan(self, entity: JsonObject) -> str:
+        """The name of an entity as a bundle has it, which no memory names."""
+        said = {name: entity[name] for name in ("id", "kind", "created_at", "name") if name in entity}
+        entity_type = aimem_mapping.entity_type_of(str(entity.get("kind")))
+        return self.entity({"name": entity.get("name"), "type": entity_type, aimem_mapping.NAME: said})
+
+
+class RecordEdge(NamedTuple):
+    """A relation of a record. `edge` is an edge but for its ends; `other` is the id of the record at the other end,
+    which is its source when `is_swapped`."""
+
+    other: str
+    edge: JsonObject
+    is_swapped: bool = False
+
+
+class LinkedEntity(NamedTuple):
+    """An entity that a record names. `link` is what is to be said of the link but for its ends."""
+
+    entity: JsonObject
+    link: JsonObject
+
+
+def bundle_literal_of(item: JsonObject) -> JsonObject:
+    """What a bundle said of a record, a relation or an entity; {} for one that came from none."""
+    found = item.get(aimem_mapping.NAME)
+    return found if isinstance(found, dict) else {}
+
+
+def _unknown(said: JsonObject, known: tuple[str, ...]) -> JsonObject:
+    """Members that came with a bundle and that nobody here knows."""
+    found = said.get("unknown")
+    return chunk_records.unknown_of(found, known) if isinstance(found, dict) else {}
+
+
+# Chunks -------------------------------------------------------------------------------------------------------------
+
+
+def chunk_of(record: JsonObject, name: str, producer: str, *, pure: bool = False) -> JsonObject:
+    """The chunk of a record but for its embedding. `producer` is that of the bundle."""
+    said = bundle_literal_of(record)
+    chunk: JsonObject = {
+        "id": name,
+        "content": record["content"],
+        "content_hash": checksum.hash_content(record["content"]),
+        "memory_type": aimem_mapping.type_of(record),
+    }
+    if said.get("zone") in ZONES and alf_records.status_of(record) != "archived":
+        chunk["zone"] = said["zone"]
+    pinned = alf_records.is_pinned(record)
+    if pinned or not said or "is_pinned" in said:
+        chunk["is_pinned"] = pinned
+    chunk["created_at"] = creation_time_of(record)
+    tags = tags_of(record)
+    if tags or not said or "tags" in said:
+        chunk["tags"] = tags
+    chunk |= _unknown(said, chunk_records.CHUNK)
+    if not pure:
+        ours = extra_of(record, chunk, producer)
+        chunk |= {aimem_mapping.OURS: ours} if ours else {}
+    return chunk
+
+
+def creation_time_of(record: JsonObject) -> str:
+    """When a record was made: as its bundle said it, else its own time in UTC."""
+    said = bundle_literal_of(record).get("created_at")
+    return str(said) if instants.is_instant(said) else format_utc(alf_records.created_at(record))
+
+
+def format_utc(moment: str) -> str:
+    """A timestamp of the Agent Life Format as a bundle takes it. Raises ValueError."""
+    return moment if instants.is_instant(moment) else times.to_text(times.parse_time(moment))
+
+
+def tags_of(record: JsonObject) -> list[str]:
+    """The tags of a chunk: those of its bundle while nothing changed."""
+    said = bundle_literal_of(record).get("tags")
+    if isinstance(said, list) and change_marks.is_unchanged(record, aimem_mapping.NAME):
+        return [tag for tag in said if isinstance(tag, str) and 0 < len(tag) <= aimem_mapping.TAG_LENGTH]
+    return chunk_records.tags_of(record)
+
+
+def extra_of(record: JsonObject, chunk: JsonObject, producer: str) -> JsonObject:
+    """The fields of a record that reading its chunk does not give back: `x_alf`. None: reading would make one up."""
+    read = alf_records.arrange_fields(chunk_records.read_stated_fields(chunk, chunk_records.BundleOrigin(producer)))
+    have = alf_records.arrange_fields(record)
+    extra: JsonObject = {}
+    for name in chunk_records.TOLD:
+        if have.get(name) != read.get(name) and not _is_same(name, have.get(name), read.get(name)):
+            extra[name] = have.get(name)
+    ext = {
+        name: value for name, value in have.items() if name not in alf_records.FIELDS and name not in _OWN_EXTENSIONS
+    }
+    if ext:
+        extra["ext"] = ext
+    foreign = bundle_literal_of(record).get("id")
+    if isinstance(foreign, str) and foreign != chunk["id"]:
+        extra["origin_id"] = foreign
+    return extra
+
+
+_OWN_EXTENSIONS = frozenset({aimem_mapping.NAME, alf_records.MISSING})
+
+
+def _is_same(name: str, have: Any, read: Any) -> bool:
+    """Whether two values mean the same: the same instant is written in more than one way."""
+    if name != "temporal" or not isinstance(have, dict) or not isinstance(read, dict) or have.keys() != read.keys():
+        return False
+    try:
+        return set(have) == {"created_at"} and instants.parse_nanoseconds(
+            have["created_at"]
+        ) == instants.parse_nanoseconds(read["created_at"])
+    except instants.NotAnInstant:
+        return False
+
+
+# Edges --------------------------------------------------------------------------------------------------------------
+
+
+def edges_of(record: JsonObject) -> Iterator[RecordEdge]:
+    """The relations of a record as edges; what is no relation is passed over (`related_records` of other tools)."""
+    moment = creation_time_of(record)
+    for related in as_list(record.get("related_records")):
+        if (
+            isinstance(related, dict)
+            and isinstance(related.get("id"), str)
+            and isinstance(related.get("relation"), str)
+        ):
+            yield _edge(related, moment)
+    superseded = record.get("supersedes")
+    if isinstance(superseded, str):
+        edge = {"edge_type": "x-supersedes", "weight": 1.0, "created_at": moment}
+        yield RecordEdge(superseded, {**edge, aimem_mapping.OURS: {"field": aimem_mapping.SUPERSEDES}})
+
+
+def _edge(related: JsonObject, moment: str) -> RecordEdge:
+    said, relation = bundle_literal_of(related), related["relation"]
+    known = said.get("edge_type")
+    is_known = aimem_mapping.is_word(known, EDGE_TYPES) and aimem_mapping.relation_of(str(known)) == relation
+    swapped = relation == aimem_mapping.CAUSED_BY and not is_known
+    edge_type = str(known) if is_known else "causal" if swapped else aimem_mapping.edge_type_of(relation)
+    edge: JsonObject = {
+        "edge_type": edge_type,
+        "weight": weight_of(said.get("weight")),
+        "created_at": said["created_at"] if instants.is_instant(said.get("created_at")) else moment,
+    }
+    edge |= _unknown(said, chunk_records.EDGE)
+    ours: JsonObject = {"swapped": True} if swapped else {}
+    if not swapped and aimem_mapping.relation_of(edge_type) != relation:
+        ours["relation"] = relation
+    ext = {name: value for name, value in related.items() if name not in ("id", "relation", aimem_mapping.NAME)}
+    ours |= {"ext": ext} if ext else {}
+    return RecordEdge(related["id"], {**edge, aimem_mapping.OURS: ours} if ours else edge, swapped)
+
+
+def weight_of(value: object) -> float:
+    """A weight as every canonicaliser writes it, 1.0 where there is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        return 1.0
+    return portable_weight(value)
+
+
+# Entities -----------------------------------------------------------------------------------------------------------
+
+
+def entities_of(record: JsonObject, naming: BundleNaming) -> Iterator[LinkedEntity]:
+    """The entities that a record names; an element without a name is passed over."""
+    for entity in as_list(record.get("entities")):
+        if isinstance(entity, dict) and isinstance(entity.get("name"), str) and entity["name"]:
+            yield _linked(entity, record, naming)
+
+
+def _linked(entity: JsonObject, record: JsonObject, naming: BundleNaming) -> LinkedEntity:
+    said, entity_type = bundle_literal_of(entity), str(entity.get("type") or "other")
+    known = said.get("kind")
+    is_known = aimem_mapping.is_word(known, ENTITY_KINDS) and aimem_mapping.entity_type_of(str(known)) == entity_type
+    kind = str(known) if is_known else aimem_mapping.kind_of(entity_type)
+    made: JsonObject = {
+        "id": naming.entity({**entity, "type": entity_type}),
+        "name": entity["name"],
+        "kind": kind,
+        "created_at": said["created_at"] if instants.is_instant(said.get("created_at")) else creation_time_of(record),
+    }
+    made |= _unknown(said, chunk_records.ENTITY)
+    ours: JsonObject = {"role": entity["role"]} if isinstance(entity.get("role"), str) else {}
+    if aimem_mapping.entity_type_of(kind) != entity_type:
+        ours["type"] = entity_type
+    ext = {name: value for name, value in entity.items() if name not in ("name", "type", "role", aimem_mapping.NAME)}
+    ours |= {"ext": ext} if ext else {}
+    link = _unknown({"unknown": said.get("link")}, chunk_records.LINK)
+    return LinkedEntity(made, {**link, aimem_mapping.OURS: ours} if ours else link)

@@ -1,0 +1,170 @@
+"""Which memories of a state go into a bundle, and whose vectors with them: the first of a producer's two passes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_shapes import as_list
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import ArchiveError
+from lifeboat_alf.memory import memory_records
+from lifeboat_alf.memory.effective_view import SuccessorChains, chains_of, in_append_order
+from lifeboat_alf.memory.embeddings import StateVectors, has_inline
+from lifeboat_alf.memory.record_shapes import keep_fitting_fields
+from lifeboat_alf.states.agent_state import State
+from lifeboat_formats.aimem import aimem_mapping
+from lifeboat_formats.aimem.convert import chunks
+from lifeboat_formats.aimem.convert.bundle_options import ProducerOptions
+from lifeboat_formats.aimem.wire import instants
+from lifeboat_formats.aimem.wire.bundle_model import DNA_ONLY, DNA_TYPES, OPEN_CONTENT, SINCE
+
+_RELATED = b'"related_records"'
+
+
+@dataclass(frozen=True, slots=True)
+class VectorKind:
+    """The model whose vectors go into a bundle."""
+
+    model: str
+    dimensions: int
+
+
+@dataclass(slots=True)
+class MemorySelection:
+    """`included` are ids of records, `long` those of them that have to be written in parts; `fates` are those of
+    memories and vectors that stay."""
+
+    chains: SuccessorChains
+    included: set[str] = field(default_factory=set)
+    long: set[str] = field(default_factory=set)
+    vectors: VectorKind | None = None
+    fates: list[ItemFate] = field(default_factory=list)
+
+    def end_of(self, record_id: str) -> str | None:
+        """The record in the bundle that an id names: itself, else the one that counts in its chain."""
+        if record_id in self.included:
+            return record_id
+        winner = self.chains.winner(record_id)
+        return winner if winner in self.included else None
+
+
+def select_memories(state: State, options: ProducerOptions) -> MemorySelection:
+    """What goes into a bundle. Reads every memory once, keeps ids only."""
+    chosen = MemorySelection(chains_of(state))
+    edges: dict[str, list[str]] = {}
+    left: dict[str, str] = {}
+    follows = options.closure and options.scope == SINCE
+    for record in in_append_order(state):
+        body = keep_fitting_fields(memory_records.parse_record(record.line))
+        why = _why_not(state, body, chosen.chains, options)
+        if why is None:
+            _include(chosen, body)
+        elif why:
+            left[record.id] = why
+        if follows and _RELATED in record.line:
+            edges[record.id] = [edge.other for edge in chunks.edges_of(body)]
+    if follows:
+        _close(state, chosen, edges, left)
+    chosen.fates += [ItemFate("memory", name, ItemOutcome.OMITTED, why) for name, why in left.items()]
+    _choose_vectors(state, chosen, options)
+    return chosen
+
+
+def body_of(record: JsonObject, chains: SuccessorChains) -> JsonObject:
+    """A record as it counts: one that another superseded says so."""
+    superseded = not chains.wins(str(record["id"])) and memory_records.status_of(record) == "active"
+    return {**record, "status": "superseded"} if superseded else record
+
+
+_OUT_OF_SCOPE = {
+    DNA_ONLY: "neither of a protected type nor pinned: the scope is DNA_ONLY",
+    SINCE: "made before the time of the scope",
+}
+
+
+def _why_not(state: State, record: JsonObject, chains: SuccessorChains, options: ProducerOptions) -> str | None:
+    """Why a memory stays, None where it goes in, "" where there is nothing to tell: it was deleted."""
+    body = body_of(record, chains)
+    if _is_ended(state, body, chains) or (options.only is not None and record["id"] not in options.only):
+        return ""
+    if not isinstance(record.get("content"), str) or not record["content"]:
+        return "it says nothing"
+    try:
+        moment = instants.parse_nanoseconds(chunks.creation_time_of(record))
+    except (ValueError, KeyError, TypeError):
+        return "it has no time that a bundle can hold"
+    status = memory_records.status_of(body)
+    if status != "active" and not options.include_history:
+        return f"{status}; --include-history takes it along"
+    if options.scope == DNA_ONLY and not _is_protected(record):
+        return _OUT_OF_SCOPE[DNA_ONLY]
+    if options.scope == SINCE and moment < instants.parse_nanoseconds(str(options.since)):
+        return _OUT_OF_SCOPE[SINCE]
+    return None
+
+
+def _is_protected(record: JsonObject) -> bool:
+    return memory_records.is_pinned(record) or aimem_mapping.type_of(record) in DNA_TYPES
+
+
+def _is_ended(state: State, record: JsonObject, chains: SuccessorChains) -> bool:
+    """Whether a memory was deleted, or was an earlier form of one that was."""
+    winner = chains.winner(str(record["id"]))
+    last = state.record(winner) if winner != record["id"] else None
+    return memory_records.is_deleted(record if last is None else memory_records.parse_record(last.line))
+
+
+def _include(chosen: MemorySelection, record: JsonObject) -> None:
+    chosen.included.add(str(record["id"]))
+    if len(record["content"]) > OPEN_CONTENT:
+        chosen.long.add(str(record["id"]))
+
+
+def _close(state: State, chosen: MemorySelection, edges: dict[str, list[str]], left: dict[str, str]) -> None:
+    """Add what the edges of the bundle point to, and what those point to."""
+    waiting = [other for name in chosen.included for other in edges.get(name, ())]
+    while waiting:
+        name = waiting.pop()
+        for found in (name, chosen.chains.winner(name)):
+            record = state.record(found) if left.get(found) == _OUT_OF_SCOPE[SINCE] else None
+            if record is not None:
+                del left[found]
+                _include(chosen, keep_fitting_fields(memory_records.parse_record(record.line)))
+                waiting.extend(edges.get(found, ()))
+
+
+# Vectors ------------------------------------------------------------------------------------------------------------
+
+
+def _choose_vectors(state: State, chosen: MemorySelection, options: ProducerOptions) -> None:
+    found: Counter[VectorKind] = Counter()
+    for record_id, kind in _vector_kinds(state):
+        if record_id in chosen.included:
+            found[kind] += 1
+    if options.embeddings:
+        fitting = [kind for kind in found if options.model in ("", kind.model, aimem_mapping.model_name_of(kind.model))]
+        chosen.vectors = max(fitting, key=lambda kind: (found[kind], kind.model, kind.dimensions), default=None)
+    for kind, count in sorted(found.items(), key=lambda item: (item[0].model, item[0].dimensions)):
+        if kind != chosen.vectors:
+            reason = "a bundle has one model" if options.embeddings else "only with --include-embeddings"
+            name = f"{kind.model} ({kind.dimensions})"
+            chosen.fates.append(ItemFate("vector", name, ItemOutcome.OMITTED, f"{count} vectors: {reason}"))
+
+
+def _vector_kinds(state: State) -> Iterator[tuple[str, VectorKind]]:
+    try:
+        groups = [group for groups in StateVectors(state).indexes.values() for group in groups]
+    except ArchiveError:
+        groups = []
+    for group in groups:
+        for record_id in group.records:
+            yield record_id, VectorKind(group.model, group.dimensions)
+    for record in state.records():
+        if has_inline(record.line):
+            for item in as_list(json_codec.decode_json(record.line).get("embeddings")):
+                if isinstance(item, dict) and type(item.get("dimensions")) is int and item["dimensions"] > 0:
+                    yield record.id, VectorKind(str(item.get("model")), item["dimensions"])

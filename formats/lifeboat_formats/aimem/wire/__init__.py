@@ -1,0 +1,1 @@
+"""Bundles as bytes: spans, values and signatures."""

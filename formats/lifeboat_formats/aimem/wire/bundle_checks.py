@@ -1,0 +1,329 @@
+"""What the draft asks of a bundle, said in one order: the envelope, then (elsewhere) the checksum, then the records.
+
+The first thing that is wrong is the one that is told, as BundleRefused. Within the records the order is that of the
+document: chunks, edges, entities, links; a chunk from its members to its embedding.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from lifeboat_alf.common import ids
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_formats.aimem.wire import bundle_model as words
+from lifeboat_formats.aimem.wire import float_vectors, instants, urn
+from lifeboat_formats.aimem.wire.bundle_model import ARRAYS, AimemBundle, BundleLimits, BundleRefused, Envelope
+from lifeboat_formats.aimem.wire.checksum import hash_content
+from lifeboat_formats.aimem.wire.spools import SeenNames
+from lifeboat_formats.interchange.contract import FormatNotice
+
+CHECKSUM = re.compile(r"sha256:[0-9a-f]{64}")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-~]+")
+_TAG = 64
+_TENANT = 2048
+_NAMED = {"format", "version", "producer", "tenant_id", "exported_at", "scope", "since", "checksum"}
+_NAMED |= {"embedding_dim", "embedding_model", *ARRAYS}
+
+
+def check_envelope(found: object, notices: list[FormatNotice]) -> Envelope:
+    """What a bundle says of itself (section 2.1), the arrays aside. Raises BundleRefused."""
+    if not isinstance(found, dict):
+        raise BundleRefused("a bundle is a JSON object", format_code="not_object")
+    if found.get("format") not in (words.FORMAT, words.LEGACY_FORMAT):
+        raise BundleRefused(f"it is no {words.FORMAT}", format_code="bad_format", where="format")
+    if found.get("version") != words.VERSION:
+        raise BundleRefused("only version 1 is known", format_code="unsupported_version", where="version")
+    producer = _text(found, "producer", urn.is_namespace, "invalid_producer", "1 to 63 of a-z, 0-9 and -")
+    tenant_id = _text(found, "tenant_id", is_tenant, "invalid_tenant_id", "a UUID or a URI")
+    exported_at = _text(found, "exported_at", instants.is_instant, "invalid_timestamp", "an ISO 8601 time in UTC")
+    scope = _text(found, "scope", words.SCOPES.__contains__, "invalid_scope", f"one of {', '.join(words.SCOPES)}")
+    since = _since(found, scope, notices)
+    if found["format"] == words.LEGACY_FORMAT:
+        notices.append(
+            FormatNotice("legacy_format", f"it calls itself {words.LEGACY_FORMAT}, the name before the draft")
+        )
+    return Envelope(
+        found["format"], words.VERSION, producer, tenant_id, exported_at, scope, since,
+        embedding_dim=_dimensions(found.get("embedding_dim")),
+        embedding_model=_model(found.get("embedding_model")),
+        extra={name: value for name, value in found.items() if name not in _NAMED},
+    )  # fmt: skip
+
+
+def is_tenant(text: object) -> bool:
+    """Whether a value names a tenant: a UUID or a URI, a DID among them."""
+    if not isinstance(text, str) or len(text) > _TENANT:
+        return False
+    return ids.is_uuid(text) or _URI.fullmatch(text) is not None
+
+
+def check_arrays(found: JsonObject, limits: BundleLimits) -> dict[str, list[JsonObject]]:
+    """The arrays of a document; those that may be missing (sections 2.4 and 2.5) are empty. Raises BundleRefused."""
+    if words.CHUNKS not in found:
+        raise BundleRefused("it is missing", format_code="missing_field", where=words.CHUNKS)
+    for name in ARRAYS:
+        if not isinstance(found.get(name, []), list):
+            raise BundleRefused("this is no array", format_code="invalid_type", where=name)
+        check_record_count(name, len(found.get(name, [])), limits)
+    return {name: found.get(name, []) for name in ARRAYS}
+
+
+def check_record_count(array: str, length: int, limits: BundleLimits) -> None:
+    """Raises BundleRefused (`too_many`) where an array has more records than a reader takes."""
+    if length > limits.of(array):
+        message = f"it has more than {limits.of(array):,} records"
+        raise BundleRefused(message, format_code="too_many", status=words.TOO_LARGE, where=array)
+
+
+def require_checksum(found: JsonObject) -> None:
+    """Raises BundleRefused where there is no checksum at all."""
+    if "checksum" not in found:
+        raise BundleRefused("it is missing", format_code="missing_checksum", where="checksum")
+
+
+def check_checksum(said: object, computed: str) -> str:
+    """The checksum, once it is the one that was computed. Raises BundleRefused (409): also for another algorithm or
+    capital letters."""
+    if said != computed:
+        reason = "it does not fit what the bundle holds"
+        if not isinstance(said, str) or CHECKSUM.fullmatch(said) is None:
+            reason = "it is not written as sha256: and 64 digits in lower case"
+        raise BundleRefused(reason, format_code="checksum_mismatch", status=words.STALE, where="checksum")
+    return computed
+
+
+def check_records(
+    bundle: AimemBundle, names: Callable[[], SeenNames], limits: BundleLimits, *, own_namespace: bool = False
+) -> None:
+    """Everything behind the envelope, and the notices about it. `names` gives an empty set of names; `own_namespace`
+    refuses names outside the producer's. Raises BundleRefused."""
+    check = RecordCheck(bundle.envelope, names(), names(), limits, own_namespace)
+    for index, chunk in enumerate(bundle.chunks):
+        check.chunk(chunk, index)
+    for index, edge in enumerate(bundle.edges):
+        check.edge(edge, index)
+        check.edge_ends(edge, index)
+    for index, entity in enumerate(bundle.entities):
+        check.entity(entity, index)
+    for index, link in enumerate(bundle.chunk_entities):
+        check.link(link, index)
+        check.link_ends(link, index)
+    bundle.notices.extend(check.notices())
+
+
+@dataclass(slots=True)
+class RecordCheck:
+    """The records of one bundle, one after the other; `chunk_ids` and `entity_ids` fill up on the way."""
+
+    envelope: Envelope
+    chunk_ids: SeenNames
+    entity_ids: SeenNames
+    limits: BundleLimits = words.LIMITS
+    own_namespace: bool = False
+    _foreign: Counter[str] = field(default_factory=Counter)
+    _out_of_scope: int = 0
+
+    def chunk(self, chunk: object, index: int) -> None:
+        """A chunk (section 2.2)."""
+        where = f"{words.CHUNKS}[{index}]"
+        found = _members(chunk, ("id", "content", "memory_type", "created_at"), where)
+        self._name(found["id"], where)
+        self._content(found, where)
+        _one_of(found["memory_type"], words.MEMORY_TYPES, "invalid_memory_type", f"{where}.memory_type")
+        zone = found.get("zone")
+        if zone is not None and zone not in words.ZONES:
+            raise BundleRefused(f"none of {', '.join(words.ZONES)}", format_code="invalid_zone", where=f"{where}.zone")
+        if not isinstance(found.get("is_pinned", False), bool):
+            raise BundleRefused("neither true nor false", format_code="invalid_is_pinned", where=f"{where}.is_pinned")
+        _instant(found["created_at"], f"{where}.created_at")
+        _tags(found.get("tags", []), f"{where}.tags")
+        self._embedding(found.get("embedding"), f"{where}.embedding")
+        if not self.chunk_ids.add(found["id"]):
+            raise BundleRefused("its id stands twice", format_code="duplicate_chunk_id", where=f"{where}.id")
+        if self.envelope.scope == words.DNA_ONLY and not words.is_dna(found):
+            self._out_of_scope += 1
+
+    def edge(self, edge: object, index: int) -> None:
+        """An edge (section 2.4) but for its ends."""
+        where = f"{words.EDGES}[{index}]"
+        found = _members(edge, ("source_id", "target_id", "edge_type", "weight", "created_at"), where)
+        if not _is_kind(found["edge_type"], words.EDGE_TYPES):
+            raise BundleRefused("no type of an edge", format_code="invalid_edge_type", where=f"{where}.edge_type")
+        weight = found["weight"]
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
+            message = "no number from 0 to 1"
+            raise BundleRefused(message, format_code="edge_weight_out_of_range", where=f"{where}.weight")
+        _instant(found["created_at"], f"{where}.created_at")
+
+    def edge_ends(self, edge: JsonObject, index: int) -> None:
+        """Both ends of an edge are chunks of the bundle."""
+        where = f"{words.EDGES}[{index}]"
+        _known(edge["source_id"], self.chunk_ids, "edge_source_unknown", f"{where}.source_id")
+        _known(edge["target_id"], self.chunk_ids, "edge_target_unknown", f"{where}.target_id")
+
+    def entity(self, entity: object, index: int) -> None:
+        """An entity (section 2.5)."""
+        where = f"{words.ENTITIES}[{index}]"
+        found = _members(entity, ("id", "name", "kind", "created_at"), where)
+        self._name(found["id"], where)
+        if not _string(found["name"], f"{where}.name"):
+            raise BundleRefused("it is empty", format_code="empty_entity_name", where=f"{where}.name")
+        if not _is_kind(found["kind"], words.ENTITY_KINDS):
+            raise BundleRefused("no kind of an entity", format_code="invalid_entity_kind", where=f"{where}.kind")
+        _instant(found["created_at"], f"{where}.created_at")
+        if not self.entity_ids.add(found["id"]):
+            raise BundleRefused("its id stands twice", format_code="duplicate_entity_id", where=f"{where}.id")
+
+    def link(self, link: object, index: int) -> None:
+        """A link of a chunk with an entity (section 2.6) but for its ends."""
+        _members(link, ("chunk_id", "entity_id"), f"{words.LINKS}[{index}]")
+
+    def link_ends(self, link: JsonObject, index: int) -> None:
+        """Both ends of a link are in the bundle."""
+        where = f"{words.LINKS}[{index}]"
+        _known(link["chunk_id"], self.chunk_ids, "ce_chunk_unknown", f"{where}.chunk_id")
+        _known(link["entity_id"], self.entity_ids, "ce_entity_unknown", f"{where}.entity_id")
+
+    def notices(self) -> list[FormatNotice]:
+        """What is allowed and still worth knowing."""
+        found = []
+        if self._foreign:
+            most, own = self._foreign.most_common(1)[0][0], self.envelope.producer
+            count = self._foreign.total()
+            found.append(FormatNotice("foreign_namespace", f"{count:,} names do not begin with urn:aimem:{own}:", most))
+        if self._out_of_scope:
+            text = f"{self._out_of_scope:,} chunks are neither pinned nor of a type that {words.DNA_ONLY} is for"
+            found.append(FormatNotice("scope_violation", text))
+        return found
+
+    def _name(self, text: object, where: str) -> None:
+        """An id (section 2.3)."""
+        found = urn.parse_urn(_string(text, f"{where}.id"))
+        if found is None:
+            raise BundleRefused("no urn:aimem:PRODUCER:LOCAL", format_code="invalid_urn", where=f"{where}.id")
+        if found.producer == self.envelope.producer:
+            return
+        if self.own_namespace:
+            raise BundleRefused("of another producer", format_code="invalid_urn", where=f"{where}.id")
+        if found.producer in self._foreign or len(self._foreign) < _NAMESPACES:
+            self._foreign[found.producer] += 1
+        else:
+            self._foreign[next(iter(self._foreign))] += 1
+
+    def _content(self, chunk: JsonObject, where: str) -> None:
+        content = _string(chunk["content"], f"{where}.content")
+        if not content:
+            raise BundleRefused("it is empty", format_code="empty_content", where=f"{where}.content")
+        if len(content) > self.limits.content:
+            message = f"it has more than {self.limits.content:,} characters"
+            raise BundleRefused(message, format_code="content_too_long", where=f"{where}.content")
+        said = chunk.get("content_hash")
+        if said is None:
+            return
+        where = f"{where}.content_hash"
+        if not isinstance(said, str) or CHECKSUM.fullmatch(said) is None:
+            raise BundleRefused("not sha256: and 64 digits", format_code="bad_hash_format", where=where)
+        if said != hash_content(content):
+            raise BundleRefused("it is not the hash of the content", format_code="hash_mismatch", where=where)
+
+    def _embedding(self, embedding: object, where: str) -> None:
+        """An embedding (section 2.7)."""
+        if embedding is None:
+            return
+        text, dimensions = _string(embedding, where), self.envelope.embedding_dim
+        if dimensions is None or self.envelope.embedding_model is None:
+            message = "the envelope does not say of which model and how long it is"
+            raise BundleRefused(message, format_code="embedding_envelope_missing", where=where)
+        if dimensions > self.limits.dimensions:
+            message = f"it has more than {self.limits.dimensions:,} dimensions"
+            raise BundleRefused(message, format_code="too_many", status=words.TOO_LARGE, where=where)
+        try:
+            float_vectors.decode_vector(text, dimensions)
+        except float_vectors.BadVector as problem:
+            code = "embedding_dim_mismatch" if problem.is_length else "invalid_embedding"
+            raise BundleRefused(str(problem), format_code=code, where=where) from None
+
+
+_NAMESPACES = 1000
+"""Foreign namespaces that are told apart; more than that are counted with the first."""
+
+
+def _text(found: JsonObject, name: str, is_good: Callable[[str], bool], code: str, wanted: str) -> str:
+    if name not in found:
+        raise BundleRefused("it is missing", format_code="missing_field", where=name)
+    value = found[name]
+    if not isinstance(value, str) or not is_good(value):
+        raise BundleRefused(f"it is not {wanted}", format_code=code, where=name)
+    return value
+
+
+def _since(found: JsonObject, scope: str, notices: list[FormatNotice]) -> str | None:
+    """The lower bound of a window of time; with another scope it says nothing."""
+    since = found.get("since")
+    if scope != words.SINCE:
+        if since is not None:
+            notices.append(FormatNotice("since_ignored", f"a bundle of the scope {scope} has no lower bound", "since"))
+        return None
+    if since is None:
+        raise BundleRefused("it is missing", format_code="since_missing", where="since")
+    if not isinstance(since, str) or not instants.is_instant(since):
+        raise BundleRefused("it is not an ISO 8601 time in UTC", format_code="bad_since", where="since")
+    return since
+
+
+def _dimensions(value: object) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1 or value < 1:
+        return None
+    return int(value)
+
+
+def _model(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _members(record: object, required: Iterable[str], where: str) -> JsonObject:
+    if not isinstance(record, dict):
+        raise BundleRefused("this is no object", format_code="invalid_type", where=where)
+    for name in required:
+        if name not in record:
+            raise BundleRefused("it is missing", format_code="missing_field", where=f"{where}.{name}")
+    return record
+
+
+def _string(value: object, where: str) -> str:
+    if not isinstance(value, str):
+        raise BundleRefused("this is no text", format_code="invalid_type", where=where)
+    return value
+
+
+def _one_of(value: object, choices: tuple[str, ...], code: str, where: str) -> None:
+    if _string(value, where) not in choices:
+        raise BundleRefused(f"none of {', '.join(choices)}", format_code=code, where=where)
+
+
+def _is_kind(value: object, choices: tuple[str, ...]) -> bool:
+    if not isinstance(value, str):
+        return False
+    return value in choices or (value.startswith(words.EXTENSION) and len(value) > len(words.EXTENSION))
+
+
+def _instant(value: object, where: str) -> None:
+    if not instants.is_instant(value):
+        raise BundleRefused("no ISO 8601 time in UTC", format_code="invalid_timestamp", where=where)
+
+
+def _tags(tags: object, where: str) -> None:
+    if not isinstance(tags, list):
+        raise BundleRefused("this is no array", format_code="invalid_tag", where=where)
+    for index, tag in enumerate(tags):
+        if not isinstance(tag, str) or not 1 <= len(tag) <= _TAG:
+            message = f"no text of 1 to {_TAG} characters"
+            raise BundleRefused(message, format_code="invalid_tag", where=f"{where}[{index}]")
+
+
+def _known(name: object, names: SeenNames, code: str, where: str) -> None:
+    if _string(name, where) not in names:
+        raise BundleRefused("nothing in this bundle has this id", format_code=code, where=where)

@@ -1,0 +1,296 @@
+"""Signatures of bundles: a detached COSE_Sign1 (RFC 9052) over the canonical bytes without checksum (AIMEM §5.3).
+
+It travels in the header `AIMEM-Signature`, or in a file beside the bundle that has the bundle's whole name and `.sig`.
+The draft leaves open how either is spelt. We write base64 of the tagged structure in the header and its bytes in the
+file, and read base64url, the `:...:` of RFC 8941, and text in the file too. Signed is with Ed25519 only; ES256 is
+checked as well. Which algorithm counts is the trusted key's affair: a header that names another one is refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from lifeboat_formats.interchange.contract import WriterIdentity
+from lifeboat_formats.interchange.errors import ExtraMissing, SourceRefused
+
+HEADER = "AIMEM-Signature"
+SUFFIX = ".sig"
+KEY_TYPE = "application/cose-key"
+KEY_SET_TYPE = "application/cose-key-set"
+
+INVALID = "signature_invalid"
+UNKNOWN_KEY = "signature_unknown_key"
+SKIPPED = "signature_check_skipped"
+
+EDDSA, ES256 = -8, -7
+_KTY, _KID, _ALG, _CRV, _X, _Y = 1, 2, 3, -1, -2, -3
+_OKP, _EC2 = 1, 2
+_ED25519, _P256 = 6, 1
+_HEADER_ALG, _HEADER_CRIT, _HEADER_KID = 1, 2, 4
+_SIGN1 = 18
+_TAGGED = 0xD2
+"""The first byte of every tagged COSE_Sign1."""
+_LARGEST_ENVELOPE = 16 * 1024
+"""Bytes of a signature beside a payload that it may hold."""
+_LARGEST_KEYS = 256 * 1024
+_KID_BYTES = 8
+_MOST_KEYS = 256
+
+
+class SignatureRefused(SourceRefused):
+    """`format_code` is INVALID or UNKNOWN_KEY. `status` is the one that HTTP has for it."""
+
+    status = 422
+    code = "signature_refused"
+    title = "The signature does not say that the bundle is from whom it should be"
+
+
+@dataclass(frozen=True, slots=True)
+class PublicKey:
+    """A key that signatures are checked with. `kid` is made from the key, whatever name it was given elsewhere."""
+
+    algorithm: int
+    x: bytes
+    y: bytes = b""
+
+    @property
+    def kid(self) -> bytes:
+        """The first 8 bytes of SHA-256 over what makes the key, as a COSE_Key in its deterministic form (RFC 9679)."""
+        return hashlib.sha256(_encoded(self._parameters())).digest()[:_KID_BYTES]
+
+    def to_cose(self) -> dict[int, Any]:
+        return {**self._parameters(), _KID: self.kid, _ALG: self.algorithm}
+
+    def _parameters(self) -> dict[int, Any]:
+        if self.algorithm == EDDSA:
+            return {_KTY: _OKP, _CRV: _ED25519, _X: self.x}
+        return {_KTY: _EC2, _CRV: _P256, _X: self.x, _Y: self.y}
+
+
+def ed25519_key(public: bytes) -> PublicKey:
+    """The key whose 32 public bytes these are."""
+    return PublicKey(EDDSA, public)
+
+
+# Making ---------------------------------------------------------------------------------------------------------------
+
+
+def sign_detached(payload: Iterable[bytes], identity: WriterIdentity) -> bytes:
+    """A tagged COSE_Sign1 without its payload, which are the canonical bytes of a bundle in pieces. Ed25519 reads what
+    it signs twice, so they stand in memory once.
+
+    Raises ExtraMissing, ValueError for an identity that does not sign.
+    """
+    if identity.sign is None or not identity.public:
+        raise ValueError("this identity signs nothing")
+    cwt, cbor2 = _libraries()
+    key = ed25519_key(identity.public)
+    protected = {_HEADER_ALG: EDDSA, _HEADER_KID: key.kid}
+    # cwt has no detached signing: the payload is taken out of the finished structure, which its signature allows.
+    signing = _signing_key(key, identity)
+    maker = cwt.COSE.new(alg_auto_inclusion=False, kid_auto_inclusion=False)
+    made = maker.encode_and_sign(b"".join(payload), signing, protected=protected, out="cbor2/CBORTag")
+    made.value[2] = None
+    return bytes(cbor2.dumps(made))
+
+
+def encode_header(signature: bytes) -> str:
+    """A signature as `AIMEM-Signature` carries it."""
+    return base64.b64encode(signature).decode()
+
+
+def public_document(keys: Iterable[PublicKey]) -> tuple[bytes, str]:
+    """What `/.well-known/aimem-pubkey` answers, and its media type: a COSE_Key for one key, else a COSE_KeySet, newest
+    first. Raises ExtraMissing."""
+    made = [key.to_cose() for key in keys]
+    if len(made) == 1:
+        return _encoded(made[0]), KEY_TYPE
+    return _encoded(made), KEY_SET_TYPE
+
+
+# Reading --------------------------------------------------------------------------------------------------------------
+
+
+def decode_header(text: str) -> bytes:
+    """The signature in a header. Raises SignatureRefused."""
+    found = text.strip()
+    if len(found) >= 2 and found[0] == found[-1] == ":":
+        found = found[1:-1]
+    return _unarmoured(found, HEADER)
+
+
+def decode_signature_file(data: bytes, where: str = "") -> bytes:
+    """The signature in a file: its bytes, or text of them. Raises SignatureRefused."""
+    if data[:1] == bytes([_TAGGED]):
+        return data
+    try:
+        text = data.decode("ascii")
+    except UnicodeDecodeError:
+        raise _invalid("the file holds no COSE_Sign1", where) from None
+    return _unarmoured("".join(text.split()), where)
+
+
+def read_keys(data: bytes, where: str = "") -> list[PublicKey]:
+    """The keys in a COSE_Key or a COSE_KeySet, as bytes or as text of them. Keys of other kinds are left out. Raises
+    SignatureRefused where there is none, ExtraMissing."""
+    if len(data) > _LARGEST_KEYS:
+        raise _invalid("a file of keys is not as large as that", where)
+    found = _decoded(data)
+    if not isinstance(found, dict | list):
+        found = _decoded(_unarmoured("".join(data.decode("ascii", "replace").split()), where))
+    listed = found if isinstance(found, list) else [found]
+    keys = [key for each in listed[:_MOST_KEYS] if (key := _public_key(each)) is not None]
+    if not keys:
+        raise _invalid("there is no Ed25519 and no P-256 key in it", where)
+    return keys
+
+
+def verify_detached(signature: bytes, payload: Iterable[bytes], keys: Iterable[PublicKey]) -> PublicKey:
+    """The trusted key under which the canonical bytes were signed. A signature that has them inside counts only where
+    they are the same.
+
+    Raises SignatureRefused: INVALID for one that is malformed, of another algorithm or does not hold, UNKNOWN_KEY where
+    none of the keys is the one that it names; ExtraMissing.
+    """
+    cwt, cbor2 = _libraries()
+    whole = b"".join(payload)
+    if len(signature) > len(whole) + _LARGEST_ENVELOPE:
+        raise _invalid("it is larger than a signature can be")
+    protected, unprotected, inside, signed = _parts(signature)
+    headers = _protected_headers(protected)
+    if inside is not None and inside != whole:
+        raise _invalid("it is over something else than this bundle")
+    detached = cbor2.dumps(cbor2.CBORTag(_SIGN1, [protected, {}, None, signed]))
+    named = headers.get(_HEADER_KID, unprotected.get(_HEADER_KID))
+    for key in _candidates(headers[_HEADER_ALG], named, keys):
+        if _holds(cwt, detached, whole, key, headers.get(_HEADER_KID)):
+            return key
+    raise _invalid("it does not hold")
+
+
+def _candidates(algorithm: int, kid: Any, keys: Iterable[PublicKey]) -> list[PublicKey]:
+    """The trusted keys that may have made it. A name that fits one of them and another algorithm is no mistake that
+    anybody makes by accident. Without a name each key may be it."""
+    named = [key for key in keys if kid is None or key.kid == kid]
+    if not named:
+        raise SignatureRefused("the bundle is signed with a key that is not trusted here", format_code=UNKNOWN_KEY)
+    found = [key for key in named if key.algorithm == algorithm]
+    if not found:
+        raise _invalid("it names an algorithm that is not the key's")
+    return found
+
+
+def _holds(cwt: Any, signature: bytes, payload: bytes, key: PublicKey, kid: Any) -> bool:
+    """`kid` is the name in the protected headers: cwt wants its key to have the same one, and it was chosen by then."""
+    named = {_KID: kid} if isinstance(kid, bytes) else {}
+    try:
+        checking = cwt.COSEKey.new({**key.to_cose(), _KID: key.kid, **named})
+        cwt.COSE.new().decode(signature, checking, detached_payload=payload)
+    except (cwt.VerifyError, cwt.DecodeError, ValueError):
+        return False
+    return True
+
+
+def _parts(signature: bytes) -> tuple[bytes, dict[Any, Any], bytes | None, bytes]:
+    """Protected headers as bytes, unprotected ones, payload, signature."""
+    cbor2 = _libraries()[1]
+    found = _decoded(signature)
+    if not isinstance(found, cbor2.CBORTag) or found.tag != _SIGN1:
+        raise _invalid("it is no tagged COSE_Sign1")
+    value = found.value
+    if not isinstance(value, list | tuple) or len(value) != 4:
+        raise _invalid("it is no COSE_Sign1")
+    protected, unprotected, inside, signed = value
+    fits = isinstance(protected, bytes) and isinstance(unprotected, dict) and isinstance(signed, bytes)
+    if not fits or not (inside is None or isinstance(inside, bytes)):
+        raise _invalid("it is no COSE_Sign1")
+    return protected, unprotected, inside, signed
+
+
+def _protected_headers(protected: bytes) -> dict[Any, Any]:
+    headers = _decoded(protected)
+    if not isinstance(headers, dict):
+        raise _invalid("its protected headers are none")
+    algorithm = headers.get(_HEADER_ALG)
+    if type(algorithm) is not int or algorithm not in (EDDSA, ES256):
+        raise _invalid("its algorithm is neither EdDSA nor ES256")
+    if _HEADER_CRIT in headers:
+        raise _invalid("it asks for something that is not known here")
+    return headers
+
+
+def _public_key(document: Any) -> PublicKey | None:
+    """None for a key of another kind, or one that says that it is for something else."""
+    if not isinstance(document, dict):
+        return None
+    x, y, stated = document.get(_X), document.get(_Y), document.get(_ALG)
+    kind = (document.get(_KTY), document.get(_CRV))
+    if kind == (_OKP, _ED25519) and _is_coordinate(x) and stated in (None, EDDSA):
+        return PublicKey(EDDSA, x)
+    if kind == (_EC2, _P256) and _is_coordinate(x) and _is_coordinate(y) and stated in (None, ES256):
+        return PublicKey(ES256, x, y)
+    return None
+
+
+def _is_coordinate(value: Any) -> TypeGuard[bytes]:
+    return isinstance(value, bytes) and len(value) == 32
+
+
+# How it is spelt ------------------------------------------------------------------------------------------------------
+
+
+def _unarmoured(text: str, where: str) -> bytes:
+    """Base64, of either alphabet, with or without padding."""
+    plain = text.rstrip("=").translate(str.maketrans("-_", "+/"))
+    try:
+        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        raise _invalid("it is not base64", where) from None
+
+
+def _invalid(what: str, where: str = "") -> SignatureRefused:
+    return SignatureRefused(f"the signature cannot be used: {what}", format_code=INVALID, where=where)
+
+
+def _encoded(value: Any) -> bytes:
+    return bytes(_libraries()[1].dumps(value, canonical=True))
+
+
+def _decoded(data: bytes) -> Any:
+    """A CBOR value that fills the bytes, None for what is none."""
+    cbor2 = _libraries()[1]
+    stream = io.BytesIO(data)
+    try:
+        found = cbor2.load(stream)
+    except (cbor2.CBORError, ValueError, TypeError, OverflowError, RecursionError, MemoryError, EOFError):
+        return None
+    return found if stream.tell() == len(data) else None
+
+
+def _signing_key(key: PublicKey, identity: WriterIdentity) -> Any:
+    """A key of cwt that asks the identity for its signatures: the secret half stays where it is."""
+    from cwt.cose_key_interface import COSEKeyInterface
+
+    class Asking(COSEKeyInterface):
+        def sign(self, msg: bytes) -> bytes:
+            return bytes(identity.sign(msg))
+
+    return Asking({_KTY: _OKP, _KID: key.kid, _ALG: EDDSA, 4: [1]})
+
+
+def _libraries() -> tuple[Any, Any]:
+    """cwt and the CBOR that it comes with; they are an extra, and only signatures need them."""
+    try:
+        import cbor2
+        import cwt
+    except ImportError:
+        raise ExtraMissing(
+            "signatures of AIMEM bundles need the library cwt", fix="pip install 'agent-lifeboat[attest]'"
+        ) from None
+    return cwt, cbor2

@@ -1,0 +1,207 @@
+"""Writing a bundle, as a document or as a stream, with little memory whatever its size.
+
+Records come one at a time and wait in temporary files in canonical form; the checksum needs all of them and stands at
+the beginning. A writer refuses what a reader would refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO
+
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_formats.aimem.wire import bundle_checks, strict_json
+from lifeboat_formats.aimem.wire import bundle_model as words
+from lifeboat_formats.aimem.wire.bundle_model import ARRAYS, KIND, KINDS, LIMITS, BundleLimits, BundleRefused, Envelope
+from lifeboat_formats.aimem.wire.checksum import canonical_pieces, digest_pieces, hash_content
+from lifeboat_formats.aimem.wire.spools import NamesOnDisk, RecordSpool
+from lifeboat_formats.interchange.contract import FormatNotice
+
+Dangling = Callable[[str, JsonObject], None]
+_DECIMALS = 6
+_SMALLEST = 1e-4
+_STREAM_ORDER = (words.CHUNKS, words.ENTITIES, words.EDGES, words.LINKS)
+
+
+def portable_weight(weight: float) -> float:
+    """A weight that every canonicaliser writes alike: six decimals, and nothing between 0 and 0.0001, where some write
+    exponents of their own."""
+    rounded = round(weight, _DECIMALS)
+    if 0 < rounded < _SMALLEST:
+        return _SMALLEST if rounded >= _SMALLEST / 2 else 0.0
+    return rounded
+
+
+class BundleWriter:
+    """A bundle in the making. A context manager; its temporary files, in `folder`, are gone afterwards.
+
+    Records are added in any order of kinds, then the bundle is written as often as wanted, and nothing is added any
+    more. Edges and links whose ends are not in the bundle go to `dangling` with the name of their array and are left
+    out; without it they are refused. `own_namespace` refuses names outside the envelope's producer. `envelope` has to
+    have its model and dimensions before the first chunk with an embedding; its checksum is set by the first writing.
+    Every method raises BundleRefused for what a reader would refuse.
+    """
+
+    def __init__(
+        self,
+        envelope: Envelope,
+        folder: Path | None = None,
+        *,
+        dangling: Dangling | None = None,
+        own_namespace: bool = True,
+        limits: BundleLimits = LIMITS,
+    ) -> None:
+        bundle_checks.check_envelope(envelope.members(), [])
+        self.envelope = envelope
+        self._folder = folder
+        self._dangling = dangling
+        self._limits = limits
+        self._stack = ExitStack()
+        try:
+            self._spools = {name: self._spool() for name in ARRAYS}
+            chunks, entities = (self._stack.enter_context(NamesOnDisk()) for _ in range(2))
+            self._check = bundle_checks.RecordCheck(envelope, chunks, entities, limits, own_namespace)
+        except BaseException:
+            self._stack.close()
+            raise
+        self._is_whole = False
+
+    def chunk(self, chunk: JsonObject) -> None:
+        """Add a chunk; its hash is added where it has none."""
+        if chunk.get("content_hash") is None and isinstance(chunk.get("content"), str):
+            chunk = {**chunk, "content_hash": hash_content(chunk["content"])}
+        self._check.chunk(chunk, len(self._spools[words.CHUNKS]))
+        self._add(words.CHUNKS, chunk)
+
+    def edge(self, edge: JsonObject) -> None:
+        """Add an edge, its weight made portable."""
+        self._check.edge(edge, len(self._spools[words.EDGES]))
+        self._add(words.EDGES, {**edge, "weight": portable_weight(edge["weight"])})
+
+    def entity(self, entity: JsonObject) -> None:
+        """Add an entity."""
+        self._check.entity(entity, len(self._spools[words.ENTITIES]))
+        self._add(words.ENTITIES, entity)
+
+    def link(self, link: JsonObject) -> None:
+        """Add a link of a chunk with an entity."""
+        self._check.link(link, len(self._spools[words.LINKS]))
+        self._add(words.LINKS, link)
+
+    def has_chunk(self, name: str) -> bool:
+        """Whether a chunk of this id was added."""
+        return name in self._check.chunk_ids
+
+    def has_entity(self, name: str) -> bool:
+        """Whether an entity of this id was added."""
+        return name in self._check.entity_ids
+
+    def counts(self) -> dict[str, int]:
+        """How many records each array has, once nothing dangles."""
+        self.finish()
+        return {name: len(spool) for name, spool in self._spools.items()}
+
+    def notices(self) -> list[FormatNotice]:
+        """What a reader would say of the bundle."""
+        return self._check.notices()
+
+    def finish(self) -> str:
+        """The checksum of the whole bundle; nothing is added afterwards."""
+        if not self._is_whole:
+            self._settle(words.EDGES, self._check.edge_ends)
+            self._settle(words.LINKS, self._check.link_ends)
+            self._is_whole = True
+            self.envelope.checksum = digest_pieces(self._canonical())
+        return self.envelope.checksum
+
+    def canonical(self) -> Iterator[bytes]:
+        """The RFC 8785 form without the checksum: what is signed."""
+        self.finish()
+        return self._canonical()
+
+    def json_pieces(self) -> Iterator[bytes]:
+        """The bundle as a document, a record a line."""
+        self.finish()
+        return self._document()
+
+    def stream_lines(self) -> Iterator[bytes]:
+        """The bundle as lines of a stream: the envelope, then every record with its `_kind`."""
+        self.finish()
+        return self._lines()
+
+    def write_json(self, stream: BinaryIO) -> str:
+        """Write `json_pieces`. The checksum."""
+        for piece in self.json_pieces():
+            stream.write(piece)
+        return self.envelope.checksum
+
+    def write_stream(self, stream: BinaryIO) -> str:
+        """Write `stream_lines`. The checksum."""
+        for line in self.stream_lines():
+            stream.write(line)
+        return self.envelope.checksum
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def __enter__(self) -> BundleWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _spool(self) -> RecordSpool:
+        return self._stack.enter_context(RecordSpool(self._folder))
+
+    def _add(self, array: str, record: JsonObject) -> None:
+        if self._is_whole:
+            raise ValueError("the bundle was finished already")
+        if KIND in record:
+            raise ValueError(f"{KIND} is a word of the stream")
+        spool = self._spools[array]
+        bundle_checks.check_record_count(array, len(spool) + 1, self._limits)
+        spool.append(strict_json.canonical_json(record, where=f"{array}[{len(spool)}]"))
+
+    def _settle(self, array: str, check: Callable[[JsonObject, int], None]) -> None:
+        """Leave out what dangles."""
+        kept = self._spool()
+        for index, piece in enumerate(self._spools[array].pieces()):
+            record = json_codec.decode_json(piece)
+            try:
+                check(record, index)
+            except BundleRefused:
+                if self._dangling is None:
+                    raise
+                self._dangling(array, record)
+            else:
+                kept.append(piece)
+        self._spools[array].close()
+        self._spools[array] = kept
+
+    def _canonical(self) -> Iterator[bytes]:
+        arrays = {name: spool.pieces() for name, spool in self._spools.items()}
+        return canonical_pieces(self.envelope.members(), arrays)
+
+    def _head(self) -> bytes:
+        return json_codec.encode_json({**self.envelope.members(), "checksum": self.envelope.checksum})
+
+    def _document(self) -> Iterator[bytes]:
+        yield self._head().removesuffix(b"}")
+        for name in ARRAYS:
+            yield b',\n"' + name.encode() + b'":['
+            before = b"\n"
+            for piece in self._spools[name].pieces():
+                yield before + piece
+                before = b",\n"
+            yield b"\n]" if before == b",\n" else b"]"
+        yield b"}\n"
+
+    def _lines(self) -> Iterator[bytes]:
+        yield self._head() + b"\n"
+        for name in _STREAM_ORDER:
+            opening = b'{"' + KIND.encode() + b'":"' + KINDS[name].encode() + b'",'
+            for piece in self._spools[name].pieces():
+                yield opening + piece[1:] + b"\n"

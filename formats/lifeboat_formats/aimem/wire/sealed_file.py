@@ -1,0 +1,122 @@
+"""A temporary file that nobody can read but who made it: what waits on a disk for a moment is not left in its blocks
+when it is purged later, and an endpoint whose data is sealed writes nothing beside it in clear."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import nacl.bindings
+import nacl.utils
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer, WriteableBuffer
+
+_BLOCK = 1 << 18
+_NONCE = nacl.bindings.crypto_aead_xchacha20poly1305_ietf_NPUBBYTES
+_SEALED = _BLOCK + nacl.bindings.crypto_aead_xchacha20poly1305_ietf_ABYTES
+
+
+class SealedTemporaryFile(io.RawIOBase):
+    """A file without a name, sealed block by block under a key that exists in this object only. What is written is
+    appended, wherever the reading stands; a block that was read last is kept. For one thread at a time."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        super().__init__()
+        self._file: io.FileIO = tempfile.TemporaryFile(prefix="lifeboat-", dir=folder, buffering=0)  # noqa: SIM115 (closed with this object)
+        self._key = nacl.utils.random(nacl.bindings.crypto_aead_xchacha20poly1305_ietf_KEYBYTES)
+        self._waiting = bytearray()
+        self._blocks = 0
+        self._position = 0
+        self._last = (-1, b"")
+
+    @property
+    def size(self) -> int:
+        """Bytes, as they were written."""
+        return self._blocks * _BLOCK + len(self._waiting)
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        self._check()
+        before = len(self._waiting)
+        self._waiting += data
+        written = len(self._waiting) - before
+        while len(self._waiting) >= _BLOCK:
+            self._seal(bytes(self._waiting[:_BLOCK]))
+            del self._waiting[:_BLOCK]
+        return written
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """Up to `size` bytes from a place on, at most to the end of a block; b"" at the end."""
+        self._check()
+        number, start = divmod(offset, _BLOCK)
+        block = self._opened(number) if number < self._blocks else bytes(self._waiting)
+        return block[start : start + size] if number <= self._blocks else b""
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        view = memoryview(buffer).cast("B")
+        found = self.read_at(self._position, len(view))
+        view[: len(found)] = found
+        self._position += len(found)
+        return len(found)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        self._check()
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self.size}[whence]
+        self._position = max(0, base + offset)
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+            self._key, self._last = b"", (-1, b"")
+            self._waiting.clear()
+        super().close()
+
+    def _seal(self, block: bytes) -> None:
+        nonce = self._blocks.to_bytes(_NONCE, "little")
+        sealed = nacl.bindings.crypto_aead_xchacha20poly1305_ietf_encrypt(block, None, nonce, self._key)
+        self._file.seek(self._blocks * _SEALED)
+        _write_all(self._file, sealed)
+        self._blocks += 1
+
+    def _opened(self, number: int) -> bytes:
+        if self._last[0] != number:
+            self._file.seek(number * _SEALED)
+            sealed = _read_all(self._file, _SEALED)
+            nonce = number.to_bytes(_NONCE, "little")
+            opened = nacl.bindings.crypto_aead_xchacha20poly1305_ietf_decrypt(sealed, None, nonce, self._key)
+            self._last = (number, opened)
+        return self._last[1]
+
+    def _check(self) -> None:
+        if self.closed:
+            raise ValueError("the file is closed")
+
+
+def _write_all(file: io.FileIO, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[file.write(view) :]
+
+
+def _read_all(file: io.FileIO, size: int) -> bytes:
+    parts: list[bytes] = []
+    while size > 0 and (part := file.read(size)):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)

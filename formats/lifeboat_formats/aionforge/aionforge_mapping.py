@@ -1,0 +1,242 @@
+"""What a node of Aionforge is as a memory. The tables here are applied, and shown in the documentation.
+
+Four things change a memory there, and only two of them are its status here: whether a fact is believed, and whether a
+node was softly forgotten. Whether the background pass was over an episode, and whether a fact was promoted, say
+nothing about it. What this release does not send (see `UNAVAILABLE`) is left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from lifeboat_alf.common import ids
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.memory import memory_records
+from lifeboat_formats.aionforge import aionforge_times, nodes
+from lifeboat_formats.aionforge.nodes import AionforgeNode
+from lifeboat_formats.interchange.contract import MappingRow, MappingTable
+
+RUNTIME = "aionforge"
+EXTENSION = "x_aionforge"
+STORE = "memory"
+"""What stands as `origin_file` of its memories: they are in no file."""
+
+
+class KindRule(NamedTuple):
+    """What nodes of one kind are: type and category of the memory; `derived` says that the instance makes them itself
+    from its episodes."""
+
+    memory_type: str
+    category: str | None
+    derived: bool
+    note: str
+
+
+KINDS: dict[str, KindRule] = {
+    nodes.EPISODE: KindRule("episodic", None, False, "role, model and provenance in `x_aionforge`"),
+    nodes.FACT: KindRule("semantic", None, True, "predicate, object and subject in `x_aionforge`"),
+    nodes.ENTITY: KindRule("semantic", "aionforge:entity", True, "itself as `entities[0]`; never merged with another"),
+    nodes.NOTE: KindRule("summary", None, True, "context in `x_aionforge`"),
+    nodes.SKILL: KindRule("procedural", None, False, "name, description and body as text; never run"),
+    nodes.BAD_PATTERN: KindRule("procedural", "bad_pattern", False, ""),
+    nodes.WORK_ITEM: KindRule("semantic", "aionforge:work_item", False, "title and body as text"),
+}
+_OTHER = "aionforge:"
+
+CORE_ROWS = (
+    MappingRow("CoreBlock `persona`", "`identity.json`: `prose.soul`", "the only one, where no soul stands there"),
+    MappingRow("any other CoreBlock", "`prose.custom_blocks.aionforge_<kind>_<id>`", "identity, never memory"),
+)
+
+TIMES = {"captured_at": "observed_at", "observed_at": "observed_at"}
+TIMES |= {"valid_from": "valid_from", "valid_to": "valid_until", "last_access": "last_accessed_at"}
+"""Fields with a time, and what they are in `temporal`."""
+
+PLAIN = {"confidence": "confidence"}
+RELATIONS = {
+    "contradicts": "contradicts",
+    "supports": "derived_from",
+    "source_episode_ids": "derived_from",
+    "derived_from_episode": "derived_from",
+    "derived_from": "derived_from",
+    "relates_to": "relates_to",
+    "has_failure": "caused_by",
+}
+"""Fields that name other nodes, and what the relation to them is in `related_records`."""
+
+STATUS = {"active": "active", "superseded": "superseded", "quarantined": "archived"}
+"""What `status` of a fact is. A quarantined one must not come up as current; the literal brings it back."""
+
+ENTITY_TYPES = frozenset(("person", "organization", "project", "location", "tool", "service"))
+ROLES = frozenset(("user", "assistant", "tool", "event"))
+"""Roles that may be captured; `system` is refused by every instance."""
+DEFAULT_ROLE = "event"
+WORK_STATUSES = ("todo", "in_progress", "blocked", "done", "dropped")
+
+UNAVAILABLE = (
+    "importance, surprise, access counts, pins",
+    "subject, object, confidence and source spans of facts",
+    "validity windows, contradictions and all other edges",
+    "aliases and attributes of entities",
+    "keywords, context and sources of notes",
+    "body and parameters of skills",
+    "vectors",
+    "nodes that were softly forgotten",
+)
+"""What no tool of an instance sends, as far as it does not come along with a node anyway."""
+
+
+def memory_fields(node: AionforgeNode) -> JsonObject:
+    """The fields of a memory record that follow from a node: all but id, content and the literal."""
+    rule = KINDS.get(node.kind) or KindRule("semantic", f"{_OTHER}{node.kind}", False, "")
+    fields: JsonObject = {
+        "memory_type": rule.memory_type,
+        "namespace": memory_namespace(node),
+        "status": memory_status(node),
+    }
+    if rule.category is not None:
+        fields["category"] = rule.category
+    fields["source"] = memory_source(node)
+    fields["temporal"] = memory_times(node)
+    confidence = _found(node, "confidence")
+    if isinstance(confidence, int | float) and not isinstance(confidence, bool) and 0 <= confidence <= 1:
+        fields["confidence"] = float(confidence)
+    keywords = _found(node, "keywords")
+    tags = [each for each in keywords if isinstance(each, str) and each] if isinstance(keywords, list) else []
+    if tags:
+        fields["tags"] = tags
+    named = memory_entities(node)
+    if named:
+        fields["entities"] = named
+    if _found(node, "is_pinned") is True:
+        fields[memory_records.PINNED] = True
+    return fields
+
+
+def memory_text(node: AionforgeNode) -> str:
+    """The text of a memory. A node that says nothing is remembered by its kind and id."""
+    return node.text if node.text.strip() else f"{node.kind} {node.id}"
+
+
+def record_id(node_id: str, written_at: Any) -> str:
+    """The id of the memory that a node is: its own where that is one, else one that everybody derives from it."""
+    if ids.is_version_7(node_id):
+        return node_id
+    return ids.derive_id(aionforge_times.to_milliseconds(written_at), f"{RUNTIME}\0{node_id}")
+
+
+def memory_namespace(node: AionforgeNode) -> str:
+    """Where a memory belongs: the agent's own are the default."""
+    kind, _, name = node.namespace.partition(":")
+    if kind == "agent":
+        return "default"
+    return f"team:{name}" if kind == "team" and name else kind or "default"
+
+
+def memory_status(node: AionforgeNode) -> str:
+    if _found(node, "expired_at") or _found(node, "deprecated") is True or _found(node, "deprecated_at"):
+        return "archived"
+    if node.fields.get("superseded_by"):
+        return "superseded"
+    return STATUS.get(str(node.fields.get("status")), "active") if node.kind == nodes.FACT else "active"
+
+
+def memory_source(node: AionforgeNode) -> JsonObject:
+    method = "agent_written" if not (rule := KINDS.get(node.kind)) or not rule.derived else "llm_extracted"
+    found: JsonObject = {"runtime": RUNTIME, "origin": "memory_server", "origin_file": STORE}
+    found["extraction_method"] = "user_authored" if node.fields.get("role") == "user" else method
+    session = node.fields.get("session_id")
+    return found | ({"session_id": session} if isinstance(session, str) and session else {})
+
+
+def memory_times(node: AionforgeNode) -> JsonObject:
+    """Times in UTC; those that are none are left out. The literal keeps them to the nanosecond."""
+    written = aionforge_times.normalize_time(node.fields.get("ingested_at"))
+    found: JsonObject = {"created_at": written} if written else {}
+    for theirs, ours in TIMES.items():
+        moment = aionforge_times.normalize_time(_found(node, theirs))
+        if moment is not None:
+            found[ours] = moment
+    count = _found(node, "access_count_recent")
+    if isinstance(count, int) and not isinstance(count, bool) and count >= 0:
+        found["access_count"] = count
+    return found
+
+
+def memory_entities(node: AionforgeNode) -> list[JsonObject]:
+    """Whom and what a memory names, as far as the node says it."""
+    if node.kind == nodes.ENTITY:
+        return [make_entity(node.fields.get("canonical_name"), node.fields.get("entity_type"))]
+    listed = node.fields.get("entities")
+    found = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    names = ((each.get("canonical_name") or each.get("name"), each.get("entity_type")) for each in found)
+    return [make_entity(name, type) for name, type in names if isinstance(name, str) and name]
+
+
+def make_entity(name: Any, type: Any) -> JsonObject:
+    return {"name": str(name or ""), "type": type if isinstance(type, str) and type in ENTITY_TYPES else "other"}
+
+
+def related_nodes(node: AionforgeNode) -> list[tuple[str, str]]:
+    """The nodes that a node names, each with the relation; `superseded` stands for its predecessor."""
+    found = []
+    for theirs, ours in RELATIONS.items():
+        named = _found(node, theirs)
+        for each in named if isinstance(named, list) else [named]:
+            id = each.get("id") if isinstance(each, dict) else each
+            if isinstance(id, str) and ids.is_uuid(id):
+                found.append((ours, nodes.normal_id(id)))
+    return list(dict.fromkeys(found))
+
+
+def _found(node: AionforgeNode, name: str) -> Any:
+    """A field of a node, wherever a release puts it: at its top, or in one of its blocks."""
+    if name in node.fields:
+        return node.fields[name]
+    for block in ("stats", "identity", "validity", "about"):
+        inside = node.fields.get(block)
+        if isinstance(inside, dict) and name in inside:
+            return inside[name]
+    return None
+
+
+def build_mapping_tables() -> list[MappingTable]:
+    """The mapping as the documentation shows it, made from what is applied here."""
+    return [
+        MappingTable("Nodes of Aionforge", [*_kind_rows(), *CORE_ROWS]),
+        MappingTable("Fields of Aionforge's nodes", _field_rows()),
+        MappingTable("What no tool of Aionforge sends", [MappingRow(each, "left out") for each in UNAVAILABLE]),
+    ]
+
+
+def _kind_rows() -> list[MappingRow]:
+    rows = []
+    for kind, rule in KINDS.items():
+        category = f", category `{rule.category}`" if rule.category else ""
+        back = "back: derived anew by the instance" if rule.derived else _back(kind)
+        rows.append(
+            MappingRow(f"`{kind}`", f"`{rule.memory_type}`{category}", "; ".join(filter(None, (rule.note, back))))
+        )
+    return rows
+
+
+def _back(kind: str) -> str:
+    known = {nodes.EPISODE: "`batch_capture`", nodes.WORK_ITEM: "`work_create`, `work_advance`"}
+    return f"back: {known.get(kind, f'an episode of role `{DEFAULT_ROLE}`')}"
+
+
+def _field_rows() -> list[MappingRow]:
+    rows = [MappingRow("`ingested_at`", "`temporal.created_at`", "every time as it was spelled in `x_aionforge`")]
+    rows += [MappingRow(f"`{theirs}`", f"`temporal.{ours}`") for theirs, ours in TIMES.items()]
+    rows += [MappingRow(f"`{theirs}`", f"`{ours}`") for theirs, ours in PLAIN.items()]
+    rows.append(MappingRow("`keywords`", "`tags`"))
+    rows.append(MappingRow("`access_count_recent`", "`temporal.access_count`"))
+    rows.append(MappingRow("`supersedes`, `superseded_by`", "`supersedes` of the newer one, status `superseded`"))
+    rows += [MappingRow(f"`{theirs}`", f"`related_records`: `{ours}`") for theirs, ours in RELATIONS.items()]
+    rows += [MappingRow(f"fact `{theirs}`", f"status `{ours}`") for theirs, ours in STATUS.items()]
+    rows.append(MappingRow("`expired_at`", "status `archived`", "softly forgotten, not deleted"))
+    rows.append(MappingRow("`is_pinned`", "`pinned`", "back: `pin`"))
+    rows.append(MappingRow("`agent:<id>`", "namespace `default`"))
+    rows.append(MappingRow("`team:<name>`, `global`", "the same namespace"))
+    rows.append(MappingRow("audit events", f"`raw/{RUNTIME}/audit.jsonl`", "not memory"))
+    return rows

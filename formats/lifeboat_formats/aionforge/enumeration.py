@@ -1,0 +1,133 @@
+"""What there is in an instance, and whether that is all of it.
+
+A release with a census says so itself. An older one has no list: what was captured from here, the sessions that are
+known, and what many searches find are joined, and whatever those name. That is never called complete.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from lifeboat_alf.common import ids
+from lifeboat_formats.aionforge import nodes
+from lifeboat_formats.aionforge.instance import AionforgeInstance
+from lifeboat_formats.aionforge.nodes import AionforgeNode
+from lifeboat_formats.interchange.contract import FormatNotice
+
+INCOMPLETE = "enumeration_incomplete"
+WORK_INCOMPLETE = "work_incomplete"
+_QUERIES = (
+    *("the", "a", "user", "agent", "I", "is", "has", "was", "prefers", "uses", "works on", "is based in"),
+    *("project", "meeting", "decision", "error", "how to", "today", "remember", "question", "name", "always", "never"),
+)
+_WHY = (
+    "enumeration incomplete (server 0.3.0 or older): this release cannot list what it holds. What was found: what"
+    " was captured from here, the sessions that were named, and what searches bring up"
+)
+_MOST_WORDS = 60
+_MOST_ROUNDS = 50
+_WORD = re.compile(r"[^\W\d_]{4,30}")
+
+
+@dataclass(slots=True)
+class ListedNodes:
+    """Ids of everything that was found, each once in the order in which it came up; `list_core_ids` are those of core
+    blocks."""
+
+    ids: dict[str, None] = field(default_factory=dict)
+    cores: dict[str, None] = field(default_factory=dict)
+    notices: list[FormatNotice] = field(default_factory=list)
+
+    def add(self, found: Iterable[str]) -> None:
+        self.ids.update(dict.fromkeys(found))
+
+
+def list_nodes(instance: AionforgeInstance, known: Iterable[str] = (), sessions: Iterable[str] = ()) -> ListedNodes:
+    """Everything that the principal may see. `known` are ids, `sessions` ids of sessions, from elsewhere. Raises
+    InstanceFailed."""
+    found = ListedNodes()
+    if instance.lists_everything:
+        found.add(instance.census())
+        _search(instance, found, _QUERIES[:1])
+    else:
+        found.add(known)
+        for session in sessions:
+            found.add(instance.session(session))
+        _search(instance, found, _QUERIES)
+        found.notices.append(FormatNotice(INCOMPLETE, _WHY))
+    _work(instance, found)
+    return found
+
+
+def read_nodes(instance: AionforgeInstance, found: ListedNodes) -> Iterator[AionforgeNode]:
+    """All nodes that were listed but core blocks; of a release without a census also those that they name, the rest of
+    their sessions, and what searches for their words bring up. Ids come to `found` as they are met."""
+    waiting = [id for id in found.ids if id not in found.cores]
+    walk = _NodeWalk(instance)
+    for _ in range(_MOST_ROUNDS):
+        for node in instance.read(waiting):
+            yield node
+            walk.take(node)
+        if instance.lists_everything:
+            return
+        waiting = [id for id in dict.fromkeys(walk.more()) if id not in found.ids and id not in found.cores]
+        if not waiting:
+            return
+        found.add(waiting)
+
+
+@dataclass(slots=True)
+class _NodeWalk:
+    """What nodes lead to. Every session and every word is asked for once."""
+
+    instance: AionforgeInstance
+    named: list[str] = field(default_factory=list)
+    sessions: dict[str, bool] = field(default_factory=dict)
+    words: dict[str, bool] = field(default_factory=dict)
+
+    def take(self, node: AionforgeNode) -> None:
+        names = (node.fields.get(name) for name in ("supersedes", "superseded_by", "parent"))
+        self.named.extend(nodes.normal_id(id) for id in names if isinstance(id, str) and ids.is_uuid(id))
+        session = node.fields.get("session_id")
+        if isinstance(session, str) and session:
+            self.sessions.setdefault(session, False)
+        for word in _WORD.findall(node.text[:400])[:8]:
+            if len(self.words) < _MOST_WORDS:
+                self.words.setdefault(word.lower(), False)
+
+    def more(self) -> Iterator[str]:
+        yield from self.named
+        self.named = []
+        for session in [name for name, was_asked in self.sessions.items() if not was_asked]:
+            self.sessions[session] = True
+            yield from self.instance.session(session)
+        for word in [word for word, was_asked in self.words.items() if not was_asked]:
+            self.words[word] = True
+            yield from (hit.id for hit in self.instance.search(word) if hit.kind != nodes.CORE)
+
+
+def list_core_ids(instance: AionforgeInstance) -> list[str]:
+    """The ids of core blocks: every search brings them up."""
+    found = ListedNodes()
+    _search(instance, found, _QUERIES[:1])
+    return list(found.cores)
+
+
+def _search(instance: AionforgeInstance, found: ListedNodes, queries: Iterable[str]) -> None:
+    for query in queries:
+        for hit in instance.search(query):
+            if not ids.is_uuid(hit.id):
+                continue
+            (found.cores if hit.kind == nodes.CORE else found.ids)[hit.id] = None
+
+
+def _work(instance: AionforgeInstance, found: ListedNodes) -> None:
+    if not instance.has("work_query"):
+        return
+    listed, is_all = instance.work()
+    found.add(listed)
+    if not is_all:
+        text = "there may be more work items than the instance lists: it names at most 200 of each status"
+        found.notices.append(FormatNotice(WORK_INCOMPLETE, text))

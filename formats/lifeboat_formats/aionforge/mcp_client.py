@@ -1,0 +1,275 @@
+"""Asking an instance over the Model Context Protocol: from outside a call that answers, fails, or runs out of time.
+
+The official package does the protocol, on a thread of its own. Three things it does not do stand here. It reports any
+HTTP status as the same error, so the status is noted where the answer arrives: a body that was too large (413) can be
+sent in halves, anything else cannot. It ends the whole connection when an answer breaks off, so that is told apart
+from an error, and a connection can be opened again. And it writes what it cannot parse into the log: its log is
+silenced, for that is content.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_formats.aionforge.instance_address import InstanceAddress
+from lifeboat_formats.interchange.errors import ExtraMissing, InstanceFailed
+
+if TYPE_CHECKING:
+    from anyio.from_thread import BlockingPortal
+    from mcp import ClientSession
+
+INSTALL = "pip install 'agent-lifeboat[aionforge]'"
+STATUS_FIX = "aionforge doctor"
+
+_LARGEST_ANSWER = 256 << 20
+"""Bytes. What is larger would fill the memory."""
+_GRACE = 10.0
+"""Seconds for the thread to notice that time ran out."""
+_CODE = re.compile(r"\s*(ERR_[A-Z0-9_]{1,60})")
+_TOO_LARGE, _REFUSED = 413, (401, 403)
+_LOGGERS = ("mcp", "httpx2", "client")
+
+
+class ToolFailed(InstanceFailed):
+    """A tool answered with an error. `code` is the instance's own word for it; its message may quote what was sent and
+    is not repeated."""
+
+    retryable = False
+
+    def __init__(self, tool: str, error_code: str) -> None:
+        super().__init__(f"Aionforge answered {tool} with {error_code or 'an error'}", fix=_fix(error_code))
+        self.error_code = error_code
+
+
+class BodyTooLarge(InstanceFailed):
+    """The instance takes no request of this size."""
+
+
+class AnswerLost(InstanceFailed):
+    """Nobody knows whether the instance did what it was asked for: no answer came, or only a part of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceLimits:
+    """How long an instance may take, in seconds."""
+
+    connect: float = 15.0
+    call: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    """What a tool said: its text, and the same as data where the release has that."""
+
+    text: str
+    structured: JsonObject | None = None
+
+
+@dataclass(slots=True)
+class _LastStatus:
+    """The HTTP status of the last answer, 0 for none."""
+
+    status: int = 0
+
+
+@dataclass(slots=True)
+class InstanceConnection:
+    """An open connection. `tools` are the instance's tools, each with the names of its parameters. Every method raises
+    InstanceFailed; opening also raises ExtraMissing."""
+
+    address: InstanceAddress
+    limits: InstanceLimits = InstanceLimits()
+    tools: dict[str, frozenset[str]] = field(default_factory=dict)
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _portal: BlockingPortal | None = None
+    _session: ClientSession | None = None
+    _seen: _LastStatus = field(default_factory=_LastStatus)
+
+    def __enter__(self) -> Self:
+        self._open()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """An instance that is gone, or does not answer any more, is left alone."""
+        self._portal = self._session = None
+        stack, self._stack = self._stack, ExitStack()
+        with suppress(Exception):
+            stack.close()
+
+    def again(self) -> None:
+        """Open the connection anew."""
+        self.close()
+        self._open()
+
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolAnswer:
+        """Ask a tool. Raises ToolFailed, BodyTooLarge, AnswerLost."""
+        if self._session is None:
+            self._open()
+        try:
+            result = self._run(self._ask, tool, dict(arguments))
+        except Exception as error:
+            raise self._failure(tool, error) from None
+        return _answer(tool, result)
+
+    def _open(self) -> None:
+        _import()
+        from anyio.from_thread import start_blocking_portal
+
+        self._seen.status = 0
+        try:
+            self._portal = self._stack.enter_context(start_blocking_portal())
+            opened = _session(self.address, self.limits, self._seen)
+            self._session, self.tools = self._stack.enter_context(self._portal.wrap_async_context_manager(opened))
+        except Exception as error:
+            self.close()
+            raise self._not_reached(error) from None
+
+    def _run(self, work: Any, *arguments: Any) -> Any:
+        if self._portal is None:
+            raise ConnectionError
+        self._seen.status = 0
+        future = self._portal.start_task_soon(work, *arguments)
+        try:
+            return future.result(self.limits.call + _GRACE)
+        finally:
+            future.cancel()
+
+    async def _ask(self, tool: str, arguments: JsonObject) -> Any:
+        import anyio
+        import mcp_types
+
+        session = self._session
+        if session is None:
+            raise ConnectionError
+        parameters = mcp_types.CallToolRequestParams(name=tool, arguments=arguments)
+        with anyio.fail_after(self.limits.call):
+            # Not `call_tool`: that checks answers by a schema of the instance's own, and what it says is read here.
+            return await session.send_request(
+                mcp_types.CallToolRequest(params=parameters), mcp_types.CallToolResult, self.limits.call
+            )
+
+    def _failure(self, tool: str, error: Exception) -> InstanceFailed:
+        import mcp_types
+        from mcp.shared.exceptions import MCPError
+
+        status = self._seen.status
+        if status == _TOO_LARGE:
+            return BodyTooLarge(f"Aionforge takes no request of this size for {tool}")
+        if status in _REFUSED:
+            return _refused(status)
+        lost = (mcp_types.CONNECTION_CLOSED, mcp_types.REQUEST_TIMEOUT, mcp_types.PARSE_ERROR)
+        if isinstance(error, MCPError) and error.error.code not in lost and not 500 <= status < 600:
+            return ToolFailed(tool, f"error {error.error.code}")
+        self.close()  # what was not waited for must not answer the next question
+        if isinstance(error, TimeoutError):
+            return AnswerLost(f"Aionforge did not answer {tool} within {self.limits.call:g} seconds", fix=STATUS_FIX)
+        return AnswerLost(f"the answer of Aionforge to {tool} broke off, or was none", fix=STATUS_FIX)
+
+    def _not_reached(self, error: Exception) -> InstanceFailed:
+        if self._seen.status in _REFUSED:
+            return _refused(self._seen.status)
+        where = self.address.url or self.address.command[0]
+        why = f"within {self.limits.connect:g} seconds" if isinstance(error, TimeoutError) else "as such a server"
+        fix = "aionforge serve http" if self.address.url else "stdio:COMMAND with a command as: aionforge serve stdio"
+        return InstanceFailed(f"no instance of Aionforge answers at {where} {why}", fix=fix)
+
+
+def _refused(status: int) -> InstanceFailed:
+    what = "the token, or asks for one" if status == _REFUSED[0] else "this host or origin, or the token"
+    return InstanceFailed(f"Aionforge refuses {what}", fix="--token-file FILE")
+
+
+def _fix(error_code: str) -> str | None:
+    if error_code == "ERR_PRINCIPAL_REQUIRED":
+        return "--agent-id UUID, or --token-file FILE"
+    return "--agent-id UUID of the token's own agent" if error_code == "ERR_PRINCIPAL_MISMATCH" else None
+
+
+def _import() -> None:
+    try:
+        import mcp  # noqa: F401
+    except ImportError:
+        raise ExtraMissing("what speaks with Aionforge is not installed", fix=INSTALL) from None
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        logger.propagate = False
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())
+
+
+def _answer(tool: str, result: Any) -> ToolAnswer:
+    text = "\n".join(part.text for part in result.content if getattr(part, "type", "") == "text")
+    if result.is_error:
+        found = _CODE.match(text)
+        raise ToolFailed(tool, found[1] if found else "")
+    structured = result.structured_content
+    return ToolAnswer(text, structured if isinstance(structured, dict) else None)
+
+
+@asynccontextmanager
+async def _session(
+    address: InstanceAddress, limits: InstanceLimits, seen: _LastStatus
+) -> AsyncIterator[tuple[ClientSession, dict[str, frozenset[str]]]]:
+    import anyio
+    from mcp import ClientSession
+
+    async with AsyncExitStack() as stack:
+        streams = await stack.enter_async_context(_streams(address, limits, seen, stack))
+        session = await stack.enter_async_context(ClientSession(*streams))
+        with anyio.fail_after(limits.connect):
+            await session.initialize()
+            tools = await _tools(session)
+        yield session, tools
+
+
+async def _tools(session: ClientSession) -> dict[str, frozenset[str]]:
+    listed = await session.list_tools()
+    return {tool.name: frozenset(_properties(tool.input_schema)) for tool in listed.tools}
+
+
+def _properties(schema: Any) -> list[str]:
+    found = schema.get("properties") if isinstance(schema, dict) else None
+    return [str(name) for name in found] if isinstance(found, dict) else []
+
+
+@asynccontextmanager
+async def _streams(
+    address: InstanceAddress, limits: InstanceLimits, seen: _LastStatus, stack: AsyncExitStack
+) -> AsyncIterator[Any]:
+    if address.command:
+        from mcp.client.stdio import StdioServerParameters, stdio_client
+
+        program, *arguments = address.command
+        own = {name: value for name, value in os.environ.items() if name.startswith("AIONFORGE_")}
+        nowhere = stack.enter_context(open(os.devnull, "w"))  # noqa: SIM115 - what it says to people may be content
+        parameters = StdioServerParameters(command=program, args=arguments, env=own)
+        async with stdio_client(parameters, errlog=nowhere) as streams:
+            yield streams
+        return
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    async def note(response: Any) -> None:
+        if response.request.method == "POST":
+            seen.status = response.status_code
+        length = response.headers.get("content-length", "0")
+        if length.isdigit() and int(length) > _LARGEST_ANSWER:
+            raise httpx2.DecodingError("the answer is too large")
+
+    headers = {"authorization": f"Bearer {address.token}"} if address.token else {}
+    timeout = httpx2.Timeout(limits.call, connect=limits.connect)
+    client = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=timeout))
+    client.event_hooks = {"response": [note]}
+    reading = streamable_http_client(address.url, http_client=client, max_sse_event_size=_LARGEST_ANSWER)
+    async with reading as streams:
+        yield streams

@@ -1,0 +1,147 @@
+"""A memory with the node that it was, and the node from the memory: as long as nobody changed the text, the node is
+what it was."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from lifeboat_adapters.contract import MemorySection
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_formats.aionforge import aionforge_mapping, nodes
+from lifeboat_formats.aionforge.aionforge_mapping import EXTENSION, RUNTIME
+from lifeboat_formats.aionforge.nodes import AionforgeNode
+from lifeboat_formats.interchange import change_marks
+
+COLUMNS = ("id", "kind", "content", "fields")
+"""A node as a row of a memory store: `fields` are all others, as JSON with sorted names."""
+ROW, TEXT = "row", "text"
+
+
+class RecordLinks(NamedTuple):
+    """What a record has that its node alone does not say: its id, the record in whose place it came, relations (what,
+    to which record), and the name of its session where that had another one before."""
+
+    id: str
+    supersedes: str | None = None
+    related: Sequence[tuple[str, str]] = ()
+    session: str | None = None
+
+
+def record_of(node: AionforgeNode, links: RecordLinks | None = None) -> JsonObject:
+    """The whole record of a node but for `agent_id`, marked so that a later change shows."""
+    links = links or RecordLinks(record_id_of(node))
+    fields = aionforge_mapping.memory_fields(node)
+    if links.supersedes is not None:
+        fields["supersedes"] = links.supersedes
+    if links.related:
+        fields["related_records"] = [{"id": id, "relation": relation} for relation, id in links.related]
+    if links.session is not None:
+        fields["source"] = {**fields["source"], "session_id": links.session}
+    record: JsonObject = {"id": links.id, "content": aionforge_mapping.memory_text(node), **fields}
+    record["temporal"] = {"created_at": "1970-01-01T00:00:00.000Z", **record["temporal"]}
+    return change_marks.mark_record(record, EXTENSION, {"id": node.id, "kind": node.kind, "fields": node.fields})
+
+
+def record_id_of(node: AionforgeNode) -> str:
+    return aionforge_mapping.record_id(node.id, node.fields.get("ingested_at"))
+
+
+def row_of_node(node: AionforgeNode) -> JsonObject:
+    return {
+        "id": node.id,
+        "kind": node.kind,
+        "content": aionforge_mapping.memory_text(node),
+        "fields": json_codec.encode_canonical(node.fields).decode(),
+    }
+
+
+def node_of_row(values: JsonObject) -> AionforgeNode:
+    """The node in a row; a row whose fields are damaged has none."""
+    try:
+        fields = json_codec.decode_json(str(values.get("fields") or "{}").encode())
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        fields = {}
+    own = fields if isinstance(fields, dict) else {}
+    return AionforgeNode(
+        str(values.get("id") or ""), str(values.get("kind") or ""), str(values.get("content") or ""), own
+    )
+
+
+def section_of(values: JsonObject) -> MemorySection:
+    """`contract.Adapter.memory_of`."""
+    node = node_of_row(values)
+    text = aionforge_mapping.memory_text(node)
+    kept = {name: value for name, value in values.items() if name != "content" or value != text}
+    fields = aionforge_mapping.memory_fields(node)
+    fields["raw_source_format"] = {RUNTIME: {ROW: kept, TEXT: _mark(text)}}
+    return MemorySection(text, fields=fields, record_id=record_id_of(node) if node.id else None)
+
+
+def row_of_record(record: JsonObject, root_id: str) -> JsonObject:
+    """`contract.Adapter.row_of`: the row that a memory was, with the text that it has now; a new episode for one that
+    was none."""
+    part = _part(record)
+    said = str(record.get("content", ""))
+    if part is None:
+        node = node_of(record)
+        return row_of_node(node) if node is not None else new_row(record, root_id)
+    held = {name: value for name, value in part[ROW].items() if name in COLUMNS}
+    if part.get(TEXT) != _mark(said):
+        held.pop("content", None)
+    return {"id": root_id, "kind": nodes.EPISODE, "fields": "{}", "content": said, **held}
+
+
+def new_row(record: JsonObject, root_id: str) -> JsonObject:
+    fields = {"role": aionforge_mapping.DEFAULT_ROLE, "captured_at": captured_at(record)}
+    return {
+        "id": root_id,
+        "kind": nodes.EPISODE,
+        "content": str(record.get("content", "")),
+        "fields": json_codec.encode_canonical(fields).decode(),
+    }
+
+
+def captured_at(record: JsonObject) -> str | None:
+    """When what a memory says happened, as far as it says so."""
+    temporal = record.get("temporal") or {}
+    found = temporal.get("observed_at") or temporal.get("created_at")
+    return found if isinstance(found, str) else None
+
+
+def node_of(record: JsonObject) -> AionforgeNode | None:
+    """The node that a memory was, with the text that it has now; None for one that was none. `is_original` says whether
+    the text is the node's."""
+    part = _part(record)
+    if part is not None:
+        return node_of_row({"content": record.get("content"), **part[ROW]})
+    own = record.get(EXTENSION)
+    if not isinstance(own, dict) or not isinstance(own.get("id"), str) or not isinstance(own.get("kind"), str):
+        return None
+    fields = own.get("fields")
+    return AionforgeNode(
+        own["id"], own["kind"], str(record.get("content", "")), fields if isinstance(fields, dict) else {}
+    )
+
+
+def is_original(record: JsonObject) -> bool:
+    """Whether a memory that was a node still says what the node said."""
+    part = _part(record)
+    if part is not None:
+        return bool(part.get(TEXT) == _mark(str(record.get("content", ""))))
+    return change_marks.is_unchanged(record, EXTENSION)
+
+
+def _part(record: JsonObject) -> JsonObject | None:
+    formats = record.get("raw_source_format")
+    part = formats.get(RUNTIME) if isinstance(formats, dict) else None
+    return part if isinstance(part, dict) and isinstance(part.get(ROW), dict) else None
+
+
+def _mark(text: str) -> str:
+    """What tells whether a text is the one that was captured. It stands beside that text only."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

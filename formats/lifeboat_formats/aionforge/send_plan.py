@@ -1,0 +1,245 @@
+"""What of a state goes into an instance, in which order and form, and what cannot go. Asks no instance.
+
+Only episodes and work items can be written. Every other memory goes as an episode of role `event`; facts, entities
+and notes that an instance made itself are made again by the instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.memory import memory_records
+from lifeboat_alf.memory.effective_view import SuccessorChains, in_append_order
+from lifeboat_alf.memory.record_shapes import keep_fitting_fields
+from lifeboat_alf.states.agent_state import State
+from lifeboat_formats.aionforge import aionforge_mapping, aionforge_times, node_records, nodes
+from lifeboat_formats.aionforge.instance_address import AssertedPrincipal
+from lifeboat_formats.aionforge.nodes import AionforgeNode
+from lifeboat_formats.aionforge.sent_notes import SentNotes
+from lifeboat_formats.interchange.cleaning import Cleaner
+
+MEMORY = "memory"
+DERIVED, ARCHIVED, AS_EPISODE, CLEANED = "derived", "archived", "as_episode", "cleaned"
+_OMITTED = {
+    DERIVED: "the instance derives it anew from its episodes",
+    ARCHIVED: "it is archived: what was forgotten is not put back",
+    "superseded": "it is superseded, and what came in its place is not there",
+    "deleted": "it was deleted later",
+}
+_NO_PLACE = {
+    "tags": "tags",
+    "confidence": "confidence",
+    "entities": "entities",
+    "related_records": "relations",
+}
+_NO_PLACE_IN_TIME = {"valid_from": "validity", "valid_until": "validity"}
+
+
+@dataclass(slots=True)
+class OutgoingMemory:
+    """A memory on its way. `node` is what it was in an instance before, `is_original` whether it still says the same;
+    `after` is the memory in whose place it came, `depth` how many came before it. `reasons` say what does not go
+    along."""
+
+    id: str
+    text: str
+    at: str
+    depth: int = 0
+    after: str | None = None
+    node: AionforgeNode | None = None
+    is_original: bool = False
+    namespace: str = ""
+    role: str = aionforge_mapping.DEFAULT_ROLE
+    captured_at: str | None = None
+    session: str | None = None
+    is_pinned: bool = False
+    is_cleaned: bool = False
+    reasons: list[str] = field(default_factory=list)
+
+    @property
+    def is_work(self) -> bool:
+        return self.node is not None and self.node.kind == nodes.WORK_ITEM
+
+
+@dataclass(slots=True)
+class SendPlan:
+    """`items` in the order in which they are sent; `fates` of what is not."""
+
+    items: list[OutgoingMemory] = field(default_factory=list)
+    fates: list[ItemFate] = field(default_factory=list)
+
+
+def plan_sending(
+    state: State, asked: AssertedPrincipal, cleaner: Cleaner | None, sent: SentNotes | None = None
+) -> SendPlan:
+    """Everything is cleaned before anything is sent. Without a `cleaner` texts stay as they are: for what is only
+    looked at. Raises SecretsFound, SanitizerFailed."""
+    found = [keep_fitting_fields(memory_records.parse_record(record.line)) for record in in_append_order(state)]
+    return plan_records(found, asked, cleaner, sent)
+
+
+def plan_records(
+    found: list[JsonObject], asked: AssertedPrincipal, cleaner: Cleaner | None, sent: SentNotes | None = None
+) -> SendPlan:
+    """The plan for records in append order, a chain's members all among them."""
+    chains = SuccessorChains.of(found)
+    by_id = {str(record["id"]): record for record in found}
+    made = SendPlan()
+    for id, record in by_id.items():
+        if memory_records.is_deleted(record):
+            continue
+        why = _left_out(id, record, by_id, chains)
+        if why:
+            made.fates.append(ItemFate(MEMORY, id, ItemOutcome.OMITTED, _OMITTED[why], why))
+            continue
+        item = _item(record, asked, cleaner, sent)
+        item.after, item.depth = _place(id, by_id)
+        made.items.append(item)
+    made.items.sort(key=lambda item: (item.depth, item.namespace, item.captured_at or "", item.id))
+    return made
+
+
+def list_document_fates(state: State) -> Iterator[ItemFate]:
+    """What becomes of everything that is no memory."""
+    for entry in state.entries():
+        kind = _kind_of(entry.path)
+        if kind is not None:
+            yield ItemFate(kind, entry.path, ItemOutcome.OMITTED, _WHY.get(kind, "an instance keeps no files"))
+
+
+_WHY = {
+    "identity": "no tool of Aionforge writes core blocks",
+    "principal": "Aionforge has no place for it",
+    "credential": "credentials never leave",
+    "vector": "an instance computes its own",
+    "document": "Aionforge has no place for it",
+}
+
+
+def _kind_of(path: str) -> str | None:
+    if path == archive_layout.MANIFEST or path in archive_layout.DERIVED or path.startswith("lifeboat/"):
+        return None  # what an archive says about itself
+    known = {
+        archive_layout.IDENTITY: "identity",
+        archive_layout.PRINCIPALS: "principal",
+        archive_layout.CREDENTIALS: "credential",
+    }
+    if path in known:
+        return known[path]
+    for prefix, kind in (
+        (archive_layout.RAW, "file"),
+        (archive_layout.ARTIFACTS, "artifact"),
+        (archive_layout.EMBEDDINGS, "vector"),
+    ):
+        if path.startswith(prefix):
+            return kind
+    return "document"
+
+
+def _left_out(id: str, record: JsonObject, by_id: Mapping[str, JsonObject], chains: SuccessorChains) -> str:
+    """Why a memory is not sent, "" when it is."""
+    last = by_id.get(chains.winner(id), record)
+    if memory_records.is_deleted(last):
+        return "deleted"
+    if memory_records.status_of(last) == ARCHIVED or memory_records.status_of(record) == ARCHIVED:
+        return ARCHIVED
+    if last is record and memory_records.status_of(record) == "superseded":
+        return "superseded"
+    node = node_records.node_of(record)
+    rule = None if node is None else aionforge_mapping.KINDS.get(node.kind)
+    return DERIVED if rule is not None and rule.derived and node_records.is_original(record) else ""
+
+
+def _place(id: str, by_id: Mapping[str, JsonObject]) -> tuple[str | None, int]:
+    """The memory in whose place one came, and how many came before it."""
+    above: dict[str, None] = {id: None}
+    at: Any = by_id[id].get("supersedes")
+    while isinstance(at, str) and at in by_id and at not in above and not memory_records.is_deleted(by_id[at]):
+        above[at] = None
+        at = by_id[at].get("supersedes")
+    former = list(above)[1:]
+    return (former[0] if former else None), len(former)
+
+
+def _item(
+    record: JsonObject, asked: AssertedPrincipal, cleaner: Cleaner | None, sent: SentNotes | None
+) -> OutgoingMemory:
+    id, node = str(record["id"]), node_records.node_of(record)
+    temporal = record.get("temporal") or {}
+    item = OutgoingMemory(id, str(record.get("content", "")), _changed_at(temporal), node=node)
+    item.is_original = node is not None and node_records.is_original(record)
+    item.captured_at = _captured_at(record, node)
+    item.is_pinned = record.get(memory_records.PINNED) is True
+    role = node.fields.get("role") if node is not None else None
+    if isinstance(role, str) and role in aionforge_mapping.ROLES:
+        item.role = role
+    _take_namespace(item, record, asked)
+    _take_session(item, record, sent)
+    item.reasons += _without_place(record)
+    if cleaner is not None:
+        cleaned = cleaner.cleaned(item.text, where=f"memory {id}")
+        item.text, item.is_cleaned = cleaned.text, cleaned.is_transformed
+    return item
+
+
+def _changed_at(temporal: JsonObject) -> str:
+    return str(temporal.get("updated_at") or temporal.get("created_at") or "")
+
+
+def _captured_at(record: JsonObject, node: AionforgeNode | None) -> str | None:
+    """The instance's own spelling of a time, as long as it still says the same."""
+    found = node_records.captured_at(record)
+    own = node.fields.get("captured_at") if node is not None else None
+    if isinstance(own, str) and aionforge_times.is_same_time(own, found):
+        return own.partition("[")[0]
+    return aionforge_times.normalize_time(found)
+
+
+def _take_namespace(item: OutgoingMemory, record: JsonObject, asked: AssertedPrincipal) -> None:
+    namespace = str(record.get("namespace") or "default")
+    if namespace == "global" or (namespace.startswith("team:") and namespace.partition(":")[2] in asked.teams):
+        item.namespace = namespace
+    elif namespace != "default":
+        item.reasons.append("namespace")
+
+
+def _take_session(item: OutgoingMemory, record: JsonObject, sent: SentNotes | None) -> None:
+    session = (record.get("source") or {}).get("session_id")
+    if isinstance(session, str) and session:
+        item.session = session if sent is None else sent.session_for(session)
+
+
+def _without_place(record: JsonObject) -> list[str]:
+    found = [] if record.get("memory_type") == "episodic" else ["type"]
+    found += ["category"] if record.get("category") else []
+    found += [word for name, word in _NO_PLACE.items() if record.get(name) not in (None, [])]
+    temporal = record.get("temporal") or {}
+    found += [word for name, word in _NO_PLACE_IN_TIME.items() if temporal.get(name)]
+    return list(dict.fromkeys(found))
+
+
+def fate_of_item(item: OutgoingMemory) -> ItemFate:
+    """What becomes of a memory that an instance takes as it was sent."""
+    said = []
+    if item.is_cleaned:
+        said.append("redacted")
+    if item.reasons:
+        said.append(f"without its {', '.join(item.reasons)}")
+    if not said:
+        return ItemFate(MEMORY, item.id, ItemOutcome.ACCEPTED)
+    code = CLEANED if item.is_cleaned else AS_EPISODE
+    return ItemFate(MEMORY, item.id, ItemOutcome.TRANSFORMED, f"an episode, {' and '.join(said)}", code)
+
+
+def list_losses(made: SendPlan) -> Iterable[ItemFate]:
+    """What does not go as it is."""
+    yield from made.fates
+    for item in made.items:
+        fate = fate_of_item(item)
+        if fate.outcome is not ItemOutcome.ACCEPTED and not item.is_work:
+            yield fate

@@ -1,0 +1,84 @@
+"""What was put into an instance from here: our ids and its own, kept from one conversion to the next.
+
+Every batch writes a note of its own, so that an import that is killed goes on where it ended. A note holds ids, times
+and outcomes, never a text nor a digest of one: whoever reads a digest of a short text can guess the text.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from lifeboat_alf.common import ids
+from lifeboat_formats.aionforge.nodes import AionforgeNode
+
+_BATCH, _SESSION = "sent ", "session "
+
+
+class InstanceCopy(NamedTuple):
+    """What stands in an instance for a memory: its id there, when the memory was last changed here, and whether the
+    instance keeps another text, or the same text of somebody else."""
+
+    id: str
+    at: str
+    is_altered: bool = False
+    is_foreign: bool = False
+
+
+@dataclass(slots=True)
+class SentNotes:
+    """The notes of one instance, asked as `agent` ("" as whom a token says). What in them is no note of these is left
+    alone."""
+
+    notes: MutableMapping[str, Any]
+    agent: str = ""
+    _known: dict[str, InstanceCopy] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, said in self.notes.items():
+            if name.startswith(self._prefix) and isinstance(said, dict):
+                self._known.update((id, put) for id, each in said.items() if (put := _read(each)) is not None)
+
+    @property
+    def _prefix(self) -> str:
+        return f"{_BATCH}{self.agent or 'token'} "
+
+    def get(self, record_id: str) -> InstanceCopy | None:
+        return self._known.get(record_id)
+
+    def names(self) -> dict[str, str]:
+        """Our ids by those of the instance."""
+        return {put.id: record_id for record_id, put in reversed(self._known.items()) if not put.is_foreign}
+
+    def add(self, batch: Mapping[str, InstanceCopy]) -> None:
+        """Write down what a batch came to be."""
+        if not batch:
+            return
+        self._known.update(batch)
+        self.notes[f"{self._prefix}{next(iter(batch.values())).id}"] = {id: list(put) for id, put in batch.items()}
+
+    def learn(self, record_id: str, put: InstanceCopy) -> None:
+        """Know for as long as this import lasts where a memory stands that was there before."""
+        self._known.setdefault(record_id, put)
+
+    def session_for(self, session: str) -> str:
+        """A session's name as an instance takes it: a UUID, the same one every time."""
+        if ids.is_uuid(session):
+            return session.lower()
+        name = str(uuid.uuid5(uuid.NAMESPACE_URL, f"lifeboat:session:{session}"))
+        if f"{_SESSION}{name}" not in self.notes:
+            self.notes[f"{_SESSION}{name}"] = session
+        return name
+
+    def session(self, node: AionforgeNode) -> str | None:
+        """What the session of a node was called here, None for one that has its own name."""
+        found = self.notes.get(f"{_SESSION}{node.fields.get('session_id')}")
+        return found if isinstance(found, str) else None
+
+
+def _read(said: Any) -> InstanceCopy | None:
+    if isinstance(said, list | tuple) and len(said) == 4 and isinstance(said[0], str) and isinstance(said[1], str):
+        return InstanceCopy(said[0], said[1], bool(said[2]), bool(said[3]))
+    return None

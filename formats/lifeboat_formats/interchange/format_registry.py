@@ -1,0 +1,54 @@
+"""The formats that are installed, found by the entry point group `lifeboat.formats`, each imported when asked for."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+from lifeboat_formats.interchange.contract import Format
+from lifeboat_formats.interchange.errors import UnknownFormat
+
+GROUP = "lifeboat.formats"
+HEAD = 64 * 1024
+"""Bytes of a source by which it is recognised."""
+
+
+@cache
+def _points() -> dict[str, EntryPoint]:
+    return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
+
+
+@cache
+def _loaded(name: str) -> Format:
+    found: Format = _points()[name].load()
+    return found
+
+
+def list_formats() -> list[str]:
+    """The names of the formats, sorted."""
+    return list(_points())
+
+
+def load_format(name: str) -> Format:
+    """A format by its name. Raises UnknownFormat, which names those that are there."""
+    if name not in _points():
+        raise UnknownFormat(f"{name!r} is none of: {', '.join(list_formats()) or 'nothing is installed'}")
+    return _loaded(name)
+
+
+def detect_format(source: str) -> Format:
+    """The format of a file or an address. Raises UnknownFormat when there is none, or more than one; OSError for a
+    file that cannot be read."""
+    head = b"" if "://" in source or source.startswith("stdio:") else _head(Path(source))
+    found = [name for name in list_formats() if _loaded(name).recognises(source, head)]
+    if len(found) == 1:
+        return _loaded(found[0])
+    if found:
+        raise UnknownFormat(f"{source} could be {' and '.join(found)}", fix="lifeboat alf convert --from FORMAT")
+    raise UnknownFormat(f"{source} is of no known format ({', '.join(list_formats())})")
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        return stream.read(HEAD)

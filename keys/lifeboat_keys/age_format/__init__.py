@@ -1,0 +1,1 @@
+"""age files: encryption to recipients and passphrases."""

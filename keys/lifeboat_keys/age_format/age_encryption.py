@@ -1,0 +1,233 @@
+"""Whole files encrypted in the age format (ALF §8.3), which other programs read too.
+
+The user's X25519 pair is an age key: its public half is the recipient (`age1...`), its secret half the identity
+(`AGE-SECRET-KEY-1...`). Encrypting needs the public half only. Files are streamed in both directions; a passphrase
+is the exception, whose library takes the whole file at once, and therefore has a limit.
+
+age authenticates in pieces of 64 KiB, in order. What `decrypt_file` wrote before it raised is not to be used.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, BinaryIO
+
+from lifeboat_keys.age_format import age_header, age_scrypt, bech32
+from lifeboat_keys.age_format.age_header import AgeHeader, is_age
+from lifeboat_keys.errors import (
+    AgeError,
+    AgeMissing,
+    BadRecipient,
+    EncryptedChanged,
+    EncryptedCutShort,
+    NotForYourKey,
+    PassphraseNeeded,
+    PassphraseWrong,
+)
+from lifeboat_keys.pairs.user_key import UserKey, UserPublic
+
+__all__ = [
+    "AgeHeader",
+    "age_identity_of",
+    "age_recipient_of",
+    "check_recipients",
+    "decrypt_file",
+    "encrypt_stream",
+    "encrypt_stream_with_passphrase",
+    "is_age",
+]
+
+PASSPHRASE_LIMIT = 256 << 20
+"""Bytes that are encrypted or opened with a passphrase, in memory."""
+PASSPHRASE_LENGTH = 8
+"""Characters of the shortest passphrase to write with."""
+_PIECE = (1 << 16) + 16
+_NONCE = 16
+
+
+def age_recipient_of(public: UserPublic) -> str:
+    """For whom to encrypt: `age1...`, not secret."""
+    return bech32.encode_bech32("age", public.box)
+
+
+def age_identity_of(key: UserKey) -> str:
+    """What opens such files in any age program: `AGE-SECRET-KEY-1...`, as secret as the key."""
+    return bech32.encode_bech32("age-secret-key-", key.box_secret).upper()
+
+
+def check_recipients(recipients: Sequence[str], passphrase: str | None = None) -> None:
+    """Whether a file could be encrypted so. Raises BadRecipient, PassphraseWrong, AgeMissing."""
+    _recipients(recipients)
+    if passphrase is not None and len(passphrase) < PASSPHRASE_LENGTH:
+        raise PassphraseWrong(f"it has less than {PASSPHRASE_LENGTH} characters")
+
+
+@contextmanager
+def encrypt_stream(target: BinaryIO, recipients: Sequence[str]) -> Iterator[BinaryIO]:
+    """A stream, without seek, whose content arrives encrypted in `target`; whole when the `with` is left well.
+
+    Nothing is kept in clear on the way. Raises BadRecipient, AgeMissing, and what `target` raises.
+    """
+    pyrage, known = _pyrage(), _recipients(recipients)
+    reading, writing = os.pipe()
+    watched = _ErrorKeepingFile(target)
+    failed: list[Exception] = []
+
+    def encrypt() -> None:
+        with open(reading, "rb") as source:
+            try:
+                pyrage.encrypt_io(source, watched, known)
+            except BaseException as error:  # a panic of the library too: half a file must not look like a whole one
+                failed.append(watched.error or AgeError(f"the file was not encrypted: {error}"))
+
+    thread = threading.Thread(target=encrypt, name="encrypt")
+    thread.start()
+    try:
+        with open(writing, "wb") as stream:
+            yield stream
+    except BrokenPipeError:
+        thread.join()
+        if not failed:
+            raise
+    finally:
+        thread.join()
+    if failed:
+        raise failed[0]
+
+
+@contextmanager
+def encrypt_stream_with_passphrase(target: BinaryIO, passphrase: str) -> Iterator[BinaryIO]:
+    """As `encrypt_stream`, in memory. Raises PassphraseWrong (too short), AgeError (too much), AgeMissing."""
+    check_recipients([], passphrase)
+    content = _BoundedBuffer()
+    yield content
+    target.write(_pyrage().passphrase.encrypt(content.getvalue(), passphrase))
+
+
+def decrypt_file(
+    source: BinaryIO, target: BinaryIO, identities: Sequence[str] = (), passphrase: str | None = None
+) -> None:
+    """Write what an encrypted file holds. `source` is seekable and at its beginning.
+
+    Raises NotAge, NotForYourKey, PassphraseNeeded, PassphraseWrong, ExcessiveWork, EncryptedChanged,
+    EncryptedCutShort, AgeMissing, and what both files raise.
+    """
+    header = age_header.read_age_header(source)
+    if header.wants_passphrase:
+        if passphrase is None:
+            raise PassphraseNeeded("no key opens it, only the passphrase it was encrypted with")
+        _decrypt_with_passphrase(source, target, passphrase)
+    else:
+        _decrypt_with_keys(source, target, header, identities)
+
+
+def _decrypt_with_keys(source: BinaryIO, target: BinaryIO, header: AgeHeader, identities: Sequence[str]) -> None:
+    pyrage = _pyrage()
+    reader, writer = _ErrorKeepingFile(source), _ErrorKeepingFile(target)
+    try:
+        pyrage.decrypt_io(reader, writer, [pyrage.x25519.Identity.from_str(each) for each in identities])
+    except pyrage.DecryptError as error:
+        raise reader.error or writer.error or _of_header(str(error)) from None
+    except OSError:
+        raise reader.error or writer.error or _of_payload(source, header, writer.count) from None
+
+
+def _decrypt_with_passphrase(source: BinaryIO, target: BinaryIO, passphrase: str) -> None:
+    pyrage = _pyrage()
+    sealed = source.read(PASSPHRASE_LIMIT + _PIECE)
+    if len(sealed) == PASSPHRASE_LIMIT + _PIECE:
+        raise AgeError(f"it is larger than the {PASSPHRASE_LIMIT >> 20} MiB that are opened with a passphrase here")
+    try:
+        content = pyrage.passphrase.decrypt(
+            age_scrypt.rewrap_with_little_work(age_header.remove_armor(sealed), passphrase), passphrase
+        )
+    except pyrage.DecryptError as error:
+        raise _of_passphrase(str(error)) from None
+    target.write(content)
+
+
+def _of_header(said: str) -> AgeError:
+    if said.startswith("No matching keys"):
+        return NotForYourKey("none of the keys it is encrypted for is yours")
+    if said.startswith(("failed to fill", "Incomplete")):
+        return EncryptedCutShort("the file ends within its header")
+    return EncryptedChanged("its header is not the one it was made with")
+
+
+def _of_passphrase(said: str) -> AgeError:
+    if said.startswith("Decryption failed"):
+        return PassphraseWrong("it is not the one that the file was encrypted with")
+    if said.startswith(("failed to fill", "Incomplete")):
+        return EncryptedCutShort("the file ends too early")
+    return EncryptedChanged("its content was changed, or its end is missing")
+
+
+def _of_payload(source: BinaryIO, header: AgeHeader, written: int) -> AgeError:
+    """A piece that does not hold. Only the last one of a file can have been cut short."""
+    if header.armored:
+        return EncryptedChanged("its content was changed, or its end is missing")
+    begin = header.size + _NONCE + written // (_PIECE - 16) * _PIECE
+    if source.seek(0, io.SEEK_END) - begin > _PIECE:
+        return EncryptedChanged(f"its content was changed behind byte {begin}")
+    return EncryptedCutShort(f"from byte {begin} to its end it is not what was written: cut off, or changed")
+
+
+def _recipients(texts: Sequence[str]) -> list[Any]:
+    pyrage = _pyrage()
+    try:
+        return [pyrage.x25519.Recipient.from_str(text) for text in texts]
+    except pyrage.RecipientError as error:
+        raise BadRecipient(str(error)) from None
+
+
+def _pyrage() -> Any:
+    """Loaded on first use: an optional extra."""
+    try:
+        import pyrage
+    except ImportError:
+        raise AgeMissing("this needs the optional package pyrage") from None
+    return pyrage
+
+
+class _ErrorKeepingFile:
+    """A file as the library sees it: keeps the error that the library would turn into text of its own."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.count = 0
+        self.error: Exception | None = None
+
+    def read(self, size: int = -1) -> bytes:
+        with self._keeping():
+            return self._file.read(size)
+
+    def write(self, data: bytes) -> int:
+        self.count += len(data)
+        with self._keeping():
+            return self._file.write(data)
+
+    def flush(self) -> None:
+        with self._keeping():
+            self._file.flush()
+
+    @contextmanager
+    def _keeping(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            self.error = error
+            raise
+
+
+class _BoundedBuffer(io.BytesIO):
+    def write(self, data: Any) -> int:
+        if self.tell() + len(data) > PASSPHRASE_LIMIT:
+            raise AgeError(
+                f"more than {PASSPHRASE_LIMIT >> 20} MiB are not encrypted with a passphrase",
+                fix="leave --passphrase-stdin out: your key encrypts any size",
+            )
+        return super().write(data)

@@ -1,0 +1,107 @@
+"""The start of a file in the age format: for whom it is encrypted, without any key (age-encryption.org/v1)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from lifeboat_keys.errors import EncryptedChanged, EncryptedCutShort, NotAge
+
+_MAGIC = b"age-encryption.org/"
+_VERSION = b"age-encryption.org/v1\n"
+_ARMOR = b"-----BEGIN AGE ENCRYPTED FILE-----"
+_LIMIT = 1 << 16
+_STANZA = re.compile(rb"^-> (\S+)", re.MULTILINE)
+_END = re.compile(rb"\n--- ?")
+_MAC_LINE = 44
+"""43 characters of base64 and the newline."""
+_NONCE, _PIECE, _TAG = 16, 1 << 16, 16
+"""Bytes: at the beginning of the payload, of content in a piece, and behind each piece."""
+_SHORTEST_PAYLOAD = _NONCE + _TAG
+_GREASE = b"-grease"
+_KEY = "X25519"
+_PASSPHRASE = "scrypt"
+
+
+@dataclass(frozen=True, slots=True)
+class AgeHeader:
+    """`stanzas` are the kinds of recipients in order (those that mean nothing left out), `size` the header's bytes."""
+
+    armored: bool
+    stanzas: tuple[str, ...]
+    size: int
+
+    @property
+    def wants_passphrase(self) -> bool:
+        return _PASSPHRASE in self.stanzas
+
+    @property
+    def wants_key(self) -> bool:
+        """Whether an X25519 identity may open it."""
+        return _KEY in self.stanzas
+
+
+def is_age(source: BinaryIO) -> bool:
+    """Whether a file says that it is in the age format, in any version, armored or not. The place is kept."""
+    return _peek(source, len(_ARMOR)).startswith((_MAGIC, _ARMOR))
+
+
+def read_age_header(source: BinaryIO) -> AgeHeader:
+    """The header of a seekable file; the place is kept. Raises NotAge, EncryptedCutShort, EncryptedChanged."""
+    start = _peek(source, _LIMIT)
+    armored = start.startswith(_ARMOR)
+    text = remove_armor(start)
+    if _is_cut_magic(text):
+        raise EncryptedCutShort("the file ends within its first line")
+    if not text.startswith(_MAGIC):
+        raise NotAge("the file is not in the age format")
+    if not text.startswith(_VERSION):
+        raise NotAge("the file is in a version of the age format that is not known here")
+    end = _END.search(text)
+    if end is None:
+        raise _without_end(text)
+    size = end.end() + _MAC_LINE
+    if len(text) < size + _SHORTEST_PAYLOAD:
+        raise EncryptedCutShort("the file ends where its content should begin")
+    kinds = [kind for kind in _STANZA.findall(text[: end.start()]) if not kind.endswith(_GREASE)]
+    return AgeHeader(armored, tuple(kind.decode("ascii", "replace") for kind in kinds), size)
+
+
+def may_have_size(size: int, content: int) -> bool:
+    """Return whether a file of `size` bytes, not armored, may hold `content` bytes. Needs no key."""
+    pieces = max(1, -(-content // _PIECE))
+    payload = _NONCE + content + pieces * _TAG
+    return payload < size <= payload + _LIMIT
+
+
+def remove_armor(start: bytes) -> bytes:
+    """Return a file, or the start of one, without its armor; one that has none as it is. Raises EncryptedChanged."""
+    if not start.startswith(_ARMOR):
+        return start
+    body, end, _ = start.removeprefix(_ARMOR).partition(b"-----END")
+    text = b"".join(body.split())
+    try:
+        return base64.b64decode(text if end else text[: len(text) // 4 * 4], validate=True)
+    except binascii.Error:
+        raise EncryptedChanged("the armor of the file is damaged") from None
+
+
+def _peek(source: BinaryIO, size: int) -> bytes:
+    place = source.tell()
+    start = source.read(size)
+    source.seek(place)
+    return start
+
+
+def _is_cut_magic(text: bytes) -> bool:
+    return len(text) < len(_VERSION) and _VERSION.startswith(text)
+
+
+def _without_end(text: bytes) -> EncryptedCutShort | EncryptedChanged:
+    """A header is lines of ASCII: where other bytes follow without its last line, that line was changed."""
+    if len(text) < _LIMIT and text.isascii():
+        return EncryptedCutShort("the file ends within its header")
+    return EncryptedChanged("the header of the file has no end")

@@ -1,0 +1,1 @@
+"""The keys of one home: which there are, their files, their rotation."""

@@ -1,0 +1,174 @@
+"""The machines that a home has met, and where it last saw which key: what people are told, and which machines were
+reported as lost.
+
+    devices.json   {"devices": [{"public": base64, "name", "first_seen", "last_seen", "revoked_at": time or null}],
+                    "keys": {key id: {"where": text, "seen_at": time}}}
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import SignatureError
+from lifeboat_keys.errors import KeyDamaged, UnknownMachine
+from lifeboat_keys.home.key_files import KeyFiles
+from lifeboat_keys.pairs import device_key
+from lifeboat_keys.pairs.device_key import DeviceKey
+from lifeboat_keys.pairs.strict_base64 import device_id, from_base64, to_base64
+from lifeboat_keys.pairs.trusted_keys import TrustedKeys
+from lifeboat_keys.pairs.user_key import PUBLIC_BYTES
+
+DEVICES = "devices.json"
+FIELD = "device"
+"""In the keys of an archive: the machine that made it, `{"name", "testimony"}`."""
+
+_CONTEXT = "machine"
+_LEAST_OF_AN_ID = 4
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDevice:
+    """A machine. `public` is its device key; `revoked_at` is when it was reported as lost, None while it is not."""
+
+    public: bytes
+    name: str
+    first_seen: str
+    last_seen: str
+    revoked_at: str | None = None
+
+    @property
+    def id(self) -> str:
+        return device_id(self.public)
+
+    def to_json(self) -> JsonObject:
+        return {**asdict(self), "public": to_base64(self.public)}
+
+
+def host_name() -> str:
+    """What this machine calls itself."""
+    return platform.node() or "this machine"
+
+
+def find_machine(devices: list[KnownDevice], machine: str) -> KnownDevice:
+    """The machine of a name, or of the beginning of an id. Raises UnknownMachine, which lists those that are known."""
+    by_name = [one for one in devices if one.name.casefold() == machine.casefold()]
+    by_id = [one for one in devices if len(machine) >= _LEAST_OF_AN_ID and one.id.startswith(machine.lower())]
+    found = by_name or by_id
+    if len(found) == 1:
+        return found[0]
+    listed = ", ".join(f"{one.name} ({one.id})" for one in found or devices) or "none"
+    if found:
+        raise UnknownMachine(f"several machines are called {machine!r}; name one by its id: {listed}")
+    raise UnknownMachine(f"there is no machine {machine!r}; known here: {listed}")
+
+
+def introduce_machine(device: DeviceKey, name: str) -> JsonObject:
+    """What an archive says of the machine that made it, signed by it. No time: equal states make equal archives."""
+    return {"name": name, "testimony": device.testify(_CONTEXT, {"name": name})}
+
+
+def take_in_machines(
+    machines: DeviceRegistry, document: JsonObject, testimonies: list[JsonObject], trusted: TrustedKeys, now: str
+) -> None:
+    """Note the machine that made an archive, when its introduction holds, and those that made the agent's pairs.
+
+    `document` is that of the keys, `testimonies` are those of its pairs, which were checked.
+    """
+    said = document.get(FIELD)
+    if not isinstance(said, dict) or not isinstance(said.get("name"), str):
+        return
+    try:
+        device_key.check_testimony(said.get("testimony"), _CONTEXT, {"name": said["name"]}, trusted)
+    except SignatureError:
+        return
+    machines.meet(_device_of(said["testimony"]), said["name"], now)
+    for testimony in testimonies:
+        machines.meet(_device_of(testimony), None, now)
+
+
+def _device_of(testimony: JsonObject) -> bytes:
+    return from_base64(testimony["device"], PUBLIC_BYTES)
+
+
+class DeviceRegistry:
+    """The registry in one folder of keys."""
+
+    def __init__(self, store: KeyFiles) -> None:
+        self._store = store
+
+    def all(self) -> list[KnownDevice]:
+        """Every machine met, in the order of meeting. Raises KeyDamaged."""
+        return [_device(one) for one in self._read()["devices"]]
+
+    def revoked(self) -> frozenset[bytes]:
+        """The public keys of the machines that were reported as lost."""
+        return frozenset(one.public for one in self.all() if one.revoked_at is not None)
+
+    def meet(self, public: bytes, name: str | None, time: str) -> None:
+        """Note a machine that was seen at a time. A name given here stands; without one an unknown machine is called
+        by its id."""
+
+        def met(known: KnownDevice | None) -> KnownDevice:
+            if known is None:
+                return KnownDevice(public, name or device_id(public), time, time)
+            own_name = name if name and known.name == known.id else known.name
+            return replace(
+                known,
+                name=own_name,
+                first_seen=min(known.first_seen, time),
+                last_seen=max(known.last_seen, time),
+            )
+
+        self._change(public, met)
+
+    def rename(self, device: KnownDevice, name: str) -> None:
+        self._change(device.public, lambda known: replace(known or device, name=name))
+
+    def revoke(self, public: bytes, time: str) -> None:
+        """From now on nothing new counts that this machine signs."""
+        unnamed = KnownDevice(public, device_id(public), time, time)
+        self._change(public, lambda known: replace(known or unnamed, revoked_at=time))
+
+    def key_met(self, key_id: str, where: str, time: str) -> None:
+        """Note where a key was seen (text for people, such as "in an archive of Ada, sequence 12")."""
+        with self._store.locked():
+            document = self._read()
+            self._write({**document, "keys": {**document["keys"], key_id: {"where": where, "seen_at": time}}})
+
+    def last_seen(self, key_id: str) -> tuple[str, str] | None:
+        """Where (text) and when a key was last seen, None when it never was."""
+        found = self._read()["keys"].get(key_id)
+        return None if found is None else (str(found["where"]), str(found["seen_at"]))
+
+    def _change(self, public: bytes, change: Callable[[KnownDevice | None], KnownDevice]) -> None:
+        with self._store.locked():
+            known = {one.public: one for one in self.all()}
+            known[public] = change(known.get(public))
+            self._write({**self._read(), "devices": [one.to_json() for one in known.values()]})
+
+    def _read(self) -> JsonObject:
+        return self._store.read_checked(DEVICES, _checked) or {"devices": [], "keys": {}}
+
+    def _write(self, document: JsonObject) -> None:
+        if document != self._store.read(DEVICES):
+            self._store.replace(DEVICES, document)
+
+
+def _checked(document: JsonObject) -> JsonObject:
+    """Raises KeyDamaged for the wrong shape."""
+    whole = {"devices": [], "keys": {}, **document}
+    try:
+        if not isinstance(whole["keys"], dict):
+            raise TypeError("keys")
+        for one in whole["devices"]:
+            _device(one)
+    except (KeyError, TypeError, ValueError):
+        raise KeyDamaged(f"{DEVICES} is not the document that was written") from None
+    return whole
+
+
+def _device(document: JsonObject) -> KnownDevice:
+    return KnownDevice(**{**document, "public": from_base64(document["public"], PUBLIC_BYTES)})

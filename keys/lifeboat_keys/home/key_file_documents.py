@@ -1,0 +1,66 @@
+"""The key files' documents: JSON that says its kind, so that a file found somewhere can be told."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_keys.errors import KeyDamaged
+from lifeboat_keys.home.key_file_names import DEVICE_KEY, USER_KEY, USER_PUBLIC
+from lifeboat_keys.pairs.device_key import SIGNATURE_BYTES, DeviceKey
+from lifeboat_keys.pairs.strict_base64 import from_base64, to_base64
+from lifeboat_keys.pairs.user_key import UserKey, UserPublic
+from lifeboat_keys.recovery.bip39_words import SECRET_BYTES
+
+
+def of_user_key(key: UserKey) -> JsonObject:
+    return {"kind": "lifeboat user key", "version": 1, "key_id": key.key_id, "secret": to_base64(key.secret)}
+
+
+def user_key(document: JsonObject, name: str = USER_KEY) -> UserKey:
+    """Raises KeyDamaged, also when the document names another key than it holds."""
+    key = UserKey(secret_in(document, name))
+    if document.get("key_id") != key.key_id:
+        raise KeyDamaged(f"{name} does not hold the key it names")
+    return key
+
+
+def user_public(document: Any, name: str = USER_PUBLIC) -> UserPublic:
+    """Raises KeyDamaged."""
+    try:
+        return UserPublic.from_json(document)
+    except ValueError as error:
+        raise KeyDamaged(f"{name}: {error}") from None
+
+
+def of_device_key(device: DeviceKey) -> JsonObject:
+    return {
+        "kind": "lifeboat device key",
+        "version": 1,
+        "secret": to_base64(device.secret),
+        "user": device.user.to_json(),
+        "certificate": to_base64(device.certificate),
+    }
+
+
+def device_key(document: JsonObject) -> DeviceKey:
+    """Raises KeyDamaged for the wrong shape; whether the certificate holds is not looked at."""
+    user = user_public(document.get("user"), DEVICE_KEY)
+    try:
+        certificate = from_base64(document.get("certificate"), SIGNATURE_BYTES)
+    except ValueError as error:
+        raise KeyDamaged(f"{DEVICE_KEY}: {error}") from None
+    return DeviceKey(secret_in(document, DEVICE_KEY), user, certificate)
+
+
+def new_fingerprint_key() -> JsonObject:
+    return {"kind": "lifeboat fingerprint key", "version": 1, "secret": to_base64(os.urandom(SECRET_BYTES))}
+
+
+def secret_in(document: JsonObject, name: str) -> bytes:
+    """The 32 secret bytes of the document of a file. Raises KeyDamaged, naming the file."""
+    try:
+        return from_base64(document.get("secret"), SECRET_BYTES)
+    except ValueError:
+        raise KeyDamaged(f"{name} does not hold a key") from None

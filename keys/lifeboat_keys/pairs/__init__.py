@@ -1,0 +1,1 @@
+"""Key pairs: the user, the machine, an agent, an endpoint."""

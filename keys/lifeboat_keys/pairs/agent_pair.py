@@ -1,0 +1,100 @@
+"""An agent's X25519 pair: credentials are sealed to its public half, its secret half is sealed to the user's public
+key. Making one therefore takes no secret, and a pair can travel in an archive.
+
+The pair is testified by the device that made it: a document that travels is not covered by any state's signature, and
+whoever could replace the public half would have the next credentials sealed to a key of their own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import nacl.exceptions
+import nacl.public
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_keys.errors import KeyDamaged
+from lifeboat_keys.pairs import device_key
+from lifeboat_keys.pairs.device_key import DeviceKey
+from lifeboat_keys.pairs.strict_base64 import from_base64, to_base64
+from lifeboat_keys.pairs.trusted_keys import TrustedKeys
+from lifeboat_keys.pairs.user_key import PUBLIC_BYTES, UserKey, UserPublic
+
+_CONTEXT = "agent pair"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPair:
+    """One pair of an agent. `wrapped` is the secret half, sealed to the key `user`; `testimony` says who made it."""
+
+    agent_id: str
+    public: bytes
+    wrapped: bytes
+    created_at: str
+    testimony: JsonObject
+    user: UserPublic
+
+    @property
+    def id(self) -> str:
+        return pair_id(self.public)
+
+    def secret(self, user_key: UserKey) -> bytes:
+        """The secret half. Raises KeyDamaged when it is not that of the public half."""
+        try:
+            secret = user_key.open_box(self.wrapped)
+            public = bytes(nacl.public.PrivateKey(secret).public_key)
+        except (nacl.exceptions.CryptoError, nacl.exceptions.TypeError, ValueError):
+            raise KeyDamaged(f"your key does not open the key {self.id} of the agent {self.agent_id}") from None
+        if public != self.public:
+            raise KeyDamaged(f"the halves of the key {self.id} of the agent {self.agent_id} do not belong together")
+        return secret
+
+    def to_json(self) -> JsonObject:
+        return {**_statement(self.agent_id, self.public, self.wrapped, self.created_at), "testimony": self.testimony}
+
+
+def pair_id(public: bytes) -> str:
+    """Names a pair: 16 hexadecimal digits of its public half."""
+    return hashlib.blake2b(public, digest_size=8, person=b"lifeboat-pair").hexdigest()
+
+
+def make_agent_pair(agent_id: str, device: DeviceKey, created_at: str) -> AgentPair:
+    """A new pair, wrapped for the device's user."""
+    return _wrapped(agent_id, bytes(nacl.public.PrivateKey.generate()), device, created_at)
+
+
+def wrap_again(pair: AgentPair, secret: bytes, device: DeviceKey) -> AgentPair:
+    """The same pair, wrapped for the key that the device's certificate names, and testified under it."""
+    return _wrapped(pair.agent_id, secret, device, pair.created_at)
+
+
+def _wrapped(agent_id: str, secret: bytes, device: DeviceKey, created_at: str) -> AgentPair:
+    public = bytes(nacl.public.PrivateKey(secret).public_key)
+    wrapped = nacl.public.SealedBox(nacl.public.PublicKey(device.user.box)).encrypt(secret)
+    testimony = device.testify(_CONTEXT, _statement(agent_id, public, wrapped, created_at))
+    return AgentPair(agent_id, public, wrapped, created_at, testimony, device.user)
+
+
+def from_json(document: Any, agent_id: str, trusted: TrustedKeys) -> AgentPair:
+    """Raises KeyDamaged for the wrong shape, SignatureError when no device of the trusted user made it."""
+    try:
+        if document["agent_id"] != agent_id or not isinstance(document["created_at"], str):
+            raise ValueError("another agent")
+        public = from_base64(document["public"], PUBLIC_BYTES)
+        wrapped = from_base64(document["wrapped"])
+        created_at, testimony = document["created_at"], document["testimony"]
+    except (KeyError, TypeError, ValueError):
+        raise KeyDamaged(f"the document of the keys of the agent {agent_id} has the wrong shape") from None
+    user = device_key.check_testimony(testimony, _CONTEXT, _statement(agent_id, public, wrapped, created_at), trusted)
+    return AgentPair(agent_id, public, wrapped, created_at, testimony, user)
+
+
+def _statement(agent_id: str, public: bytes, wrapped: bytes, created_at: str) -> JsonObject:
+    return {
+        "agent_id": agent_id,
+        "public": to_base64(public),
+        "wrapped": to_base64(wrapped),
+        "created_at": created_at,
+    }

@@ -1,0 +1,117 @@
+"""The keys that the user's key replaced.
+
+Each one stands beside its successor with its secret sealed to it, so that whoever has the words of the key in force
+has all of them, and what was wrapped for an older key opens. The successor signs every entry: nobody else can slip in
+a key whose signatures would count. At the next rotation all entries are made anew for the new key.
+
+    {"user": UserPublic, "replaced_at": time, "compromised": bool, "secret": base64 (X25519 sealed box),
+     "signature": base64 (Ed25519, of the successor)}
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import nacl.exceptions
+import nacl.public
+import nacl.signing
+
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import SignatureError
+from lifeboat_keys.errors import KeyDamaged
+from lifeboat_keys.pairs.strict_base64 import from_base64, to_base64
+from lifeboat_keys.pairs.user_key import UserKey, UserPublic
+
+FIELD = "former"
+_SIGNATURE_BYTES = 64
+_CONTEXT = b"lifeboat former key 1\n"
+
+
+@dataclass(frozen=True, slots=True)
+class FormerKey:
+    """One key that was replaced. `sealed` is its secret, for its successor; `compromised` says that others may hold
+    it."""
+
+    public: UserPublic
+    replaced_at: str
+    compromised: bool
+    sealed: bytes
+    signature: bytes
+
+    def open(self, successor: UserKey) -> UserKey:
+        """The key with its secret. Raises KeyDamaged."""
+        try:
+            key = UserKey(successor.open_box(self.sealed))
+        except (nacl.exceptions.CryptoError, ValueError):
+            raise KeyDamaged(f"your key does not open your former key {self.public.key_id}") from None
+        if key.public != self.public:
+            raise KeyDamaged(f"what is kept as your former key {self.public.key_id} is another one")
+        return key
+
+    def to_json(self) -> JsonObject:
+        statement = _statement(self.public, self.replaced_at, self.sealed, compromised=self.compromised)
+        return {**statement, "signature": to_base64(self.signature)}
+
+
+def make_former_key(key: UserKey, successor: UserKey, replaced_at: str, *, compromised: bool) -> FormerKey:
+    """The entry of a key beside the key that is in force after it."""
+    sealed = nacl.public.SealedBox(nacl.public.PublicKey(successor.public.box)).encrypt(key.secret)
+    statement = _statement(key.public, replaced_at, sealed, compromised=compromised)
+    signature = successor.sign(_message(statement, successor.public))
+    return FormerKey(key.public, replaced_at, compromised, sealed, signature)
+
+
+def read_former_keys(documents: Any, successor: UserPublic) -> list[FormerKey]:
+    """The entries of a list, each held against its signature; None is no entries.
+
+    Raises KeyDamaged for the wrong shape, SignatureError for an entry that the key in force did not sign.
+    """
+    try:
+        return [_read_one(document, successor) for document in documents or ()]
+    except (KeyError, TypeError, ValueError):
+        raise KeyDamaged("the list of your former keys has the wrong shape") from None
+
+
+def merge_former_keys(own: list[FormerKey], came: list[FormerKey]) -> list[FormerKey]:
+    """Both lists as one; that a key is compromised is never forgotten."""
+    chosen = {one.public: one for one in own}
+    for one in came:
+        known = chosen.get(one.public)
+        if known is None or (one.compromised and not known.compromised):
+            chosen[one.public] = one
+    return sorted(chosen.values(), key=lambda one: one.replaced_at)
+
+
+def newly_compromised(own: list[FormerKey], came: list[FormerKey]) -> list[FormerKey]:
+    """The keys that counted here so far and are compromised now."""
+    safe = {one.public for one in own if not one.compromised}
+    return [one for one in came if one.compromised and one.public in safe]
+
+
+def _read_one(document: Any, successor: UserPublic) -> FormerKey:
+    public = UserPublic.from_json(document["user"])
+    replaced_at, compromised = document["replaced_at"], document["compromised"]
+    if not isinstance(replaced_at, str) or not isinstance(compromised, bool):
+        raise ValueError("a time and a truth value were expected")
+    sealed, signature = from_base64(document["secret"]), from_base64(document["signature"], _SIGNATURE_BYTES)
+    message = _message(_statement(public, replaced_at, sealed, compromised=compromised), successor)
+    try:
+        nacl.signing.VerifyKey(successor.sign).verify(message, signature)
+    except nacl.exceptions.CryptoError:
+        raise SignatureError(f"your key did not sign that {public.key_id} is a former key of yours") from None
+    return FormerKey(public, replaced_at, compromised, sealed, signature)
+
+
+def _statement(public: UserPublic, replaced_at: str, sealed: bytes, *, compromised: bool) -> JsonObject:
+    return {
+        "user": public.to_json(),
+        "replaced_at": replaced_at,
+        "compromised": compromised,
+        "secret": to_base64(sealed),
+    }
+
+
+def _message(statement: JsonObject, successor: UserPublic) -> bytes:
+    return _CONTEXT + json_codec.encode_canonical({**statement, "successor": successor.to_json()})

@@ -1,0 +1,1 @@
+"""The 24 recovery words and the recovery kit."""

@@ -1,0 +1,146 @@
+"""The recovery kit: one page of plain text that holds everything it takes to come back without the old machine.
+
+It is meant for paper. The words stand on it twice: numbered, to be typed, and as a QR code (in capitals, which need a
+smaller code). Whoever has the page has the key.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from lifeboat_keys.errors import BadWords, NotAKit
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.recovery import bip39_words
+
+TITLE = "AGENT LIFEBOAT: RECOVERY KIT"
+WIDTH = 80
+QUIET_ZONE = 4
+"""Modules of white around a QR code, as its standard wants it."""
+_WORDS_HEADING = "THE 24 WORDS"
+_INDENT = "    "
+_KEY_ID = re.compile(r"key id\W+([0-9a-f]{32})\b", re.IGNORECASE)
+_NUMBERED = re.compile(r"\b(\d{1,2})\.[ \t]*([a-z]{3,8})\b", re.IGNORECASE)
+_HALF_BLOCKS = {(False, False): " ", (True, False): "▀", (False, True): "▄", (True, True): "█"}
+
+
+@dataclass(frozen=True, slots=True)
+class KitRemote:
+    """A second copy: `pin` is what its certificate must be, "" where none is pinned; `token` says, in a sentence, how
+    to get a token without the old machine."""
+
+    name: str
+    url: str
+    pin: str
+    token: str
+
+
+def render_kit(key: UserKey, made_at: str, remotes: Sequence[KitRemote] = ()) -> str:
+    """The page, for a day like `2026-11-20`."""
+    key_words = key.words()
+    lines = [
+        TITLE,
+        "",
+        f"Key id: {key.key_id}",
+        f"Made:   {made_at}",
+        "",
+        "WHOEVER HAS THIS PAGE HAS THE KEY. Print it, keep it where you keep deeds, and",
+        "delete the file. A photograph of it is a copy of the key.",
+        "",
+        _WORDS_HEADING,
+        "",
+        *(_INDENT + line for line in bip39_words.format_word_sheet(key_words)),
+        "",
+        "WHAT THEY OPEN",
+        "They open the credentials sealed in the archives and vaults of your agents, and",
+        "archives encrypted for this key; they also prove which states are yours. They",
+        "hold no memories themselves: for those a copy of the agent is needed.",
+        "",
+        "ON A NEW MACHINE",
+        f"{_INDENT}pipx install 'agent-lifeboat[archive]'",
+        f"{_INDENT}lifeboat keys recover",
+        *(_INDENT + line for line in _way_back(remotes)),
+        "",
+        "SECOND COPIES",
+        *_remote_lines(remotes),
+        "",
+        "THE SAME WORDS FOR A SCANNER, dark on light",
+        *qr_lines(key_words),
+    ]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def read_kit(text: str) -> UserKey:
+    """The key of a kit, however its page was copied: with other line ends, other spaces, without the QR code.
+
+    Raises NotAKit (no 24 numbered words on it, or those of another key than it names), BadWords.
+    """
+    found = _numbered_words(text)
+    missing = [str(place) for place in range(1, bip39_words.WORDS + 1) if place not in found]
+    if missing:
+        raise NotAKit(f"the page lacks the words number {', '.join(missing)}")
+    try:
+        key = UserKey.from_words([found[place] for place in sorted(found)])
+    except BadWords as error:
+        raise BadWords(f"on the page, {error.message}", fix=error.fix) from None
+    named = _KEY_ID.search(text)
+    if named and named[1].lower() != key.key_id:
+        raise NotAKit(f"the page names the key {named[1].lower()}, its words are of {key.key_id}")
+    return key
+
+
+def key_in(text: str) -> UserKey:
+    """The key of a text that is a kit, or just the 24 words. Raises NotAKit, BadWords."""
+    return read_kit(text) if TITLE in text else UserKey.from_words(text)
+
+
+def qr_lines(key_words: Sequence[str]) -> list[str]:
+    """The words as a QR code, two rows of modules a line: ink is dark, paper is light, with the quiet zone."""
+    modules = qr_modules(key_words)
+    if len(modules) % 2:
+        modules.append([False] * len(modules[0]))
+    pairs = zip(modules[::2], modules[1::2], strict=True)
+    return ["".join(_HALF_BLOCKS[pair] for pair in zip(*rows, strict=True)).rstrip() for rows in pairs]
+
+
+def qr_modules(key_words: Sequence[str]) -> list[list[bool]]:
+    """The modules of the QR code of the words, row by row, the quiet zone around them; True is dark."""
+    import segno
+
+    code = segno.make_qr(" ".join(key_words).upper(), error="l")
+    return [[bool(module) for module in row] for row in code.matrix_iter(border=QUIET_ZONE)]
+
+
+def _numbered_words(text: str) -> dict[int, str]:
+    """The first 24 numbered words behind their heading (where it is left), by number."""
+    start = text.find(_WORDS_HEADING)
+    found: dict[int, str] = {}
+    for match in _NUMBERED.finditer(text, max(start, 0)):
+        if 1 <= int(match[1]) <= bip39_words.WORDS:
+            found.setdefault(int(match[1]), match[2])
+    return found
+
+
+def _way_back(remotes: Sequence[KitRemote]) -> Iterable[str]:
+    """The commands that bring an agent back: from the first second copy, or from an archive."""
+    if not remotes:
+        yield "lifeboat alf import FILE --to ~/.openclaw/workspace \\"
+        yield f"{_INDENT}--state-dir ~/.openclaw --with-credentials"
+        return
+    yield "lifeboat remote add NAME ADDRESS [--pin PIN] [--token-stdin]"
+    yield "lifeboat agents list --remote NAME"
+    yield "lifeboat restore AGENT --from NAME --to ~/.openclaw/workspace \\"
+    yield f"{_INDENT}--state-dir ~/.openclaw --with-credentials --adopt"
+
+
+def _remote_lines(remotes: Sequence[KitRemote]) -> Iterable[str]:
+    if not remotes:
+        yield "None is configured. What this key opens is an archive made with"
+        yield f"{_INDENT}lifeboat alf export RUNTIME FOLDER -o FILE.alf"
+        yield "Keep one on another machine, and write here where it lies:"
+    for remote in remotes:
+        yield f"{remote.name}: {remote.url}"
+        if remote.pin:
+            yield f"{_INDENT}pin: {remote.pin}"
+        yield f"{_INDENT}token: {remote.token}"

@@ -1,0 +1,1 @@
+"""Documents that keys seal or sign: credentials, sequences, redactions, receipts."""

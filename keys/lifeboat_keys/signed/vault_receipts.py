@@ -1,0 +1,287 @@
+"""Receipts of purges: what one vault says about one redaction when nothing of it is left to do there.
+
+A vault of this user's (the home, a folder) is vouched for by the device that worked on it, whose key the user's key
+certifies. An endpoint signs with a key of its own (`endpoint_key`); whoever replicates to it remembers the public half
+at first sight.
+
+    {"version": 1, "type": "vault receipt", "vault_id", "kind", "name", "agent_id", "redaction_id",
+     "redaction_digest": hex, "applied": count, "leaves": count, "objects": count, "remaining": count,
+     "head": {"number", "digest": hex} | null, "audit": {"number", "hash": hex} | null, "completed_at": timestamp,
+     "found": {what: count...}, "signer": "device" | "endpoint", "signature": {...}}
+
+All of it but the signature is signed, the signer's kind too. Nothing in it is content, or made of content: counts,
+places in chains, and digests over salted leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from lifeboat_alf.common import times
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import SignatureError
+from lifeboat_keys.errors import ReceiptInvalid
+from lifeboat_keys.pairs import device_key
+from lifeboat_keys.pairs.device_key import DeviceKey
+from lifeboat_keys.pairs.endpoint_key import EndpointKey
+from lifeboat_keys.pairs.endpoint_key import check_endpoint_signature as check_endpoint
+from lifeboat_keys.pairs.trusted_keys import TrustedKeys
+
+__all__ = [
+    "EndpointKey",
+    "ReceiptAudit",
+    "ReceiptHead",
+    "ReceiptVerdict",
+    "VaultReceipt",
+    "from_json",
+    "sign_with_device",
+    "verify_vault_receipt",
+]
+
+VERSION = 1
+TYPE = "vault receipt"
+DEVICE, ENDPOINT = "device", "endpoint"
+LONGEST_TEXT = 200
+"""Characters of a name."""
+_CONTEXT, _PURGE_CONTEXT = "vault receipt", "purge receipt"
+_TESTIMONY = {"version", "algorithm", "device", "user", "certificate", "signature"}
+_USER = {"key_id", "box", "sign"}
+_HASH_CHARACTERS = 64
+
+
+class ReceiptHead(NamedTuple):
+    """The newest state of the vault when the receipt was made; `digest` in hexadecimal."""
+
+    number: int
+    digest: str
+
+
+class ReceiptAudit(NamedTuple):
+    """The row of the vault's audit chain that says what was destroyed; `hash` in hexadecimal."""
+
+    number: int
+    hash: str
+
+
+class ReceiptVerdict(StrEnum):
+    SIGNED = "signed"
+    """By a machine of the trusted user."""
+    PINNED = "pinned"
+    """By the endpoint whose key was remembered."""
+    UNKNOWN_SIGNER = "unknown_signer"
+    """The signature is whole, but whose key it is is not known here: it only says that somebody made it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VaultReceipt:
+    """See the module. `vault_id` is the home's or the remote's own id, `kind` one word, `name` what its owner calls it.
+
+    `applied`: how many redactions of this agent the vault had applied, this one included. `leaves`: how many of the
+    named ones are there, `objects` how many lost their bytes, `remaining` how many still hold old bytes (0, or the
+    receipt proves nothing). `found`: what was looked through again, and `hits` in it; counts only.
+    """
+
+    vault_id: str
+    kind: str
+    name: str
+    agent_id: str
+    redaction_id: str
+    redaction_digest: str
+    applied: int
+    leaves: int
+    objects: int
+    remaining: int
+    completed_at: str
+    head: ReceiptHead | None = None
+    audit: ReceiptAudit | None = None
+    found: Mapping[str, int] = field(default_factory=dict)
+    signer: str = DEVICE
+    signature: JsonObject | None = None
+
+    def statement(self) -> JsonObject:
+        """The document without its signature: what is signed."""
+        return {
+            "version": VERSION,
+            "type": TYPE,
+            "vault_id": self.vault_id,
+            "kind": self.kind,
+            "name": self.name,
+            "agent_id": self.agent_id,
+            "redaction_id": self.redaction_id,
+            "redaction_digest": self.redaction_digest,
+            "applied": self.applied,
+            "leaves": self.leaves,
+            "objects": self.objects,
+            "remaining": self.remaining,
+            "head": self.head and self.head._asdict(),
+            "audit": self.audit and self.audit._asdict(),
+            "completed_at": self.completed_at,
+            "found": dict(self.found),
+            "signer": self.signer,
+        }
+
+    def to_json(self) -> JsonObject:
+        return {**self.statement(), "signature": self.signature}
+
+
+# Signing --------------------------------------------------------------------------------------------------------
+
+
+def sign_with_device(receipt: VaultReceipt, device: DeviceKey) -> VaultReceipt:
+    """The receipt of a vault that this machine worked on itself."""
+    made = replace(receipt, signer=DEVICE)
+    return replace(made, signature=device.testify(_CONTEXT, made.statement()))
+
+
+def sign_with_endpoint(receipt: VaultReceipt, key: EndpointKey) -> VaultReceipt:
+    """The receipt of an endpoint, under its own key."""
+    made = replace(receipt, signer=ENDPOINT)
+    return replace(made, signature=key.sign(_CONTEXT, made.statement()))
+
+
+def verify_vault_receipt(
+    receipt: VaultReceipt, *, trusted: TrustedKeys | None, endpoints: Mapping[str, bytes]
+) -> ReceiptVerdict:
+    """Hold a receipt against its signature. `endpoints`: the public keys that were remembered, by the vault's id.
+
+    Raises SignatureError for one that is not signed, forged or changed, SignedByAnother for one under the key of
+    another user or of another endpoint than the one that was remembered.
+    """
+    if receipt.signature is None:
+        raise SignatureError(f"the receipt of {receipt.name} is not signed")
+    pinned = endpoints.get(receipt.vault_id)
+    if receipt.signer == ENDPOINT:
+        check_endpoint(receipt.signature, _CONTEXT, receipt.statement(), pinned)
+        return ReceiptVerdict.UNKNOWN_SIGNER if pinned is None else ReceiptVerdict.PINNED
+    if pinned is not None:
+        raise SignatureError(f"{receipt.name} signs its receipts itself, and did not sign this one")
+    return _check_device(receipt.signature, _CONTEXT, receipt.statement(), trusted)
+
+
+def sign_purge(statement: JsonObject, device: DeviceKey) -> JsonObject:
+    """The signature of a whole purge's receipt (see `lifeboat_core.purge.receipt_signing`), at each of its changes."""
+    return device.testify(_PURGE_CONTEXT, statement)
+
+
+def verify_purge(statement: JsonObject, signature: Any, trusted: TrustedKeys | None) -> ReceiptVerdict:
+    """Hold a whole purge's receipt against its signature. Raises SignatureError, SignedByAnother."""
+    if signature is None:
+        raise SignatureError("the receipt is not signed")
+    return _check_device(signature, _PURGE_CONTEXT, statement, trusted)
+
+
+def _check_device(signature: Any, context: str, statement: JsonObject, trusted: TrustedKeys | None) -> ReceiptVerdict:
+    """A signature of a receipt has its fields and no others: nobody can add a word to one unseen."""
+    if not _is_testimony(signature):
+        raise SignatureError("the signature is not well formed: not the fields of one of a device")
+    device_key.check_testimony(signature, context, statement, trusted)
+    return ReceiptVerdict.UNKNOWN_SIGNER if trusted is None else ReceiptVerdict.SIGNED
+
+
+def _is_testimony(signature: Any) -> bool:
+    if not isinstance(signature, dict) or set(signature) != _TESTIMONY:
+        return False
+    user = signature["user"]
+    return isinstance(user, dict) and set(user) == _USER and type(signature["version"]) is int
+
+
+# JSON -----------------------------------------------------------------------------------------------------------
+
+
+def from_json(document: Any) -> VaultReceipt:
+    """A receipt from outside, every field of its kind, none missing and none besides. Raises ReceiptInvalid. Says
+    nothing about who signed it."""
+    try:
+        return _from_json(document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ReceiptInvalid(f"the receipt of a vault is not well formed: {error}") from None
+
+
+def _from_json(document: JsonObject) -> VaultReceipt:
+    fields = dict(document)
+    if (fields.pop("version"), fields.pop("type")) != (VERSION, TYPE) or type(document["version"]) is not int:
+        raise ValueError("unknown version or type")
+    made = VaultReceipt(**{name: _READERS[name](fields.pop(name)) for name in _READERS})
+    if fields:
+        raise ValueError(f"unknown field {sorted(fields)[0]!r:.40}")
+    return made
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
+        raise TypeError("not a short text")
+    return value
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 1 << 53:
+        raise TypeError("not a count")
+    return value
+
+
+def _hash(value: Any) -> str:
+    text = _text(value)
+    if len(text) != _HASH_CHARACTERS or bytes.fromhex(text).hex() != text:
+        raise ValueError("not a SHA-256 in hexadecimal")
+    return text
+
+
+def _timestamp(value: Any) -> str:
+    text = _text(value)
+    times.parse_time(text)
+    return text
+
+
+def _head(value: Any) -> ReceiptHead | None:
+    return None if value is None else ReceiptHead(*_place(value, "digest"))
+
+
+def _audit(value: Any) -> ReceiptAudit | None:
+    return None if value is None else ReceiptAudit(*_place(value, "hash"))
+
+
+def _place(value: Any, digest: str) -> tuple[int, str]:
+    if not isinstance(value, dict) or set(value) != {"number", digest}:
+        raise TypeError(f"not a number with its {digest}")
+    return _count(value["number"]), _hash(value[digest])
+
+
+def _counts(value: Any) -> dict[str, int]:
+    if not isinstance(value, dict):
+        raise TypeError("not counts")
+    return {_text(name): _count(count) for name, count in value.items()}
+
+
+def _signer(value: Any) -> str:
+    if value not in (DEVICE, ENDPOINT):
+        raise ValueError("unknown kind of signer")
+    return str(value)
+
+
+def _signature(value: Any) -> JsonObject | None:
+    if value is not None and not isinstance(value, dict):
+        raise TypeError("the signature is no object")
+    return value
+
+
+_READERS: dict[str, Any] = {
+    "vault_id": _text,
+    "kind": _text,
+    "name": _text,
+    "agent_id": _text,
+    "redaction_id": _text,
+    "redaction_digest": _hash,
+    "applied": _count,
+    "leaves": _count,
+    "objects": _count,
+    "remaining": _count,
+    "completed_at": _timestamp,
+    "head": _head,
+    "audit": _audit,
+    "found": _counts,
+    "signer": _signer,
+    "signature": _signature,
+}

@@ -1,0 +1,66 @@
+"""The setting `key_command`: a program of the user's choice that prints the key, like `pass show lifeboat`."""
+
+from __future__ import annotations
+
+import shlex
+
+from lifeboat_keys.errors import BadWords, CommandFailed, KeyDamaged, KeysError, OtherKey, StoreReadOnly
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.stores import key_programs
+from lifeboat_keys.stores.key_environment import PASSPHRASE, PASSPHRASE_FILE, KeyEnvironment
+from lifeboat_keys.stores.key_texts import key_from
+from lifeboat_keys.stores.store_kinds import StoreKind
+
+SECONDS = 60.0
+"""For the program, which may have to ask somewhere else."""
+_SET = "lifeboat config set key_command COMMAND"
+
+
+class CommandStore:
+    """One key, which only the user can replace."""
+
+    kind = StoreKind.COMMAND
+    description = "key_command"
+
+    def __init__(self, around: KeyEnvironment) -> None:
+        self._around = around
+
+    def problem(self) -> KeysError | None:
+        if self._around.key_command().strip():
+            return None
+        return CommandFailed("the setting key_command is empty", fix=_SET)
+
+    def find(self) -> UserKey | None:
+        problem = self.problem()
+        if problem is not None:
+            raise problem
+        try:
+            return self._printed(shlex.split(self._around.key_command()))
+        except ValueError as error:  # its text names a quotation mark, and repeats nothing
+            raise CommandFailed(f"key_command cannot be taken apart: {error}", fix=_SET) from None
+
+    def read(self, key_id: str) -> UserKey:
+        key = self.find()
+        if key is None or key.key_id != key_id:
+            found = "no key" if key is None else f"the key {key.key_id}"
+            raise OtherKey(f"key_command prints {found}, this home has {key_id}")
+        return key
+
+    def keep(self, key: UserKey) -> None:
+        present = self.find()
+        if present is None or present.key_id != key.key_id:
+            raise StoreReadOnly("key_command prints another key; what it reads is yours to change")
+
+    def _printed(self, command: list[str]) -> UserKey:
+        own = (PASSPHRASE, PASSPHRASE_FILE)
+        around = {name: value for name, value in self._around.environment.items() if name not in own}
+        ran = key_programs.run_key_program(command, environment=around, seconds=SECONDS)
+        if ran.exit_status is None:
+            raise CommandFailed(f"key_command {ran.problem}")
+        if ran.exit_status != 0:
+            said = f"and printed {ran.error_bytes} bytes of errors, which are not repeated here"
+            raise CommandFailed(f"key_command ended with status {ran.exit_status} {said}")
+        try:
+            return key_from(ran.output, "the output of key_command")
+        except (BadWords, KeyDamaged) as error:
+            raise CommandFailed(f"key_command printed no key: {error.message}") from None

@@ -1,0 +1,73 @@
+"""The unprotected file: 0600 in the keys folder. Whoever reads it has the key."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+
+from lifeboat_keys.errors import KeyDamaged, KeysError, NoKey, OtherKey
+from lifeboat_keys.home import key_file_documents
+from lifeboat_keys.home.key_file_names import USER_KEY
+from lifeboat_keys.home.key_files import KeyFiles
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.stores.store_kinds import StoreKind
+
+_FURTHER = "users"
+
+
+class FileStore:
+    """`user.key`, and `users/<key id>.json` for each further key."""
+
+    kind = StoreKind.FILE
+    description = "unprotected file"
+
+    def __init__(self, files: KeyFiles) -> None:
+        self._files = files
+
+    def problem(self) -> KeysError | None:
+        return None
+
+    def find(self) -> UserKey | None:
+        return self._read(USER_KEY)
+
+    def read(self, key_id: str) -> UserKey:
+        key = self._read(_further(key_id)) or self.find()
+        if key is None:
+            raise NoKey(f"{self._files.folder / USER_KEY} is not there", fix="lifeboat keys recover")
+        if key.key_id != key_id:
+            raise OtherKey(f"{USER_KEY} holds the key {key.key_id}, this home has {key_id}")
+        return key
+
+    def keep(self, key: UserKey) -> None:
+        """A file that is damaged stays as it is, and the key lies beside it."""
+        if not self._files.has(USER_KEY):
+            self._files.write_once(USER_KEY, key_file_documents.of_user_key(key))
+        elif key.key_id not in {one.key_id for one in self.whole().values()}:
+            self._files.write_once(_further(key.key_id), key_file_documents.of_user_key(key))
+
+    def whole(self) -> dict[str, UserKey]:
+        """The keys that lie open here, by the names of their files; without those that are damaged."""
+        found = {}
+        for name in self.names():
+            with contextlib.suppress(KeyDamaged):
+                key = self._read(name)
+                if key is not None:
+                    found[name] = key
+        return found
+
+    def names(self) -> list[str]:
+        """The files of keys that lie open here."""
+        return [*([USER_KEY] if self._files.has(USER_KEY) else []), *self._files.names(_FURTHER)]
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Take keys away that another store has given back."""
+        for name in names:
+            self._files.remove(name)
+
+    def _read(self, name: str) -> UserKey | None:
+        document = self._files.read(name)
+        return None if document is None else key_file_documents.user_key(document, name)
+
+
+def _further(key_id: str) -> str:
+    return f"{_FURTHER}/{key_id}.json"

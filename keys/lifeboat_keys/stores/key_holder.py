@@ -1,0 +1,175 @@
+"""A key held open for a time, by a small process that ends with its time: what `lifeboat keys unlock` begins.
+
+It answers on a Unix socket (0600, in a 0700 folder of the user's runtime folder) one JSON line for one JSON line:
+
+    {"do": "key", "key_id"}  ->  {"secret": base64, "until": seconds since 1970 or null}, or {} for another key
+    {"do": "lock"}           ->  {}, and it ends
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_keys.errors import CannotHold, KeysError, KeyUnsafe
+from lifeboat_keys.pairs.strict_base64 import from_base64, to_base64
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.recovery.bip39_words import SECRET_BYTES
+from lifeboat_keys.stores import socket_peer
+from lifeboat_keys.stores.key_environment import KeyEnvironment
+
+PROGRAM = (sys.executable, "-P", "-m", "lifeboat_keys.stores.key_holder_process")
+ANSWER_BYTES = 4096
+_ANSWER_SECONDS = 5.0
+_START_SECONDS = 30.0
+_PATH_BYTES = 100
+"""Of the longest path that a Unix socket takes everywhere."""
+_PASSED_ON = frozenset({"PATH", "PYTHONPATH", "PYTHONHOME", "LANG"})
+
+
+@dataclass(frozen=True, slots=True)
+class HeldUserKey:
+    """A key that is held open `until` (seconds since 1970); None for until it is locked."""
+
+    key: UserKey = field(repr=False)
+    until: float | None
+
+
+def ask_holder(around: KeyEnvironment, key_id: str) -> HeldUserKey | None:
+    """The key, None when nobody holds it."""
+    answer = _say(around, {"do": "key", "key_id": key_id})
+    if not answer:
+        return None
+    try:
+        until = None if answer["until"] is None else float(answer["until"])
+        return HeldUserKey(UserKey(from_base64(answer.get("secret"), SECRET_BYTES)), until)
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def start_holder(around: KeyEnvironment, keys_folder: Path, key: UserKey, seconds: float | None) -> HeldUserKey:
+    """Begin to hold a key; whoever held one for this home ends. The caller holds the lock of the keys.
+
+    Raises CannotHold, KeyUnsafe, KeysError.
+    """
+    if os.name != "posix":
+        raise CannotHold("this system has no sockets that only their user can reach")
+    if around.home_id is None:
+        raise CannotHold("only a home with an id has its key held open")
+    end_holder(around)
+    path = socket_path(around)
+    for folder in _own_folders(path):
+        _make_private(folder)
+    held = HeldUserKey(key, None if seconds is None else time.time() + seconds)
+    request = {"socket": str(path), "folder": str(keys_folder), "until": held.until, "key_id": key.key_id}
+    _start({**request, "secret": to_base64(key.secret)}, around)
+    return held
+
+
+def end_holder(around: KeyEnvironment) -> bool:
+    """Whether somebody held a key, and does no more."""
+    return _say(around, {"do": "lock"}) is not None
+
+
+def socket_path(around: KeyEnvironment) -> Path:
+    """In the user's runtime folder; in a folder of the user's own among the temporary ones where there is none."""
+    if around.runtime_folder is not None:
+        path = around.runtime_folder / f"lifeboat-{around.home_id}" / "key"
+        if len(os.fsencode(path)) <= _PATH_BYTES:
+            return path
+    return Path(tempfile.gettempdir()) / f"lifeboat-{os.geteuid()}" / str(around.home_id) / "key"
+
+
+def _own_folders(path: Path) -> list[Path]:
+    folder = path.parent
+    return [folder] if folder.name.startswith("lifeboat-") else [folder.parent, folder]
+
+
+def _make_private(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise KeysError(f"{folder} could not be made: {error.strerror or error}") from None
+    if not _is_private(folder):
+        raise KeyUnsafe(f"{folder} is not a private folder of yours", fix=_how_to_have_one(folder))
+
+
+def _how_to_have_one(folder: Path) -> str:
+    """A link is not followed, and what belongs to somebody else stays theirs."""
+    found = folder.lstat()
+    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid():
+        return f"chmod 700 {folder}"
+    return "set XDG_RUNTIME_DIR to a private folder of yours"
+
+
+def _is_private(folder: Path) -> bool:
+    try:
+        found = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+
+
+def _say(around: KeyEnvironment, request: JsonObject) -> JsonObject | None:
+    """The answer, None when nobody of this user is there."""
+    if os.name != "posix" or around.home_id is None:
+        return None
+    path = socket_path(around)
+    if not all(_is_private(folder) for folder in _own_folders(path)):
+        return None
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(_ANSWER_SECONDS)
+            connection.connect(str(path))
+            if not socket_peer.is_same_user(connection):
+                return None
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            answer = json.loads(read_line(connection, _ANSWER_SECONDS))
+    except (OSError, ValueError, RecursionError):  # nobody, a stale socket, or somebody who does not speak so
+        return None
+    return answer if isinstance(answer, dict) else None
+
+
+def read_line(connection: socket.socket, seconds: float) -> bytes:
+    """One line, or what came until the other side closed, within this time. Raises ValueError for too long a one,
+    OSError."""
+    data, end = b"", time.monotonic() + seconds
+    while not data.endswith(b"\n"):
+        connection.settimeout(max(0.001, end - time.monotonic()))
+        piece = connection.recv(ANSWER_BYTES)
+        data += piece
+        if not piece:
+            break
+        if len(data) > ANSWER_BYTES:
+            raise ValueError("too long a line")
+    return data
+
+
+def _start(request: JsonObject, around: KeyEnvironment) -> None:
+    """The process leaves this one behind as soon as it listens; it has none of this one's pipes."""
+    environment = {name: value for name, value in around.environment.items() if name in _PASSED_ON}
+    try:
+        ran = subprocess.run(
+            PROGRAM,
+            input=json.dumps(request).encode(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            cwd="/",
+            start_new_session=True,
+            timeout=_START_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CannotHold(f"the process that holds the key did not start: {type(error).__name__}") from None
+    if ran.returncode != 0:
+        raise CannotHold(f"the process that holds the key ended with status {ran.returncode}")

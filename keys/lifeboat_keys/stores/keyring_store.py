@@ -1,0 +1,159 @@
+"""The OS keyring, asked through a process of its own each time, so that it can neither block this one nor stay away
+for good: a session bus that appears later is found by the next question."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_keys.errors import (
+    KeyDamaged,
+    KeyExists,
+    KeyringAway,
+    KeyringLocked,
+    KeyringSlow,
+    KeysError,
+    NoKey,
+    OtherKey,
+)
+from lifeboat_keys.pairs.strict_base64 import from_base64, to_base64
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.recovery.bip39_words import SECRET_BYTES
+from lifeboat_keys.stores import key_programs
+from lifeboat_keys.stores.key_environment import KeyEnvironment
+from lifeboat_keys.stores.store_kinds import StoreKind
+
+SERVICE = "lifeboat"
+# A folder of an agent, where a command may run, must not decide what `keyring` is: hence -P, and another folder for
+# where a PYTHONPATH names the current one.
+PROGRAM = (sys.executable, "-P", "-m", "lifeboat_keys.stores.keyring_process")
+_NEUTRAL_FOLDER = os.path.abspath(os.sep)
+SECONDS = 10.0
+"""For an answer that asks nobody."""
+SECONDS_WITH_PERSON = 180.0
+"""For one that may open a window."""
+_BUS = "DBUS_SESSION_BUS_ADDRESS"
+_PASSED_ON = frozenset(
+    {"PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "TEMP", "TMP", "PYTHONPATH", "PYTHONHOME"}
+    | {"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DESKTOP_SESSION", "KDE_FULL_SESSION", _BUS}
+    | {"SYSTEMROOT", "USERPROFILE", "USERNAME", "USERDOMAIN", "APPDATA", "LOCALAPPDATA"}
+)
+_PASSED_ON_BEGINNINGS = ("LC_", "XDG_")
+
+
+class KeyringStore:
+    """Items `lifeboat`, named `<home id>/<key id>`. `may_ask`: whether the keyring may ask the user for its password;
+    `backend` is the name of the keyring in use, "" until it has answered."""
+
+    kind = StoreKind.KEYRING
+
+    def __init__(self, around: KeyEnvironment, *, may_ask: bool = False) -> None:
+        self._around = around
+        self._may_ask = may_ask
+        self.backend = ""
+
+    @property
+    def description(self) -> str:
+        return f"OS keyring ({self.backend})" if self.backend else "OS keyring"
+
+    def problem(self) -> KeysError | None:
+        try:
+            self._ask({"do": "read", **self._item("no key")})
+        except KeysError as error:
+            return error
+        return None
+
+    def find(self) -> UserKey | None:
+        return None
+
+    def read(self, key_id: str) -> UserKey:
+        secret = self._ask({"do": "read", **self._item(key_id)})["secret"]
+        if secret is None:
+            raise NoKey(f"the OS keyring holds no key {key_id} for this home", fix="lifeboat keys recover")
+        key = _key(secret)
+        if key.key_id != key_id:
+            raise OtherKey(f"the OS keyring answers with the key {key.key_id}, this home has {key_id}")
+        return key
+
+    def keep(self, key: UserKey) -> None:
+        answer = self._ask({"do": "keep", **self._item(key.key_id), "secret": to_base64(key.secret)})
+        if answer["secret"] == to_base64(key.secret):
+            return
+        if not answer["kept"]:
+            message = f"the OS keyring holds something else under the name of the key {key.key_id}; it stays"
+            raise KeyExists(message, fix="lifeboat keys recover --store passphrase")
+        if answer["secret"] is None:
+            raise KeyringAway("the OS keyring took the key and does not hold it")
+        found = _key(answer["secret"]).key_id
+        raise OtherKey(f"the OS keyring was given the key {key.key_id} and answers with the key {found}")
+
+    def _item(self, key_id: str) -> JsonObject:
+        if self._around.home_id is None:
+            raise KeyringAway("only a home with an id has its key in the OS keyring")
+        return {"service": SERVICE, "user": f"{self._around.home_id}/{key_id}"}
+
+    def _ask(self, request: JsonObject) -> JsonObject:
+        seconds = SECONDS_WITH_PERSON if self._may_ask else SECONDS
+        ran = key_programs.run_key_program(
+            PROGRAM,
+            environment=session_environment(self._around),
+            input=json.dumps({**request, "may_ask": self._may_ask}).encode(),
+            seconds=seconds,
+            folder=_NEUTRAL_FOLDER,
+        )
+        if ran.timed_out:
+            raise KeyringSlow(f"there was no answer for {seconds:.0f} seconds")
+        answer = _answer(ran)
+        if answer.get("error") == "locked":
+            raise self._locked()
+        if "error" in answer:
+            raise KeyringAway(f"no keyring of this session can be used ({answer.get('detail')})")
+        self.backend = str(answer["backend"])
+        return answer
+
+    def _locked(self) -> KeyringLocked:
+        if self._may_ask:
+            return KeyringLocked("it could not be unlocked here", fix="lifeboat keys recover --store passphrase")
+        return KeyringLocked("it has to be unlocked before it gives a key")
+
+
+def session_environment(around: KeyEnvironment) -> dict[str, str]:
+    """The variables that lead to the user's session and its bus, also where a service was not told the address."""
+    chosen = {name: value for name, value in around.environment.items() if _is_passed_on(name)}
+    if not chosen.get(_BUS) and around.runtime_folder is not None and _is_socket(around.runtime_folder / "bus"):
+        chosen[_BUS] = f"unix:path={around.runtime_folder / 'bus'}"
+    return chosen
+
+
+def _is_passed_on(name: str) -> bool:
+    return name in _PASSED_ON or name.startswith(_PASSED_ON_BEGINNINGS)
+
+
+def _is_socket(path: Path) -> bool:
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _answer(ran: key_programs.KeyProgramResult) -> JsonObject:
+    try:
+        answer = json.loads(ran.output)
+    except (ValueError, RecursionError):
+        answer = None
+    if not isinstance(answer, dict) or not ("error" in answer or {"backend", "secret", "kept"} <= answer.keys()):
+        how = ran.problem or f"status {ran.exit_status}"
+        raise KeyringAway(f"the process that asks the keyring ended without an answer ({how})")
+    return answer
+
+
+def _key(secret: Any) -> UserKey:
+    try:
+        return UserKey(from_base64(secret, SECRET_BYTES))
+    except ValueError:
+        raise KeyDamaged("the OS keyring answers with something that is no key") from None

@@ -1,0 +1,142 @@
+"""A key wrapped with a passphrase: argon2id, then XChaCha20-Poly1305 with the header as associated data.
+
+    {"kind", "version", "key_id", "kdf": "argon2id", "operations", "memory": bytes, "salt": base64,
+     "cipher": "xchacha20-poly1305", "nonce": base64, "sealed": base64, "digest": hex SHA-256 of the rest}
+
+The digest tells a changed file from a wrong passphrase; against somebody who also writes a new digest stands the
+associated data. What the header asks for is held against bounds before anything is derived.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import unicodedata
+from typing import Any
+
+import nacl.exceptions
+import nacl.pwhash
+import nacl.secret
+
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_keys.errors import (
+    KdfOutOfBounds,
+    KeyPassphraseWrong,
+    KeysError,
+    NoPassphrase,
+    UnknownWrapping,
+    WordsAsPassphrase,
+    WrappedChanged,
+)
+from lifeboat_keys.pairs.strict_base64 import from_base64, to_base64
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.words_in_texts import holds_recovery_words
+
+KIND = "lifeboat wrapped key"
+VERSION = 1
+KDF = "argon2id"
+CIPHER = "xchacha20-poly1305"
+OPERATIONS, MEMORY = 3, 256 << 20
+"""What new keys are wrapped with: about half a second."""
+MIN_OPERATIONS, MAX_OPERATIONS = 1, 10
+MIN_MEMORY, MAX_MEMORY = 64 << 20, 1 << 30
+PASSPHRASE_LENGTH = 8
+"""Characters of the shortest passphrase to wrap with."""
+_SALT_BYTES = nacl.pwhash.argon2id.SALTBYTES
+_NONCE_BYTES = nacl.secret.Aead.NONCE_SIZE
+
+
+def wrap_user_key(
+    key: UserKey, passphrase: str, *, operations: int | None = None, memory: int | None = None
+) -> JsonObject:
+    """The document of a wrapped key; `memory` in bytes. Raises NoPassphrase for one that is too short or no text,
+    WordsAsPassphrase, KeysError when there is not enough memory."""
+    if len(passphrase) < PASSPHRASE_LENGTH:
+        raise NoPassphrase(f"the passphrase has less than {PASSPHRASE_LENGTH} characters")
+    if holds_recovery_words(passphrase):
+        raise WordsAsPassphrase("the passphrase holds words of a recovery phrase; nothing was wrapped with it")
+    salt, nonce = os.urandom(_SALT_BYTES), os.urandom(_NONCE_BYTES)
+    header: JsonObject = {
+        "kind": KIND,
+        "version": VERSION,
+        "key_id": key.key_id,
+        "kdf": KDF,
+        "operations": operations or OPERATIONS,
+        "memory": memory or MEMORY,
+        "salt": to_base64(salt),
+        "cipher": CIPHER,
+        "nonce": to_base64(nonce),
+    }
+    derived = _derive(passphrase, salt, header["operations"], header["memory"])
+    sealed = nacl.secret.Aead(derived).encrypt(key.secret, json_codec.encode_canonical(header), nonce).ciphertext
+    document = {**header, "sealed": to_base64(sealed)}
+    return {**document, "digest": _digest(document)}
+
+
+def unwrap_user_key(document: JsonObject, passphrase: str) -> UserKey:
+    """The key. Raises KeyPassphraseWrong, NoPassphrase for one that is no text, WrappedChanged, UnknownWrapping,
+    KdfOutOfBounds, KeysError when there is not enough memory."""
+    operations, memory = _checked(document)
+    try:
+        salt = from_base64(document.get("salt"), _SALT_BYTES)
+        nonce = from_base64(document.get("nonce"), _NONCE_BYTES)
+        sealed = from_base64(document.get("sealed"))
+    except ValueError as error:
+        raise WrappedChanged(str(error)) from None
+    header = {name: value for name, value in document.items() if name not in ("sealed", "digest")}
+    try:
+        derived = _derive(passphrase, salt, operations, memory)
+        key = UserKey(nacl.secret.Aead(derived).decrypt(sealed, json_codec.encode_canonical(header), nonce))
+    except nacl.exceptions.CryptoError:
+        raise KeyPassphraseWrong("it is not the one that the key was wrapped with") from None
+    except ValueError:
+        raise WrappedChanged("what is wrapped is not a key") from None
+    if key.key_id != document.get("key_id"):
+        raise WrappedChanged("it does not hold the key that it names")
+    return key
+
+
+def _checked(document: JsonObject) -> tuple[int, int]:
+    """The work to do, after everything that can be known without the passphrase was looked at."""
+    form = tuple(document.get(name) for name in ("kind", "version", "kdf", "cipher"))
+    if form != (KIND, VERSION, KDF, CIPHER):
+        raise UnknownWrapping(f"only version {VERSION} with {KDF} and {CIPHER} is opened")
+    operations, memory = document.get("operations"), document.get("memory")
+    if not _within(operations, MIN_OPERATIONS, MAX_OPERATIONS) or not _within(memory, MIN_MEMORY, MAX_MEMORY):
+        raise KdfOutOfBounds(
+            f"{operations} operations on {memory} bytes; {MIN_OPERATIONS} to {MAX_OPERATIONS} operations on "
+            f"{MIN_MEMORY >> 20} MiB to {MAX_MEMORY >> 20} MiB are accepted"
+        )
+    if not _is_whole(document):
+        raise WrappedChanged("its digest is not that of its content")
+    assert isinstance(operations, int) and isinstance(memory, int)
+    return operations, memory
+
+
+def _is_whole(document: JsonObject) -> bool:
+    try:
+        return bool(document.get("digest") == _digest({each: document[each] for each in document if each != "digest"}))
+    except ValueError:  # a number that no canonical form has
+        return False
+
+
+def _within(value: Any, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _derive(passphrase: str, salt: bytes, operations: int, memory: int) -> bytes:
+    # A passphrase can be typed in several spellings of the same characters.
+    try:
+        text = unicodedata.normalize("NFC", passphrase).encode()
+    except UnicodeEncodeError:
+        raise NoPassphrase("the passphrase that was given holds bytes that are no text") from None
+    try:
+        return nacl.pwhash.argon2id.kdf(nacl.secret.Aead.KEY_SIZE, text, salt, operations, memory)
+    except (nacl.exceptions.RuntimeError, MemoryError):  # all that can go wrong within the bounds
+        message = f"{memory >> 20} MiB of memory are needed to use the passphrase, and the system does not give them"
+        raise KeysError(message, fix="free some memory, then the same command again") from None
+
+
+def _digest(document: JsonObject) -> str:
+    return hashlib.sha256(json_codec.encode_canonical(document)).hexdigest()

@@ -1,0 +1,349 @@
+"""The app: one link, the screens, and what works on all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+from textual import events, work
+from textual.app import App, SystemCommand
+from textual.binding import Binding
+from textual.driver import Driver
+from textual.screen import Screen
+from textual.widgets import Input
+from textual.worker import Worker
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.texts.misplaced_words import holds_recovery_words
+from lifeboat_tui import documents
+from lifeboat_tui.bidi_isolation import make_isolating_driver
+from lifeboat_tui.cell_text import format_local_time, format_short_age, make_plain, make_plain_lines
+from lifeboat_tui.command_palette import ActionCommands
+from lifeboat_tui.documents.status_documents import Agent, Status
+from lifeboat_tui.glyphs import Glyphs
+from lifeboat_tui.link import CONNECTION, DashboardLink, LinkStage
+from lifeboat_tui.link.read_only_link import ReadOnlyLink
+from lifeboat_tui.screens.lifeboat_screen import LifeboatScreen, report_worker_failure
+from lifeboat_tui.terminal_hangup import call_on_hangup
+from lifeboat_tui.themes import DEFAULT_THEME, THEMES
+from lifeboat_tui.user_actions import PLACES
+from lifeboat_tui.widgets.hidden_input import HiddenInput
+
+MISTAKE = (
+    "The dashboard made a mistake and was closed. The service goes on, and nothing of yours was changed by it.\n"
+    "lifeboat doctor --bundle FILE writes what helps to find it.  ({kind} {place})"
+)
+SMALL_MISTAKE = (
+    "The dashboard made a mistake, and goes on; ^r looks again. "
+    "lifeboat doctor --bundle FILE writes what helps to find it.  ({kind} {place})"
+)
+
+MISPLACED_WORDS = "Those are recovery words. They do not belong into this field: they were taken out, and not kept."
+
+
+@dataclass(frozen=True, slots=True)
+class DashboardOptions:
+    """How the dashboard was asked for. `screen`: which one comes first, of which `agent`."""
+
+    readonly: bool = False
+    ascii: bool = False
+    theme: str = DEFAULT_THEME
+    screen: str = "dashboard"
+    agent: str | None = None
+
+
+FOCUS = [
+    Binding("tab", "app.focus_next", show=False, priority=True),
+    Binding("shift+tab", "app.focus_previous", show=False, priority=True),
+]
+"""First of all keys, so that what is typed right behind one of them goes to the widget that it leads to."""
+
+
+class LifeboatApp(App[None]):
+    """`link` answers everything; `status` is what is known of everything, None before anything is."""
+
+    TITLE = "lifeboat"
+    ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = "ctrl+p"
+    COMMANDS = {ActionCommands}
+    BINDINGS: ClassVar[list[Binding]] = [*FOCUS, *(act.binding for act in PLACES)]  # type: ignore[assignment]
+
+    def __init__(self, link: DashboardLink, options: DashboardOptions | None = None) -> None:
+        super().__init__()
+        self.options = options or DashboardOptions()
+        self.link: DashboardLink = ReadOnlyLink(link) if self.options.readonly else link
+        self.glyphs = Glyphs(ascii=self.options.ascii)
+        self.status: Status | None = None
+        self.is_stale = False
+        """Whether `status` is from before: painted until the daemon answers."""
+        self.agent_id: str | None = None
+        """The agent that was chosen last, for the places that are about one."""
+        self._asking = self._ask_again = False
+
+    @property
+    def is_readonly(self) -> bool:
+        return self.options.readonly
+
+    def get_driver_class(self) -> type[Driver]:
+        return make_isolating_driver(super().get_driver_class())
+
+    # Beginning, ending ------------------------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = self.options.theme
+        self._leave_terminals_usable()
+        self._take_status(self.link.remembered(), stale=True)
+        self.push_screen(self._first_screen())
+        self.follow()
+        self.ask_status()
+
+    def _leave_terminals_usable(self) -> None:
+        """Whoever ends this process gets back the terminal as it was; without a handler it would end at once."""
+        if sys.platform != "win32" and not self.is_headless:
+            ended = partial(self.exit, return_code=128 + signal.SIGTERM)
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended)
+            loop, gone = asyncio.get_running_loop(), partial(self.exit, return_code=128 + signal.SIGHUP)
+            call_on_hangup(partial(loop.call_soon_threadsafe, gone))
+
+    def _first_screen(self) -> LifeboatScreen:
+        from lifeboat_tui.screens import screen_registry
+
+        agent = self.find_agent(self.options.agent)
+        if agent is not None:
+            self.agent_id = agent.id
+        return screen_registry.make_screen(self.options.screen, self.options.agent if agent is None else agent.id)
+
+    @work(exclusive=True, group="follow", exit_on_error=False)
+    async def follow(self) -> None:
+        """Hear what happens until the end."""
+        async for event in self.link.events():
+            if event.get("event") in ("agent", "gone", "push", "notice", "offers", "tick", CONNECTION):
+                self.ask_status()
+            try:
+                for screen in self.screen_stack:
+                    if isinstance(screen, LifeboatScreen):
+                        screen.happened(event)
+                self.refresh_bars()
+            except Exception as error:  # whatever one event does to one screen, the next one is heard
+                self.tell_mistake(error)
+
+    @work(group="status", exit_on_error=False)
+    async def ask_status(self) -> None:
+        """How everything stands. One question at a time: what happens meanwhile is one more question after it."""
+        if self._asking:
+            self._ask_again = True
+            return
+        self._asking = True
+        try:
+            while True:
+                self._ask_again = False
+                with contextlib.suppress(LifeboatError):  # the connection says why
+                    self._take_status(await self.link.status(), stale=False)
+                if not self._ask_again:
+                    break
+        finally:
+            self._asking = False
+
+    def _take_status(self, document: JsonObject | None, *, stale: bool) -> None:
+        if document is None:
+            return
+        with contextlib.suppress(LifeboatError):
+            self.status, self.is_stale = documents.decode_document(Status, document), stale
+            for screen in self.screen_stack:
+                if isinstance(screen, LifeboatScreen):
+                    screen.happened({"event": "status"})
+            self.refresh_bars()
+
+    async def on_unmount(self) -> None:
+        await self.link.close()
+
+    def _handle_exception(self, error: Exception) -> None:
+        """A mistake ends the dashboard with two sentences. Textual would print local variables, which may hold words
+        of a key or a token."""
+        if self.is_headless:  # tests see it as it is
+            super()._handle_exception(error)
+            return
+        self.exit(return_code=1, message=MISTAKE.format(kind=type(error).__name__, place=_place(error)))
+
+    def tell_mistake(self, error: BaseException) -> None:
+        """Something failed that nobody foresaw, and the rest goes on. Its text is not said: it may hold anything."""
+        self.notify(
+            SMALL_MISTAKE.format(kind=type(error).__name__, place=_place(error)), severity="error", markup=False
+        )
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        report_worker_failure(self, event)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Take the words of a key out of every field that is not made for them: it would show or keep them."""
+        field = event.input
+        is_theirs = isinstance(field, HiddenInput) and field.takes_words
+        if not is_theirs and holds_recovery_words(field.value):
+            field.value = ""
+            self.notify(MISPLACED_WORDS, severity="error", markup=False)
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """A cursor that blinks is a timer, and half the bytes that an idle dashboard would send over a slow line."""
+        if isinstance(event.widget, Input):
+            event.widget.cursor_blink = False
+
+    # What screens show of everything ----------------------------------------------------------------------------
+
+    def refresh_bars(self) -> None:
+        if isinstance(self.screen, LifeboatScreen):
+            self.screen.refresh_bars()
+
+    def verdict(self) -> tuple[str, str]:
+        """One word on everything for the header, and its style."""
+        if self.status is None:
+            return "", ""
+        agents = self.status.agents
+        need = [one for one in agents if one.state in ("error", "held", "fenced", "needs_key", "overdue")]
+        if need:
+            return f"{self.glyphs.sign('held')} {len(need)} of {len(agents)} needs you", "text-error"
+        if self.status.problems:
+            return f"{self.glyphs.sign('error')} {self.status.problems[0]}", "text-error"
+        if agents and self.link.connection.stage is LinkStage.DOWN:
+            return f"{self.glyphs.sign('warning')} nothing is captured by itself", "text-warning"
+        return (f"{self.glyphs.sign('ok')} all well", "text-success") if agents else ("", "")
+
+    @property
+    def connection_is_calm(self) -> bool:
+        return self.link.connection.stage is not LinkStage.DOWN or self.link.is_demo
+
+    def connection_text(self) -> str:
+        """One line on the connection, with the key that helps; "" while all is well."""
+        if self.link.is_demo:
+            return "A demonstration on recorded data: nothing here is yours, and nothing is changed."
+        found = self.link.connection
+        if found.stage is LinkStage.CONNECTING:
+            return "Looking for the service..."
+        if found.stage is LinkStage.DOWN:
+            since = f" since {format_local_time(found.since)}" if found.since else ""
+            why = f" ({found.message})" if found.message else ""
+            return f"The service does not run{since}{why}: press S to start it, 3 for what happened last."
+        return ""
+
+    def daemon_text(self) -> str:
+        """What the footer says on the right."""
+        if self.link.is_demo:
+            return "demo"
+        found = self.link.connection
+        if found.stage is not LinkStage.UP:
+            return "service: not running" if found.stage is LinkStage.DOWN else ""
+        since = format_short_age(found.started_at, self.link.now()).removesuffix(" ago") if found.started_at else ""
+        return f"service runs{f' {since}' if since else ''}; it goes on when you close this"
+
+    def find_agent(self, text: str | None) -> Agent | None:
+        """An agent by id or name."""
+        agents = self.status.agents if self.status is not None else ()
+        return next((one for one in agents if text in (one.id, one.name)), None)
+
+    @property
+    def agent(self) -> Agent | None:
+        """The agent that is chosen."""
+        return self.find_agent(self.agent_id)
+
+    # Acts that work everywhere ----------------------------------------------------------------------------------
+
+    def why_not(self, act: str) -> str | None:
+        """Why an act of the app does nothing now."""
+        if act in ("go_timeline", "go_memories") and self.agent is None:
+            return "choose an agent first"
+        if act == "start_daemon" and self.link.connection.stage is LinkStage.UP:
+            return "it runs"
+        return None
+
+    async def action_act(self, name: str) -> None:
+        """Keys that no screen took: the places."""
+        if isinstance(self.screen, LifeboatScreen):
+            await self.screen.action_act(name)
+
+    def back(self) -> None:
+        """The screen before this one; the first one stays."""
+        if len(self.screen_stack) > 2:
+            self.pop_screen()
+
+    def go(self, name: str, agent_id: str | None = None) -> None:
+        """A place by its name: what was open over the first screen is closed."""
+        from lifeboat_tui.screens import screen_registry
+
+        while len(self.screen_stack) > 2:
+            self.pop_screen()
+        self.switch_screen(screen_registry.make_screen(name, agent_id or self.agent_id))
+
+    def open(self, name: str, agent_id: str | None = None) -> None:
+        """A place over the screen that is shown: esc comes back to it."""
+        from lifeboat_tui.screens import screen_registry
+
+        self.push_screen(screen_registry.make_screen(name, agent_id or self.agent_id))
+
+    def do_go_dashboard(self) -> None:
+        self.go("dashboard")
+
+    def do_go_timeline(self) -> None:
+        self.go("timeline")
+
+    def do_go_memories(self) -> None:
+        self.go("memories")
+
+    def do_go_activity(self) -> None:
+        self.go("activity")
+
+    def do_go_keys(self) -> None:
+        self.go("keys")
+
+    def do_go_settings(self) -> None:
+        self.go("settings")
+
+    def do_go_remotes(self) -> None:
+        self.go("remotes")
+
+    def do_go_doctor(self) -> None:
+        self.go("doctor")
+
+    def do_quit(self) -> None:
+        self.exit()
+
+    @work(exclusive=True, group="start", exit_on_error=False)
+    async def do_start_daemon(self) -> None:
+        """Start the service; the link finds it by itself."""
+        self.notify("Starting the service...", markup=False)
+        try:
+            await self.link.run("daemon", "start")
+        except LifeboatError as error:
+            self.notify(make_plain(f"{error.title}: {error.message}"), severity="error", markup=False)
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """What is pasted may go to a shell: nothing steers it, whatever somebody selected."""
+        super().copy_to_clipboard(make_plain_lines(text))
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Of Textual's own only the themes: everything else is an act of ours."""
+        for theme in THEMES:
+            yield SystemCommand(f"Theme: {theme.name}", "How the dashboard looks, for now", self._set_theme(theme.name))
+
+    def _set_theme(self, name: str):  # type: ignore[no-untyped-def]
+        def change() -> None:
+            self.theme = name
+
+        return change
+
+
+def _place(error: BaseException) -> str:
+    """Where of ours it happened."""
+    trace, place = error.__traceback__, ""
+    while trace is not None:
+        module = str(trace.tb_frame.f_globals.get("__name__", ""))
+        place = f"in {module}, line {trace.tb_lineno}" if module.startswith("lifeboat_") else place
+        trace = trace.tb_next
+    return place

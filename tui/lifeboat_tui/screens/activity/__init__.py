@@ -1,0 +1,1 @@
+"""The screen of jobs and log lines."""

@@ -1,0 +1,345 @@
+"""What was done with the agents, newest first; and what the service noted of itself."""
+
+from __future__ import annotations
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_tui import documents
+from lifeboat_tui.cell_text import make_plain
+from lifeboat_tui.documents.log_documents import Entry, Log
+from lifeboat_tui.documents.service_log_documents import ServiceLog
+from lifeboat_tui.screens.activity.activity_texts import (
+    DONE_COLUMNS,
+    LEVELS,
+    NOTED_COLUMNS,
+    build_event_rows,
+    build_log_rows,
+    count_kinds,
+    describe_event,
+    describe_log_entry,
+)
+from lifeboat_tui.screens.lifeboat_screen import FILTER
+from lifeboat_tui.screens.report_screen import BUNDLE, ReportScreen
+from lifeboat_tui.user_actions import UserAction
+from lifeboat_tui.widgets.filtered_table import FilteredTable
+from lifeboat_tui.widgets.question_dialogs import ChoiceDialog
+from lifeboat_tui.widgets.row_table import RowTable, TableRow
+
+FIRST, MOST = 300, 100_000
+"""Entries that are asked for at first, and at most."""
+NEAR = 50
+"""How near to the end the cursor is when more is asked for."""
+DONE, NOTED = "done", "noted"
+_NEWS = {
+    DONE: frozenset({"capture", "notice", "agent", "gone"}),
+    NOTED: frozenset({"capture", "push", "notice", "agent", "gone", "offers", "tick", "stopping"}),
+}
+"""Events after which a log may have a new line."""
+NOTHING = "Nothing was done yet. Captures, restores, purges and what was held will stand here."
+NOTHING_FITS = "Nothing fits. esc takes back what narrows the list, the last first."
+NOTHING_NOTED = "The service noted nothing yet. S starts it where it does not run."
+
+
+class ActivityScreen(ReportScreen):
+    NAME = "Activity"
+    ACTS = (
+        UserAction(
+            "open",
+            "enter",
+            "details",
+            "Every field of the line, what it means and what helps",
+            footer=True,
+        ),
+        UserAction("origin", "o", "go there", "The timeline at its sequence, or its receipt", footer=True),
+        UserAction("kind", "K", "kind", "Only what is of one kind; of the service's log from a level on", footer=True),
+        UserAction("agent", "A", "agent", "Only what was done with one agent", footer=True),
+        UserAction("log", "L", "service's log", "What the service noted, or back to what was done", footer=True),
+        UserAction("follow", "f", "hold still", "New lines wait until you press f again"),
+        BUNDLE,
+        FILTER,
+    )
+    HELP = """
+Everything that was done with your agents, the newest first: captures, restores, purges, what was held, what was read
+back. New lines come by themselves; the cursor stays where it is. Below is what the line under the cursor means.
+
+L shows what the service noted of itself: kinds, numbers and times, no content and no names of files. b writes a report
+for somebody who helps you.
+"""
+    CSS = """
+    ActivityScreen FilteredTable { height: 1fr; }
+    ActivityScreen #noted { display: none; }
+    ActivityScreen.-noted #done { display: none; }
+    ActivityScreen.-noted #noted { display: block; }
+    ActivityScreen #detail { height: 35%; min-height: 6; border: round $secondary; padding: 0 1; }
+    ActivityScreen #detail:focus { border: round $border; }
+    ActivityScreen.-opened #detail { height: 3fr; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._source = DONE
+        self._agent: tuple[str, str] | None = None
+        """The only agent that is shown: its id and name."""
+        self._kind = self._level = ""
+        self._order: list[str] = []
+        """What narrows down what was done, the last one last: `kind`, `agent`."""
+        self._limits = {DONE: FIRST, NOTED: FIRST}
+        self._done: dict[str, Entry] = {}
+        self._noted: dict[str, JsonObject] = {}
+        self._kinds: list[tuple[str, int]] = []
+        self._is_held = self._is_asking = self._ask_again = self._is_waiting = False
+        self._shown_as: dict[str, tuple[str, ...]] = {}
+
+    # What is shown ----------------------------------------------------------------------------------------------
+
+    def body(self) -> ComposeResult:
+        yield FilteredTable(DONE_COLUMNS, title="What was done", empty="Looking...", glyphs=self.glyphs, id=DONE)
+        yield FilteredTable(NOTED_COLUMNS, title="The service's log", empty="Looking...", glyphs=self.glyphs, id=NOTED)
+        with VerticalScroll(id="detail"):
+            yield Static("", id="detail-text")
+
+    def on_mount(self) -> None:
+        self.table.focus()
+
+    def twin(self) -> tuple[str, ...]:
+        if self._source == NOTED:
+            return ("daemon", "log", "--lines", str(self._limits[NOTED]), *self._narrowed())
+        name = () if self._agent is None else (self._agent[1],)
+        return ("log", *name, "--limit", str(self._limits[DONE]), *self._narrowed())
+
+    def crumbs(self) -> tuple[str, ...]:
+        return ("lifeboat", "activity", "the service's log") if self._source == NOTED else ("lifeboat", "activity")
+
+    def _narrowed(self) -> tuple[str, ...]:
+        if self._source == NOTED:
+            return ("--level", self._level) if self._level else ()
+        return ("--kind", self._kind) if self._kind else ()
+
+    async def load(self) -> None:
+        await (self._load_noted() if self._source == NOTED else self._load_done())
+
+    async def _load_done(self) -> None:
+        name = () if self._agent is None else (self._agent[0],)
+        words = ("log", *name, "--limit", str(self._limits[DONE]), *self._narrowed())
+        entries = documents.decode_document(Log, (await self.ask(*words)).document).entries
+        if not self._kind:
+            self._kinds = count_kinds(one.kind for one in entries)
+        rows = list(build_log_rows(entries))
+        self._done = {row.key: one for row, one in rows if one is not None}
+        parts = [self._kind, "" if self._agent is None else self._agent[1]]
+        empty = NOTHING_FITS if any(parts) else NOTHING
+        self._show(DONE, [row for row, _ in rows], words, parts, empty)
+
+    async def _load_noted(self) -> None:
+        words = ("daemon", "log", "--lines", str(self._limits[NOTED]), *self._narrowed())
+        events = documents.decode_document(ServiceLog, (await self.ask(*words)).document).events
+        rows = list(build_event_rows(events, self._names(), self.glyphs))
+        self._noted = {row.key: one for row, one in rows if one is not None}
+        parts = [f"from {self._level} on" if self._level else ""]
+        self._show(NOTED, [row for row, _ in rows], words, parts, NOTHING_FITS if self._level else NOTHING_NOTED)
+
+    def _show(self, source: str, rows: list[TableRow], words: tuple[str, ...], parts: list[str], empty: str) -> None:
+        """Lines that came since the same question was asked before stand out for a moment."""
+        if not self.is_mounted:
+            return
+        table = self.query_one(f"#{source}", FilteredTable).table
+        is_news = self._shown_as.get(source) == words and bool(table.rows)
+        self._shown_as[source] = words
+        title = "The service's log" if source == NOTED else "What was done"
+        table.title = " · ".join([title, *filter(None, (make_plain(part) for part in parts))])
+        table.empty = empty
+        is_on_top = table.scroll_offset.y == 0 and table.cursor < table.size.height - 2
+        table.show(rows, flash=is_news, flash_new=is_news)
+        if is_on_top:  # what is new comes into sight
+            table.scroll_to(y=0, animate=False)
+        self._describe()
+
+    def _names(self) -> dict[str, str]:
+        status = self.lifeboat.status
+        return {one.id: one.name for one in status.agents} if status is not None else {}
+
+    # New lines --------------------------------------------------------------------------------------------------
+
+    def happened(self, event: JsonObject) -> None:
+        kind = event.get("event")
+        is_end = kind == "job" and event.get("state") in ("done", "failed")
+        if not (is_end or kind in _NEWS[self._source]):
+            return
+        if self._is_held:
+            self._is_waiting = True
+        else:
+            self.look_for_news()
+
+    @work(group="news", exit_on_error=False)
+    async def look_for_news(self) -> None:
+        """Ask once for whatever happens while one question is under way."""
+        if self._is_asking:
+            self._ask_again = True
+            return
+        self._is_asking = True
+        try:
+            while True:
+                self._ask_again = False
+                await self.load()
+                self.say_problem(None)
+                if not self._ask_again:
+                    break
+        except LifeboatError as error:
+            self.say_problem(error)
+        finally:
+            self._is_asking = False
+
+    def do_follow(self) -> None:
+        self._is_held = not self._is_held
+        self.tell_user("New lines wait: f shows them." if self._is_held else "New lines come by themselves.")
+        if not self._is_held and self._is_waiting:
+            self._is_waiting = False
+            self.look_for_news()
+
+    # The line under the cursor ----------------------------------------------------------------------------------
+
+    @property
+    def table(self) -> RowTable:
+        return self.query_one(f"#{self._source}", FilteredTable).table
+
+    @property
+    def entry(self) -> Entry | None:
+        """The entry under the cursor, None in the service's log."""
+        row = self.table.current if self.is_mounted and self._source == DONE else None
+        return None if row is None else self._done.get(row.key)
+
+    @on(RowTable.Moved)
+    def _moved(self, event: RowTable.Moved) -> None:
+        if event.table is not self.table:
+            return
+        self._describe()
+        self.refresh_bars()
+        limit, there = self._limits[self._source], len(self._noted if self._source == NOTED else self._done)
+        if limit <= there and limit < MOST and self.table.cursor >= len(self.table.rows) - NEAR:
+            self._limits[self._source] = min(MOST, 3 * limit)
+            self.look_for_news()
+
+    def _describe(self) -> None:
+        row = self.table.current
+        lines: list[Content] = []
+        if row is not None and self._source == DONE and row.key in self._done:
+            lines = list(describe_log_entry(self._done[row.key]))
+        elif row is not None and self._source == NOTED and row.key in self._noted:
+            lines = list(describe_event(self._noted[row.key], self._names()))
+        self.query_one("#detail-text", Static).update(Content("\n").join(lines))
+
+    @on(RowTable.Chosen)
+    async def _chosen(self) -> None:
+        await self.action_act("open")
+
+    def do_open(self) -> None:
+        """The pane below gets most of the room, and the arrow keys."""
+        self.toggle_class("-opened")
+        (self.query_one("#detail") if self.has_class("-opened") else self.table).focus()
+
+    def do_back(self) -> None:
+        """First the details close, then filters go, the last first, then the screen."""
+        if self.has_class("-opened"):
+            self.do_open()
+        elif any(listing.clear_filter() for listing in self.query(FilteredTable)):
+            return
+        elif self._source == NOTED and self._level:
+            self.show_level("")
+        elif self._source == NOTED:
+            self.do_log()
+        elif self._order[-1:] == ["agent"]:
+            self.show_agent(None)
+        elif self._order:
+            self.show_kind("")
+        else:
+            super().do_back()
+
+    # Acts -------------------------------------------------------------------------------------------------------
+
+    def why_not(self, act: str) -> str | None:
+        if act == "open" and self.table.current is None:
+            return "there is no line under the cursor"
+        if act == "origin":
+            return self._why_no_origin()
+        if act == "agent" and self._source == NOTED:
+            return "the service's log is about all agents (/ filters it)"
+        if act == "kind" and self._source == DONE and not self._kinds:
+            return "nothing was done yet"
+        return None
+
+    def _why_no_origin(self) -> str | None:
+        one = self.entry
+        if one is None:
+            return "choose a line of what was done"
+        if one.kind == "purge" or one.sequence is not None:
+            return None
+        return "this line is about no single sequence"
+
+    def do_origin(self) -> None:
+        one = self.entry
+        assert one is not None
+        if one.kind == "purge":
+            from lifeboat_tui.screens.purge.receipts_screen import ReceiptsScreen
+
+            self.app.push_screen(ReceiptsScreen())
+            return
+        from lifeboat_tui.screens.timeline.timeline_screen import TimelineScreen
+
+        self.app.push_screen(TimelineScreen(one.agent, at=one.sequence))
+
+    def do_log(self) -> None:
+        self._source = DONE if self._source == NOTED else NOTED
+        self.set_class(self._source == NOTED, "-noted")
+        self.table.focus()
+        self._describe()
+        self.reload()
+
+    @work(group="act", exit_on_error=False)
+    async def do_kind(self) -> None:
+        """Ask for the kind, or in the service's log for the level."""
+        if self._source == NOTED:
+            choices = [("", "everything"), *((level, f"{level}, and what is graver") for level in LEVELS[1:-1])]
+            choices.append((LEVELS[-1], "only errors"))
+            level = await self.app.push_screen_wait(ChoiceDialog("How grave?", choices, here=self._level))
+            if level is not None:
+                self.show_level(level)
+            return
+        choices = [("", "every kind"), *((name, f"{name}  ({count})") for name, count in self._kinds)]
+        kind = await self.app.push_screen_wait(ChoiceDialog("Which kind?", choices, here=self._kind))
+        if kind is not None:
+            self.show_kind(kind)
+
+    @work(group="act", exit_on_error=False)
+    async def do_agent(self) -> None:
+        names = self._names()
+        here = "" if self._agent is None else self._agent[0]
+        question = ChoiceDialog("Which agent?", [("", "all agents"), *names.items()], here=here)
+        found = await self.app.push_screen_wait(question)
+        if found is not None:
+            self.show_agent((found, names[found]) if found else None)
+
+    def show_kind(self, kind: str) -> None:
+        """Only entries of a kind, "" for every kind."""
+        self._kind = kind
+        self._narrow("kind", is_set=bool(kind))
+
+    def show_agent(self, agent: tuple[str, str] | None) -> None:
+        """Only what was done with an agent (its id and name), None for all."""
+        self._agent = agent
+        self._narrow("agent", is_set=agent is not None)
+
+    def show_level(self, level: str) -> None:
+        """Only what the service noted from a level on, "" for everything."""
+        self._level = level
+        self._narrow("level", is_set=False)
+
+    def _narrow(self, what: str, *, is_set: bool) -> None:
+        self._order = [*(one for one in self._order if one != what), *([what] if is_set else [])]
+        self._limits[self._source] = FIRST
+        self.reload()

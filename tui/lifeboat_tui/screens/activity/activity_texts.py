@@ -1,0 +1,208 @@
+"""What was done and what the service noted, as rows and as lines: what it means, why, and what helps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+from textual.content import Content
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.texts.human_text import quote_argument
+from lifeboat_tui.cell_text import format_local_day, format_local_time, make_plain
+from lifeboat_tui.documents.log_documents import Entry
+from lifeboat_tui.glyphs import Glyphs
+from lifeboat_tui.widgets.row_table import TableCell, TableColumn, TableRow
+
+DONE_COLUMNS = (
+    TableColumn("TIME", 8),
+    TableColumn("AGENT", 12, grow=1, rank=1),
+    TableColumn("WHAT", 10),
+    TableColumn("DETAILS", 24, grow=5),
+)
+NOTED_COLUMNS = (
+    TableColumn("TIME", 8),
+    TableColumn("LEVEL", 9),
+    TableColumn("WHAT", 14, grow=1),
+    TableColumn("DETAILS", 20, grow=5, rank=1),
+)
+_STYLES = {
+    "held": "error",
+    "damaged": "error",
+    "purge": "accent",
+    "restore": "accent",
+    "undo": "accent",
+    "import": "accent",
+    "adopt": "accent",
+    "rotate": "accent",
+    "verified": "success",
+    "verified_whole": "success",
+    "accepted": "success",
+}
+_MEANING = {
+    "create": ("The agent is protected from here on.", ""),
+    "capture": ("What had changed was taken up.", "o shows it in the timeline"),
+    "held": (
+        "So much went at once that it looks like an accident. It is kept here and not passed on to second copies.",
+        "lifeboat restore {name} brings it back, lifeboat agents accept {name} says that it was meant",
+    ),
+    "accepted": ("Somebody said that a removal was meant: it goes to the second copies.", ""),
+    "damaged": ("The last verification found something that does not hold.", "lifeboat verify {name}, lifeboat doctor"),
+    "verified": ("The newest state was read back, every digest and signature checked.", ""),
+    "verified_whole": ("Every kept state was read back, every digest and signature checked.", ""),
+    "thin": ("Old states were let go, as the settings of retention say. Newer ones are not touched.", ""),
+    "pin": ("This state is never thinned while the pin is there.", ""),
+    "unpin": ("This state may be thinned again.", ""),
+    "label": ("Somebody named this state: it is never thinned then.", ""),
+    "restore": ("An earlier state was brought back.", "lifeboat undo {name} takes it back"),
+    "undo": ("A restore was taken back: the workspace is as it was before.", ""),
+    "import": ("An archive was taken in.", ""),
+    "adopt": ("This machine goes on from a state of a second copy.", ""),
+    "rotate": ("Credentials are sealed to new keys.", ""),
+    "rotated": ("Credentials are sealed to new keys.", ""),
+    "forgotten": ("Memories were dropped; f on their lines brings them back.", ""),
+    "purge": ("Something was destroyed in all history.", "o opens its receipt"),
+    "epoch": ("Machines that are lost write no more.", ""),
+}
+"""What an entry of a kind means, and what helps or leads on."""
+LEVELS = ("debug", "info", "warning", "error")
+_LEVEL_SIGNS = {"warning": ("warning", "warning"), "error": ("error", "error")}
+
+
+# What was done ------------------------------------------------------------------------------------------------------
+
+
+def build_log_rows(entries: Iterable[Entry]) -> Iterator[tuple[TableRow, Entry | None]]:
+    """Lines newest first, with the days between them."""
+    seen: Counter[str] = Counter()
+    keyed = [(_keyed(one, seen), one) for one in reversed(list(entries))]
+    day = ""
+    for key, one in reversed(keyed):
+        if day != format_local_day(one.time):
+            day = format_local_day(one.time)
+            yield TableRow(f"day {day}", (day,), heading=True), None
+        what = TableCell(one.kind.replace("_", " "), _STYLES.get(one.kind, "strong"))
+        yield TableRow(key, (TableCell(format_local_time(one.time), "muted"), TableCell(one.name), what, one.text)), one
+
+
+def _keyed(one: Entry, seen: Counter[str]) -> str:
+    """A name that stays: the second of two that are the same in all is another line, too."""
+    name = f"{one.time} {one.agent} {one.kind} {one.sequence} {one.receipt} {one.text}"
+    seen[name] += 1
+    return f"{name} {seen[name]}"
+
+
+def describe_log_entry(one: Entry) -> Iterator[Content]:
+    """Every field of an entry, what it means, and what helps."""
+    yield Content.styled(make_plain(one.text), "bold")
+    meaning, helps = _MEANING.get(one.kind, ("", ""))
+    if meaning:
+        yield Content(meaning)
+    if helps:
+        yield Content.assemble(
+            ("next        ", "$foreground 60%"), make_plain(helps.format(name=quote_argument(one.name)))
+        )
+    if one.details.get("set") is False:
+        yield Content("It does not stand any more: this is the line that says so.")
+    yield Content("")
+    yield from _pairs(
+        {
+            "time": f"{format_local_day(one.time)} {format_local_time(one.time)}",
+            "agent": f"{one.name}  {one.agent}",
+            "kind": one.kind,
+            "sequence": one.sequence,
+            "receipt": one.receipt,
+        }
+    )
+    yield from _pairs({name: value for name, value in one.details.items() if name != "set"})
+
+
+# What the service noted ---------------------------------------------------------------------------------------------
+
+
+def build_event_rows(
+    events: Iterable[JsonObject], names: dict[str, str], glyphs: Glyphs
+) -> Iterator[tuple[TableRow, JsonObject | None]]:
+    """Lines newest first, with the days between them. `names` are those of agents by id."""
+    seen: Counter[str] = Counter()
+    keyed: list[tuple[str, JsonObject]] = []
+    for one in events:
+        name = msgspec.json.encode(one).decode()
+        seen[name] += 1
+        keyed.append((f"{name} {seen[name]}", one))
+    day = ""
+    for key, one in reversed(keyed):
+        if day != _moment(one, format_local_day):
+            day = _moment(one, format_local_day)
+            yield TableRow(f"day {day}", (day,), heading=True), None
+        yield _noted_row(key, one, names, glyphs), one
+
+
+def _noted_row(key: str, one: JsonObject, names: dict[str, str], glyphs: Glyphs) -> TableRow:
+    level = str(one.get("level", ""))
+    sign, style = _LEVEL_SIGNS.get(level, ("", "muted"))
+    said = f"{glyphs.sign(sign)} {level}" if sign else f"  {level}"
+    rest = (f"{name}={_value(value, names)}" for name, value in one.items() if name not in ("time", "level", "kind"))
+    cells = (
+        TableCell(_moment(one, format_local_time), "muted"),
+        TableCell(said, style),
+        TableCell(str(one.get("kind", "")), "strong"),
+        " ".join(rest),
+    )
+    return TableRow(key, cells)
+
+
+def _moment(event: JsonObject, shown: Callable[[str], str]) -> str:
+    """The time or the day of an event; one without a time has none."""
+    try:
+        return shown(str(event.get("time", "")))
+    except ValueError:
+        return ""
+
+
+def describe_event(one: JsonObject, names: dict[str, str]) -> Iterator[Content]:
+    """Every field of an event; of one that tells of an error its cause, and what helps."""
+    yield Content.styled(make_plain(str(one.get("kind", "")).replace("_", " ").replace(".", ", ")), "bold")
+    code = one.get("code") or one.get("error")
+    if isinstance(code, str):
+        cause, helps = find_cause_and_fix(code)
+        yield Content.assemble(("cause       ", "$foreground 60%"), make_plain(cause))
+        yield Content.assemble(("what helps  ", "$foreground 60%"), make_plain(helps))
+    yield Content("")
+    yield from _pairs({"time": f"{_moment(one, format_local_day)} {_moment(one, format_local_time)}"})
+    yield from _pairs({name: _value(value, names) for name, value in one.items() if name != "time"})
+
+
+def find_cause_and_fix(code: str) -> tuple[str, str]:
+    """What an error code means, and what helps against it."""
+    known = next((each for each in _errors(LifeboatError) if each.code == code and each is not LifeboatError), None)
+    cause = code.replace("_", " ") if known is None else known.title
+    helps = (known.fix if known is not None else None) or "8 opens the doctor, which looks into it"
+    return cause, helps
+
+
+def _errors(kind: type[LifeboatError]) -> Iterator[type[LifeboatError]]:
+    yield kind
+    for child in kind.__subclasses__():
+        yield from _errors(child)
+
+
+def _value(value: object, names: dict[str, str]) -> str:
+    if isinstance(value, str):
+        return names.get(value, value)
+    return msgspec.json.encode(value).decode()
+
+
+def _pairs(fields: JsonObject) -> Iterator[Content]:
+    for name, value in fields.items():
+        if value is None:
+            continue
+        said = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        yield Content.assemble((f"{make_plain(name):<11} ", "$foreground 60%"), make_plain(said))
+
+
+def count_kinds(kinds: Iterable[str]) -> list[tuple[str, int]]:
+    """Kinds with how many there are, the most frequent first."""
+    return sorted(Counter(kinds).items(), key=lambda each: (-each[1], each[0]))

@@ -1,0 +1,243 @@
+"""The doctor: what could go wrong, checked, the worst first; each finding with what helps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from lifeboat_core.texts.human_text import count_text
+from lifeboat_daemon.control.command_runner import CommandProgress
+from lifeboat_tui import documents
+from lifeboat_tui.cell_text import make_plain
+from lifeboat_tui.documents.doctor_documents import Examination, Finding
+from lifeboat_tui.glyphs import STYLES
+from lifeboat_tui.screens.finding_fixes import FindingFix, find_fix, is_command_choice
+from lifeboat_tui.screens.lifeboat_screen import FILTER
+from lifeboat_tui.screens.report_screen import BUNDLE, ReportScreen
+from lifeboat_tui.user_actions import UserAction
+from lifeboat_tui.widgets.filtered_table import FilteredTable
+from lifeboat_tui.widgets.progress_display import ProgressDisplay
+from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, TableRow
+
+COLUMNS = (
+    TableColumn("LEVEL", 10),
+    TableColumn("CHECK", 18, grow=2, rank=2),
+    TableColumn("OF WHAT", 14, grow=2, rank=1),
+    TableColumn("FOUND", 24, grow=5),
+)
+_HEADINGS = {"error": "BROKEN", "warning": "TO LOOK AT", "ok": "AS IT MUST BE"}
+"""Levels, the worst first. One that nobody knows stands between broken and what is only to be looked at."""
+_ORDER = ("error", "", "warning", "ok")
+CHECKING = "Checking the home, the key, every agent and its copies..."
+
+
+class DoctorScreen(ReportScreen):
+    NAME = "Doctor"
+    ACTS = (
+        UserAction("go", "enter", "go there", "The place where what was found is put right", footer=True),
+        UserAction("again", "r", "check again", "Look at everything again", footer=True),
+        UserAction("stop", "x", "stop", "Stop checking", footer=True),
+        BUNDLE,
+        FILTER,
+    )
+    HELP = """
+Everything that could go wrong is looked at, and what was found stands here, the worst first. Below is what helps
+against the finding under the cursor: enter goes to the place where it is put right, y copies the command or what to do.
+
+b writes a report for somebody who helps you: versions, counts and findings, and nothing that is yours.
+"""
+    CSS = """
+    DoctorScreen #running { display: none; }
+    DoctorScreen #running.-shown { display: block; }
+    DoctorScreen #summary { height: auto; padding: 0 1; text-style: bold; display: none; }
+    DoctorScreen #summary.-shown { display: block; }
+    DoctorScreen #findings { height: 1fr; }
+    DoctorScreen #detail { height: 30%; min-height: 8; border: round $secondary; padding: 0 1; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._findings: dict[str, Finding] = {}
+        self._is_checking = False
+
+    # What is shown ----------------------------------------------------------------------------------------------
+
+    def body(self) -> ComposeResult:
+        yield Static("", id="summary", markup=False)
+        yield ProgressDisplay(self.glyphs, id="running")
+        yield FilteredTable(COLUMNS, title="Findings", empty="Checking...", glyphs=self.glyphs, id="findings")
+        with VerticalScroll(id="detail", can_focus=False):
+            yield Static("", id="detail-text")
+
+    def twin(self) -> tuple[str, ...]:
+        return ("doctor",)
+
+    def crumbs(self) -> tuple[str, ...]:
+        return ("lifeboat", "doctor")
+
+    async def load(self) -> None:
+        """Check everything; it takes seconds. What was found before stays in sight meanwhile."""
+        running = self.query_one(ProgressDisplay)
+        self._checking(True)
+        running.tell(CommandProgress(CHECKING))
+        try:
+            said = await self.ask("doctor", tell=self._tell)
+            self._show(documents.decode_document(Examination, said.document))
+        except asyncio.CancelledError:
+            if self.is_mounted and not self._findings:
+                self.table.empty = "Nothing was checked: r checks."
+                self.table.refresh()
+            raise
+        finally:
+            self._checking(False)
+
+    def _checking(self, is_checking: bool) -> None:
+        self._is_checking = is_checking
+        if self.is_mounted:
+            self.query_one(ProgressDisplay).set_class(is_checking, "-shown")
+            self.query_one("#summary").set_class(not is_checking and bool(self._findings), "-shown")
+            self.refresh_bars()
+
+    def _tell(self, progress: CommandProgress) -> None:
+        if self.is_mounted:
+            self.query_one(ProgressDisplay).tell(CommandProgress(CHECKING, progress.done, progress.total))
+
+    def _show(self, examination: Examination) -> None:
+        if not self.is_mounted:
+            return
+        self._findings = _keyed(examination.findings)
+        self.query_one("#summary", Static).update(self._summary())
+        self.table.empty = "Nothing was checked."
+        self.table.show(self._rows())
+        self._describe()
+
+    def _summary(self) -> str:
+        levels = [one.level for one in self._findings.values()]
+        checked, broken, warned = count_text(len(levels), "check"), levels.count("error"), levels.count("warning")
+        if broken:
+            return f"{self.glyphs.sign('error')} {broken} of {checked} found something broken"
+        if warned:
+            return f"{self.glyphs.sign('warning')} Nothing is broken; {warned} of {checked} found something to look at"
+        return f"{self.glyphs.sign('ok')} All is as it must be ({checked})"
+
+    def _rows(self) -> Iterator[TableRow]:
+        for level in _ORDER:
+            rows = [self._row(key, one) for key, one in self._findings.items() if _known(one.level) == level]
+            if rows:
+                yield TableRow(f"heading {level}", (f"{_HEADINGS.get(level, 'OTHERS')} ({len(rows)})",), heading=True)
+                yield from rows
+
+    def _row(self, key: str, one: Finding) -> TableRow:
+        level = TableCell(f"{self.glyphs.sign(one.level)} {one.level}", STYLES.get(one.level, "muted"))
+        return TableRow(key, (level, one.title, TableCell(one.subject, "strong"), one.result))
+
+    # The finding under the cursor -------------------------------------------------------------------------------
+
+    @property
+    def table(self) -> RowTable:
+        return self.query_one("#findings", FilteredTable).table
+
+    @property
+    def finding(self) -> Finding | None:
+        row = self.table.current if self.is_mounted else None
+        return None if row is None else self._findings.get(row.key)
+
+    @property
+    def place(self) -> FindingFix | None:
+        """Where the finding under the cursor is put right."""
+        found = self.finding
+        return None if found is None else find_fix(found)
+
+    @on(RowTable.Moved, "#findings-table")
+    def _moved(self) -> None:
+        self._describe()
+        self.refresh_bars()
+
+    def _describe(self) -> None:
+        found = self.finding
+        lines = [] if found is None else list(self._lines(found))
+        self.query_one("#detail-text", Static).update(Content("\n").join(lines))
+
+    def _lines(self, found: Finding) -> Iterator[Content]:
+        yield Content.styled(make_plain(f"{found.title}: {found.subject}"), "bold")
+        yield Content(make_plain(found.result))
+        yield Content("")
+        if found.fix is None:
+            yield Content.styled(
+                "There is nothing to do about it here." if found.level != "ok" else "", "$foreground 60%"
+            )
+            return
+        yield Content.assemble(("what helps  ", "$foreground 60%"), make_plain(found.fix))
+        place = self.place
+        goes = f"enter opens {place.label}; " if place is not None else ""
+        yield Content.styled(f"{goes}y copies what helps", "$foreground 60%")
+
+    # Acts -------------------------------------------------------------------------------------------------------
+
+    def why_not(self, act: str) -> str | None:
+        if act == "go":
+            if self.finding is None:
+                return "there is no finding under the cursor"
+            if self.place is None:
+                return "this is done in a shell (y copies what helps)" if self.finding.fix else "nothing is to be done"
+        if act == "again" and self._is_checking:
+            return "it is being checked (x stops that)"
+        if act == "stop" and not self._is_checking:
+            return "nothing runs"
+        return None
+
+    @on(RowTable.Chosen, "#findings-table")
+    async def _chosen(self) -> None:
+        await self.action_act("go")
+
+    async def do_go(self) -> None:
+        place = self.place
+        assert place is not None
+        if place.screen == "start_daemon":
+            await self.action_act("start_daemon")
+            return
+        if place.screen == "receipts":
+            from lifeboat_tui.screens.purge.receipts_screen import ReceiptsScreen
+
+            self.app.push_screen(ReceiptsScreen())
+            return
+        agent = None if place.agent is None else self.lifeboat.find_agent(place.agent)
+        self.lifeboat.open(place.screen, None if agent is None else agent.id)
+
+    def do_again(self) -> None:
+        self.reload()
+
+    def do_stop(self) -> None:
+        self.workers.cancel_group(self, "load")
+        self.tell_user("Stopped.")
+
+    def do_copy(self) -> None:
+        """What helps against the finding under the cursor; the screen's own command where nothing has to."""
+        found = self.finding
+        if found is None or found.fix is None or is_command_choice(found.fix):
+            super().do_copy()
+            return
+        self.app.copy_to_clipboard(make_plain(found.fix))
+        self.tell_user(f"Copied: {found.fix}")
+
+
+def _known(level: str) -> str:
+    return level if level in _HEADINGS else ""
+
+
+def _keyed(findings: Iterable[Finding]) -> dict[str, Finding]:
+    """Findings by names that stay from one examination to the next."""
+    seen: Counter[str] = Counter()
+    keyed: dict[str, Finding] = {}
+    for one in findings:
+        name = f"{one.check} {one.subject}"
+        seen[name] += 1
+        keyed[f"{name} {seen[name]}"] = one
+    return keyed

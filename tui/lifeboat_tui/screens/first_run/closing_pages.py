@@ -1,0 +1,84 @@
+"""First run: the service, and how everything stands at the end."""
+
+from __future__ import annotations
+
+import shlex
+
+from textual.app import ComposeResult
+from textual.widgets import Static
+
+from lifeboat_daemon.control.command_runner import CommandProgress
+from lifeboat_tui import documents
+from lifeboat_tui.documents.first_run_documents import Setup, Step
+from lifeboat_tui.documents.status_documents import Status
+from lifeboat_tui.link import Tell
+from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage
+
+
+class ServicePage(FirstRunPage):
+    """Whoever captures changes unasked: the service at every login, or the daemon until this computer ends."""
+
+    STEP = "Service"
+
+    def __init__(self, known: FirstRunChoices) -> None:
+        super().__init__(known)
+        self._step: Step | None = None
+
+    def twin(self) -> tuple[str, ...]:
+        step = self._step
+        return ("service", "status") if step is None or step.command is None else tuple(shlex.split(step.command)[1:])
+
+    async def begin(self) -> None:
+        self._step = documents.decode_document(Setup, (await self.ask("setup")).document).step("service")
+        step = self._step
+        if step is None or step.state != "missing":
+            self.say("" if step is None else step.text)
+        elif step.action == "start_daemon":
+            self.say(step.text, "Going on starts the daemon; it runs until this computer ends.")
+        else:
+            self.say(step.text, "Going on installs the service: it starts at every login and captures every change.")
+
+    async def go_on(self, tell: Tell) -> bool:
+        step = self._step
+        if step is None or step.state != "missing" or step.command is None:
+            return True
+        tell(CommandProgress("Starting"))
+        said = await self.ask(*shlex.split(step.command)[1:], tell=tell)
+        await self.begin()
+        for advice in said.document.get("advice", []):
+            self.first_run.tell_user(str(advice))
+        return True
+
+
+class DonePage(FirstRunPage):
+    """The verdict, and what is left."""
+
+    STEP = "Done"
+    YES = "To the dashboard"
+    NEEDED = True
+    DEFAULT_CSS = "DonePage > #said { text-style: bold; }"
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        yield Static("", id="steps-left", markup=False)
+
+    async def begin(self) -> None:
+        status = documents.decode_document(Status, (await self.ask("status")).document)
+        found = documents.decode_document(Setup, (await self.ask("setup")).document)
+        missing = [step for step in found.steps if step.state == "missing"]
+        protected = any(agent.sequence is not None for agent in status.agents)
+        self.say("You are protected." if protected and not missing else status.verdict, *self._verdict(status, missing))
+        self.say(*self._lines(found), where="steps-left")
+
+    def _verdict(self, status: Status, missing: list[Step]) -> list[str]:
+        return [] if missing else [status.verdict]
+
+    def _lines(self, found: Setup) -> list[str]:
+        glyphs = self.first_run.glyphs
+        lines = []
+        for step in found.steps:
+            sign = glyphs.sign({"done": "done", "missing": "warning"}.get(step.state, "pending"))
+            lines.append(f"{sign} {step.text}")
+            if step.state == "missing" and step.command:
+                lines.append(f"    {step.command}")
+        return lines

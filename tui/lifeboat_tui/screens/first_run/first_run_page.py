@@ -1,0 +1,173 @@
+"""What the pages of the first run have in common. A page is one step: it looks how the step stands, and does it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.widgets import Input, Static
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.machine.typed_folders import parse_whole_path
+from lifeboat_daemon.control.command_runner import CommandAnswer
+from lifeboat_tui.cell_text import make_plain
+from lifeboat_tui.documents.first_run_documents import Away, Plan
+from lifeboat_tui.link import Tell
+from lifeboat_tui.widgets.question_dialogs import TextDialog
+from lifeboat_tui.widgets.row_table import RowTable
+
+if TYPE_CHECKING:
+    from lifeboat_tui.screens.first_run.first_run_wizard import FirstRunWizard
+
+
+LOCKED = "key_locked"
+"""The code of the error of a key that wants its passphrase."""
+OPEN_FOR = "30m"
+"""How long a key stays open that was unlocked here."""
+
+
+@dataclass
+class FirstRunChoices:
+    """What a page found out for those after it."""
+
+    remote: str = ""
+    agent: Away | None = None
+    restore: tuple[str, ...] = ()
+    """The words of the restore that was chosen, without what carries it out."""
+    plan: Plan | None = None
+
+
+class MissingInput(LifeboatError):
+    """Something is to be typed or chosen first."""
+
+    title = "Not yet"
+
+
+class FirstRunPage(VerticalScroll, can_focus=False):
+    """`STEP` names it in the line of steps, `YES` is what its button says, `NEEDED`: it cannot be skipped."""
+
+    STEP: ClassVar[str] = ""
+    YES: str = "Go on"
+    NEEDED: bool = False
+    DEFAULT_CSS = """
+    FirstRunPage { padding: 0 1; }
+    FirstRunPage > Static { height: auto; margin-bottom: 1; }
+    FirstRunPage > RowTable { height: 1fr; min-height: 4; border: round $border-blurred; }
+    FirstRunPage > RowTable:focus { border: round $border; }
+    FirstRunPage > Input { height: 3; }
+    FirstRunPage > .gone { display: none; }
+    FirstRunPage > .label { margin: 0; color: $text-muted; }
+    """
+
+    def __init__(self, known: FirstRunChoices) -> None:
+        super().__init__()
+        self.known = known
+
+    # What a page gives --------------------------------------------------------------------------------------------
+
+    def compose(self) -> ComposeResult:
+        yield Static("", id="said", markup=False)
+
+    def twin(self) -> tuple[str, ...]:
+        """The words of the command that does this step."""
+        return ("setup",)
+
+    async def begin(self) -> None:
+        """Look how the step stands. Raises LifeboatError."""
+
+    async def go_on(self, tell: Tell) -> bool:
+        """Do the step; whether the next one comes. Raises LifeboatError."""
+        return True
+
+    def step_back(self) -> bool:
+        """Whether there was something on this page to go back from."""
+        return False
+
+    def leave(self) -> None:
+        """The page is not shown any more: nothing secret stays on it."""
+        for field in self.query(Input):
+            if field.password:
+                field.value = ""
+
+    # What a page uses ---------------------------------------------------------------------------------------------
+
+    @property
+    def first_run(self) -> FirstRunWizard:
+        return cast("FirstRunWizard", self.screen)
+
+    async def ask(self, *words: str, text: str = "", tell: Tell | None = None) -> CommandAnswer:
+        """Run a command; where that needs the key and it is locked, its passphrase is asked for first."""
+        return await self._with_key(lambda: self.first_run.ask(*words, text=text, tell=tell))
+
+    async def ask_text(self, *words: str, text: str = "") -> CommandAnswer:
+        """The same for the plain text of a command."""
+        return await self._with_key(lambda: self.first_run.link.run_text(*words, text=text))
+
+    async def _with_key(self, run: Callable[[], Awaitable[CommandAnswer]]) -> CommandAnswer:
+        try:
+            return await run()
+        except LifeboatError as error:
+            if error.code != LOCKED:
+                raise
+            question = TextDialog("Your key is locked. Its passphrase:", secret=True, yes="Unlock")
+            passphrase = await self.app.push_screen_wait(question)
+            if not passphrase:
+                raise
+        await self.first_run.ask("keys", "unlock", "--for", OPEN_FOR, "--passphrase-stdin", text=f"{passphrase}\n")
+        return await run()
+
+    def say(self, *lines: str, where: str = "said") -> None:
+        """What stands on top of the page; without lines nothing does."""
+        if self.is_mounted:
+            said = self.query_one(f"#{where}", Static)
+            said.update("\n".join(make_plain(line) for line in lines))
+            said.set_class(not lines, "gone")
+
+    def value(self, name: str) -> str:
+        """What was typed into a field."""
+        return self.query_one(f"#{name}", Input).value.strip()
+
+    def show(self, names: Sequence[str], *, shown: bool) -> None:
+        """Show or hide fields with their labels."""
+        for name in names:
+            for each in self.query(f"#{name}, .of-{name}"):
+                each.set_class(not shown, "gone")
+
+    def focus_first(self) -> None:
+        """The first thing that takes keys, else the button."""
+        if not self.is_attached:
+            return
+        for each in self.query("Table, Input, RadioSet, Checkbox"):
+            if each.focusable and not each.has_class("gone"):
+                each.focus()
+                return
+        self.first_run.focus_button()
+
+    @on(Input.Submitted)
+    async def _entered(self, event: Input.Submitted) -> None:
+        """Enter goes to the next field; behind the last one it does the step."""
+        event.stop()
+        fields = [each for each in self.query(Input) if each.focusable and not each.has_class("gone")]
+        at = fields.index(event.input)
+        if at + 1 < len(fields):
+            fields[at + 1].focus()
+        else:
+            await self.first_run.action_act("go_on")
+
+    @on(RowTable.Chosen)
+    async def _chosen(self, event: RowTable.Chosen) -> None:
+        event.stop()
+        await self.first_run.action_act("go_on")
+
+
+def parse_folder(text: str) -> str:
+    """Return a folder as it was typed, with `~` for the user's own. Raises NotYet for a relative one, which would start
+    wherever the dashboard was opened."""
+    try:
+        return str(parse_whole_path(text)) if text else ""
+    except LifeboatError as error:
+        raise MissingInput(error.message) from error

@@ -1,0 +1,277 @@
+"""The first run: protect the agents on this machine, or bring one back, one step a page."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.widgets import Button, Static
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.control.command_runner import CommandProgress
+from lifeboat_tui import documents
+from lifeboat_tui.documents.first_run_documents import Setup
+from lifeboat_tui.screens.first_run.closing_pages import DonePage, ServicePage
+from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage
+from lifeboat_tui.screens.first_run.key_pages import CreateKeyPage, RecoverKeyPage
+from lifeboat_tui.screens.first_run.protect_agents_page import ProtectAgentsPage
+from lifeboat_tui.screens.first_run.remote_pages import AddRemotePage, SourceRemotePage
+from lifeboat_tui.screens.first_run.restore_pages import FirstRunRestorePage, RestoreAgentPage, RestoreTargetPage
+from lifeboat_tui.screens.first_run.words_page import RecoveryWordsPage
+from lifeboat_tui.screens.lifeboat_screen import LifeboatScreen
+from lifeboat_tui.user_actions import UserAction
+from lifeboat_tui.widgets.progress_display import ProgressDisplay
+from lifeboat_tui.widgets.row_table import RowTable, TableColumn, TableRow
+from lifeboat_tui.widgets.wizard_steps import WizardSteps
+
+PROTECT: tuple[type[FirstRunPage], ...] = (
+    ProtectAgentsPage,
+    CreateKeyPage,
+    RecoveryWordsPage,
+    AddRemotePage,
+    ServicePage,
+    DonePage,
+)
+RETURN: tuple[type[FirstRunPage], ...] = (
+    SourceRemotePage,
+    RecoverKeyPage,
+    RestoreAgentPage,
+    RestoreTargetPage,
+    FirstRunRestorePage,
+    ServicePage,
+    DonePage,
+)
+
+
+class PurposePage(FirstRunPage):
+    """What somebody came for."""
+
+    NEEDED = True
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        yield RowTable((TableColumn("WHAT DO YOU WANT?", 20, grow=1),), id="ways")
+        yield Static("", id="already", markup=False)
+
+    async def begin(self) -> None:
+        self.say(
+            "Lifeboat keeps copies of your agents from which each comes back as it was, on this machine or on another.",
+            "Choose with the arrow keys and enter. y copies the command of a step, ^l leaves it for later.",
+        )
+        rows = [
+            TableRow("protect", ("Protect the agents on this machine",)),
+            TableRow("return", ("Bring my agent back from a second copy",)),
+        ]
+        self.query_one(RowTable).show(rows)
+        self.focus_first()
+        found = documents.decode_document(Setup, (await self.ask("setup")).document)
+        done = [step.text for step in found.steps if step.state == "done" and step.name != "find"]
+        self.say(*(f"{self.first_run.glyphs.sign('done')} {text}" for text in done), where="already")
+
+
+class FirstRunWizard(LifeboatScreen):
+    NAME = "First run"
+    ACTS = (
+        UserAction(
+            "go_on", "ctrl+n", "go on", "Do what this step says, then the next one comes", footer=True, writes=True
+        ),
+        UserAction("later", "ctrl+l", "later", "Leave this step for later", footer=True),
+        UserAction("reveal", "w", "show the words", "Show the 24 words of your key for a moment", writes=True),
+    )
+    HELP = """
+Two ways lead through here. One protects the agents of this machine: they are found, your key is made, its 24 words are
+written down and proven, a second copy is made known, and the service captures every change from then on. The other one
+brings an agent back from a second copy, also to a machine that never had it.
+
+Tab goes from field to field, enter does the step, esc goes one step back, or stops what is at work. What was done
+stays; coming back here, or lifeboat setup in a shell, goes on with what is missing. Words, tokens and passphrases
+are shown only when you ask for it, and are kept nowhere but in your key's own place.
+"""
+    CSS: ClassVar[str] = """
+    FirstRunWizard #steps { height: 1; }
+    FirstRunWizard #page { height: 1fr; padding-top: 1; }
+    FirstRunWizard #running { display: none; }
+    FirstRunWizard.-working #running { display: block; }
+    FirstRunWizard #buttons { height: 1; align-horizontal: right; }
+    FirstRunWizard #buttons Button { margin-left: 2; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known = FirstRunChoices()
+        self._way: tuple[type[FirstRunPage], ...] = ()
+        self._at = 0
+        self._page: FirstRunPage = PurposePage(self._known)
+        self._is_loaded = False
+
+    # What is shown ----------------------------------------------------------------------------------------------
+
+    def body(self) -> ComposeResult:
+        yield Vertical(id="steps")
+        yield Vertical(self._page, id="page")
+        yield ProgressDisplay(self.glyphs, id="running")
+        with Horizontal(id="buttons"):
+            yield Button("Later", id="later", compact=True)
+            yield Button("Go on", id="go", variant="primary", compact=True)
+
+    def crumbs(self) -> tuple[str, ...]:
+        return (*super().crumbs(), *filter(None, (self._page.STEP.lower(),)))
+
+    def twin(self) -> tuple[str, ...]:
+        return self._page.twin()
+
+    async def load(self) -> None:
+        page = self._page
+        await page.begin()
+        if page is self._page and self.is_mounted:
+            self._is_loaded = True
+            self._say_buttons()
+            if self.focused is None or self.focused.disabled:
+                page.focus_first()
+
+    @property
+    def is_working(self) -> bool:
+        return self.has_class("-working")
+
+    def focus_button(self) -> None:
+        for button in self.query("#go"):
+            button.focus()
+
+    def _say_buttons(self) -> None:
+        if not self.query("#go"):  # the dashboard is being closed
+            return
+        go, later = self.query_one("#go", Button), self.query_one("#later", Button)
+        go.label, go.disabled = self._page.YES, self.is_working
+        go.refresh(layout=True)
+        later.display = not self._page.NEEDED
+        later.disabled = self.is_working
+        self.refresh_bars()
+
+    async def _show(self, page: FirstRunPage) -> None:
+        """Another page in the place of the one that is shown."""
+        self._page.leave()
+        holder = self.query_one("#page", Vertical)
+        await holder.remove_children()
+        self._page, self._is_loaded = page, False
+        await holder.mount(page)
+        for steps in self.query(WizardSteps):
+            steps.go(self._at)
+        self._say_buttons()
+        page.focus_first()
+        self.reload()
+
+    async def _begin(self, way: tuple[type[FirstRunPage], ...]) -> None:
+        """Another way, from its first step; no way: the choice of it."""
+        self._way, self._at = way, 0
+        holder = self.query_one("#steps", Vertical)
+        await holder.remove_children()
+        if way:
+            await holder.mount(WizardSteps([each.STEP for each in way if each is not DonePage], self.glyphs))
+        await self._show(way[0](self._known) if way else PurposePage(self._known))
+
+    async def _go(self, step: int) -> None:
+        """So many steps onwards, or back."""
+        self._at += step
+        self.say_problem(None)
+        await self._show(self._way[self._at](self._known))
+
+    # Acts -------------------------------------------------------------------------------------------------------
+
+    def why_not(self, act: str) -> str | None:
+        if act in ("go_on", "later", "reveal") and self.is_working:
+            return "it is at work; esc stops it"
+        if act == "later" and self._page.NEEDED:
+            return "without this step there is no next one"
+        if act == "reveal" and not isinstance(self._page, RecoveryWordsPage):
+            return "that is for the step of the words"
+        return None
+
+    @on(Button.Pressed, "#go")
+    async def _pressed_go(self) -> None:
+        await self.action_act("go_on")
+
+    @on(Button.Pressed, "#later")
+    async def _pressed_later(self) -> None:
+        await self.action_act("later")
+
+    async def do_later(self) -> None:
+        await self._onwards()
+
+    @work(exclusive=True, group="step")
+    async def do_reveal(self) -> None:
+        if isinstance(self._page, RecoveryWordsPage):
+            await self._carry_out(self._page.reveal())
+
+    @work(exclusive=True, group="step")
+    async def do_go_on(self) -> None:
+        if isinstance(self._page, PurposePage):
+            row = self._page.query_one(RowTable).current
+            await self._begin(RETURN if row is not None and row.key == "return" else PROTECT)
+        elif not self._is_loaded:  # nobody agrees to what is not shown yet
+            await self._carry_out(self.load())
+        elif await self._carry_out(self._page.go_on(self._tell)):
+            await self._onwards()
+
+    async def _carry_out(self, doing: object) -> bool:
+        """Whether the next step comes. What fails is said in the banner, and the page stays."""
+        self._work(True)
+        try:
+            outcome = await doing  # type: ignore[misc]
+        except LifeboatError as error:
+            self.say_problem(error)
+            return False
+        except asyncio.CancelledError:
+            if self.is_mounted:
+                self.tell_user("Stopped. Nothing is half done.")
+            raise
+        finally:
+            if self.is_mounted:
+                self._work(False)
+        self.say_problem(None)
+        return bool(outcome)
+
+    def _work(self, at_work: bool) -> None:
+        if not self.query("#go"):  # the dashboard is being closed
+            return
+        self.set_class(at_work, "-working")
+        self._page.disabled = at_work
+        self._say_buttons()
+        if at_work:
+            self.query_one(ProgressDisplay).tell(CommandProgress("..."))
+        else:
+            self._page.focus_first()
+
+    def _tell(self, progress: CommandProgress) -> None:
+        if self.is_mounted:
+            self.query_one(ProgressDisplay).tell(progress)
+
+    async def _onwards(self) -> None:
+        if self._at + 1 < len(self._way):
+            await self._go(1)
+        else:
+            self._page.leave()
+            self.lifeboat.ask_status()
+            self.lifeboat.go("dashboard")
+
+    def do_back(self) -> None:
+        """Stops what is at work; else one step back; from the first page to where one came from."""
+        if self.is_working:
+            self.workers.cancel_group(self, "step")
+        elif self._page.step_back():
+            self._say_buttons()
+        elif self._way:
+            self._step_back()
+        elif len(self.app.screen_stack) > 2:
+            self.lifeboat.back()
+        else:
+            self.lifeboat.go("dashboard")
+
+    @work(exclusive=True, group="step")
+    async def _step_back(self) -> None:
+        if self._at > 0:
+            await self._go(-1)
+        else:
+            await self._begin(())

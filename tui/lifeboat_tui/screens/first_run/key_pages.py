@@ -1,0 +1,151 @@
+"""First run: the key made, or taken back from its words."""
+
+from __future__ import annotations
+
+import contextlib
+
+from textual import on
+from textual.app import ComposeResult
+from textual.widgets import Input, Static
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_tui import documents
+from lifeboat_tui.documents.first_run_documents import Key
+from lifeboat_tui.link import Tell
+from lifeboat_tui.screens.first_run.first_run_page import OPEN_FOR, FirstRunChoices, FirstRunPage, MissingInput
+from lifeboat_tui.widgets.hidden_input import HiddenInput, join_lines
+from lifeboat_tui.widgets.text_toggles import TextCheckbox
+
+PLACES = {
+    "keyring": "the keyring of this desktop",
+    "passphrase": "a file wrapped with a passphrase",
+    "command": "what the setting key_command runs",
+    "key_file": "the file that LIFEBOAT_KEY_FILE names",
+    "file": "a file that only its mode protects",
+}
+SHORTEST = 8
+"""Characters of a passphrase."""
+WORDS = 24
+
+
+class CreateKeyPage(FirstRunPage):
+    """Where the key lies, in one sentence; a passphrase where only a file's mode would protect it."""
+
+    STEP = "Key"
+
+    def __init__(self, known: FirstRunChoices) -> None:
+        super().__init__(known)
+        self._key = Key()
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        yield Static(
+            "Passphrase, twice (empty: none). It is asked for only when credentials are put back.",
+            classes="label of-passphrase",
+            markup=False,
+        )
+        yield HiddenInput(f"{SHORTEST} characters or more", id="passphrase")
+        yield HiddenInput("the same again", id="again", classes="of-passphrase")
+
+    def twin(self) -> tuple[str, ...]:
+        return ("keys", "status")
+
+    async def begin(self) -> None:
+        self._key = documents.decode_document(Key, (await self.ask("keys", "status")).document)
+        self.show(["passphrase"], shown=self._key.key_id is None or self._key.store == "file")
+        self.say(*_about(self._key))
+
+    async def go_on(self, tell: Tell) -> bool:
+        passphrase, again = (self.query_one(name, Input).value for name in ("#passphrase", "#again"))
+        if passphrase != again:
+            raise MissingInput("the two passphrases are not the same")
+        if passphrase and len(passphrase) < SHORTEST:
+            raise MissingInput(f"a passphrase has {SHORTEST} characters or more")
+        if self._key.state == "error":
+            raise MissingInput(self._key.note)
+        await self._make(passphrase)
+        self.leave()
+        return True
+
+    async def _make(self, passphrase: str) -> None:
+        """Make the key where there is none, and wrap it where that is wanted."""
+        wrap = ("--store", "passphrase", "--passphrase-stdin") if passphrase else ()
+        if self._key.key_id is None:
+            words = ("keys", "init", "--words-to", "-", "--no-prove")
+            await self.ask_text(*words, *wrap, text=_line(passphrase))
+        elif passphrase:
+            await self.ask("keys", "init", *wrap, text=_line(passphrase))
+        if passphrase:
+            with contextlib.suppress(
+                LifeboatError
+            ):  # the page of the words asks for it where this system holds nothing
+                await self.ask("keys", "unlock", "--for", OPEN_FOR, "--passphrase-stdin", text=_line(passphrase))
+
+
+def _line(passphrase: str) -> str:
+    return f"{passphrase}\n" if passphrase else ""
+
+
+def _about(key: Key) -> list[str]:
+    what = "Your key opens the credentials of your agents. Capturing needs no secret; putting credentials back does."
+    if key.key_id is None:
+        found = key.note if key.state == "error" else "There is no key yet: going on makes it, in the best place here."
+        return [what, found]
+    lies = f"It is made ({key.key_id}) and lies in {PLACES.get(key.store, key.store)}."
+    return [what, lies] if key.state == "ok" else [what, lies, key.note]
+
+
+class RecoverKeyPage(FirstRunPage):
+    """The key of this home, taken from its words where it is not here."""
+
+    STEP = "Key"
+    YES = "Take the key"
+    NEEDED = True
+
+    def __init__(self, known: FirstRunChoices) -> None:
+        super().__init__(known)
+        self._is_here = False
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        yield HiddenInput("the 24 words in their order", id="words", pasted=join_lines, takes_words=True)
+        yield Static("", id="count", classes="label", markup=False)
+        yield TextCheckbox("Show what I type", id="visible", compact=True)
+
+    def twin(self) -> tuple[str, ...]:
+        return ("keys", "recover")
+
+    async def begin(self) -> None:
+        key = documents.decode_document(Key, (await self.ask("keys", "status")).document)
+        self._is_here = key.key_id is not None and (key.state == "ok" or key.store in ("passphrase", "keyring"))
+        self.show(["words", "count", "visible"], shown=not self._is_here)
+        self.YES = "Go on" if self._is_here else "Take the key"
+        if self._is_here:
+            self.say(f"Your key is here ({key.key_id}).", *([key.note] if key.state != "ok" else []))
+        else:
+            self.say(
+                "Your key comes back from its 24 words. Type or paste them in their order, with or without numbers.",
+                "They stay on this machine; a recovery kit has them, too.",
+            )
+
+    @on(Input.Changed, "#words")
+    def _count(self, event: Input.Changed) -> None:
+        count = len([word for word in event.value.replace(",", " ").split() if not word.rstrip(".):").isdigit()])
+        self.query_one("#count", Static).update(f"{count} of {WORDS} words" if count else "")
+
+    @on(TextCheckbox.Changed, "#visible")
+    def _visible(self, event: TextCheckbox.Changed) -> None:
+        self.query_one("#words", Input).password = not event.value
+
+    def leave(self) -> None:
+        self.query_one("#words", Input).value = ""
+
+    async def go_on(self, tell: Tell) -> bool:
+        if self._is_here:
+            return True
+        words = self.value("words")
+        if not words:
+            raise MissingInput("type the 24 words first")
+        await self.ask("keys", "recover", "--words-from", "-", text=f"{words}\n")
+        self.leave()
+        return True

@@ -1,0 +1,163 @@
+"""First run: a second copy made known, or the one chosen from which an agent comes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual import on
+from textual.app import ComposeResult
+from textual.widgets import Input, Static
+
+from lifeboat_core.texts.human_text import join_names
+from lifeboat_daemon.control.command_runner import CommandProgress
+from lifeboat_tui import documents
+from lifeboat_tui.documents.first_run_documents import SecondCopies, SecondCopy
+from lifeboat_tui.link import Tell
+from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage, MissingInput, parse_folder
+from lifeboat_tui.widgets.hidden_input import HiddenInput
+from lifeboat_tui.widgets.row_table import RowTable, TableColumn, TableRow
+from lifeboat_tui.widgets.text_toggles import TextCheckbox
+
+JOIN_LINE = "lifeboat+"
+"""How a join line begins: it holds a token, so it never stands in a field that is read."""
+_FIELDS = ("address", "secret", "name", "away")
+
+
+class AddRemotePage(FirstRunPage):
+    """Asks for an address or a folder; for a join line or a token in a field that is not shown."""
+
+    STEP = "Copy"
+    YES = "Make it known"
+
+    def __init__(self, known: FirstRunChoices) -> None:
+        super().__init__(known)
+        self._copies: tuple[SecondCopy, ...] = ()
+        self._readable = ""
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        yield Static("Address or folder (empty for a join line)", classes="label of-address", markup=False)
+        yield Input(placeholder="https://boat.example.com  or  /media/stick/lifeboat", id="address", compact=True)
+        yield Static("Join line or token (not shown)", classes="label of-secret", markup=False)
+        yield HiddenInput(id="secret", compact=True)
+        yield Static("What to call it", classes="label of-name", markup=False)
+        yield Input(placeholder="home, or stick for a folder", id="name", compact=True)
+        yield TextCheckbox("It is away at times, like a stick", id="away", compact=True)
+
+    def twin(self) -> tuple[str, ...]:
+        return ("remote", "list")
+
+    async def begin(self) -> None:
+        found = documents.decode_document(SecondCopies, (await self.ask("remote", "list")).document).remotes
+        self._copies = tuple(one for one in found if one.problem is None)
+        self.show(_FIELDS, shown=not self._is_enough())
+        self.say(*self._sentences())
+        self.YES = "Go on" if self._is_enough() else "Make it known"
+
+    def _is_enough(self) -> bool:
+        return bool(self._copies)
+
+    def _sentences(self) -> list[str]:
+        if self._copies:
+            told = [f"What is captured goes to {join_names([one.name for one in self._copies])}, too."]
+            return [*told, *([self._readable] if self._readable else [])]
+        return [
+            "Everything is on this disk only. A second copy on another machine, a stick or a share survives its loss.",
+            "Another machine tells its join line when it runs: lifeboat endpoint serve",
+        ]
+
+    @on(Input.Changed, "#address")
+    def _no_secret_in_sight(self, event: Input.Changed) -> None:
+        """A join line that was pasted into the wrong field goes to the one that is not shown."""
+        if event.value.strip().lower().startswith(JOIN_LINE):
+            self.query_one("#secret", Input).value = event.value.strip()
+            event.input.value = ""
+
+    async def go_on(self, tell: Tell) -> bool:
+        if self._is_enough():
+            return True
+        await self._add(tell)
+        await self._bring_there(tell)
+        await self.begin()
+        return False
+
+    async def _add(self, tell: Tell) -> None:
+        """Raises NotYet, and what `remote add` raises."""
+        address, secret = self.value("address"), self.value("secret")
+        if not address and not secret:
+            raise MissingInput("type an address, a folder or a join line")
+        is_folder = bool(address) and "://" not in address
+        name = self.value("name") or ("stick" if is_folder or address.startswith("file:") else "home")
+        words = ["remote", "add", name]
+        if is_folder:
+            words.append(self._folder(address).as_uri())
+        elif address:
+            words += [address, *(["--token-stdin"] if secret else [])]
+        else:
+            words.append("--join-stdin")
+        words += ["--optional"] if self.query_one("#away", TextCheckbox).value else []
+        tell(CommandProgress("Asking it who it is"))
+        said = await self.ask(*words, text="" if is_folder or not secret else f"{secret}\n", tell=tell)
+        self._readable = documents.decode_document(SecondCopy, said.document).readable
+        self.known.remote = name
+        self.leave()
+
+    def _folder(self, address: str) -> Path:
+        return Path(parse_folder(address))
+
+    async def _bring_there(self, tell: Tell) -> None:
+        tell(CommandProgress("Bringing everything there"))
+        await self.ask("sync", tell=tell)
+        self.first_run.lifeboat.ask_status()
+
+
+class SourceRemotePage(AddRemotePage):
+    """The second copy that has the agent: one that is known, or another one."""
+
+    NEEDED = True
+
+    def __init__(self, known: FirstRunChoices) -> None:
+        super().__init__(known)
+        self._wants_another = False
+
+    def compose(self) -> ComposeResult:
+        yield RowTable(
+            (TableColumn("WHERE IS THE AGENT?", 16, grow=1), TableColumn("", 20, grow=2, rank=1)), id="copies"
+        )
+        yield from super().compose()
+
+    async def begin(self) -> None:
+        await super().begin()
+        rows = [TableRow(f"={one.name}", (one.name, one.url or "")) for one in self._copies]
+        table = self.query_one(RowTable)
+        table.show([*rows, TableRow("another", ("another second copy", ""))])
+        table.set_class(not self._is_enough(), "gone")
+
+    def _is_enough(self) -> bool:
+        return bool(self._copies) and not self._wants_another
+
+    def _folder(self, address: str) -> Path:
+        """The agent comes from there: a folder that is not there would be made one without any agent."""
+        folder = super()._folder(address)
+        if not folder.is_dir() and not self.first_run.link.is_demo:
+            raise MissingInput(f"there is no folder {folder}: is the right stick or share mounted?")
+        return folder
+
+    def _sentences(self) -> list[str]:
+        if self._is_enough():
+            return [self._readable] if self._readable else []
+        return [
+            "The agent comes from a second copy: an endpoint on another machine, or a folder on a stick or a share."
+        ]
+
+    async def go_on(self, tell: Tell) -> bool:
+        row = self.query_one(RowTable).current
+        if self._is_enough() and row is not None:
+            self._wants_another = row.key == "another"
+            self.known.remote = row.key.removeprefix("=")
+            if not self._wants_another:
+                return True
+            await self.begin()
+            return False
+        await self._add(tell)
+        return True

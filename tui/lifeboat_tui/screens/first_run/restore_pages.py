@@ -1,0 +1,231 @@
+"""First run: an agent brought back. Which one, for which runtime, into which folder; the preview; the restore."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from textual import on
+from textual.app import ComposeResult
+from textual.widgets import Input, RadioSet, Static
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.texts.human_text import make_state_folder_option, quote_argument, time_text
+from lifeboat_daemon.control.command_runner import CommandProgress
+from lifeboat_tui import documents
+from lifeboat_tui.cell_text import format_short_age, format_size, make_plain
+from lifeboat_tui.documents.first_run_documents import Away, Plan, Restored, There
+from lifeboat_tui.documents.restore_documents import Files
+from lifeboat_tui.link import Tell
+from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage, MissingInput, parse_folder
+from lifeboat_tui.widgets.question_dialogs import ConfirmDialog
+from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, TableRow
+from lifeboat_tui.widgets.text_toggles import TextRadioButton
+
+COLUMNS = (
+    TableColumn("AGENT", 12, grow=1),
+    TableColumn("RUNTIME", 9, rank=2),
+    TableColumn("SEQUENCE", 8, right=True),
+    TableColumn("WRITTEN", 12),
+    TableColumn("BY", 10, grow=1, rank=1),
+    TableColumn("SIZE", 9, rank=3, right=True),
+    TableColumn("", 12, rank=4),
+)
+
+
+class RestoreAgentPage(FirstRunPage):
+    """The agents that the second copy has."""
+
+    STEP = "Agent"
+    NEEDED = True
+
+    def __init__(self, known: FirstRunChoices) -> None:
+        super().__init__(known)
+        self._agents: tuple[Away, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        yield RowTable(COLUMNS, glyphs=self.first_run.glyphs, id="there")
+
+    def twin(self) -> tuple[str, ...]:
+        return ("agents", "list", "--remote", self.known.remote)
+
+    async def begin(self) -> None:
+        self.say(f"Which agents has {self.known.remote}?")
+        self._agents = documents.decode_document(There, (await self.ask(*self.twin())).document).agents
+        table = self.query_one(RowTable)
+        table.empty = f"{make_plain(self.known.remote)} has no agent yet."
+        table.show([self._row(one) for one in self._agents])
+        self.say("Which agent shall come here?")
+
+    def _row(self, one: Away) -> TableRow:
+        number = "" if one.sequence is None else str(one.sequence)
+        when = format_short_age(one.written_at or one.time, self.first_run.link.now())
+        here = "" if one.here is None else "is here"
+        cells = (TableCell(one.name or one.id, "strong"), TableCell(one.runtime, "muted"), number, when, one.machine)
+        return TableRow(one.id, (*cells, format_size(one.bytes), TableCell(here, "muted")))
+
+    async def go_on(self, tell: Tell) -> bool:
+        row = self.query_one(RowTable).current
+        chosen = next((one for one in self._agents if row is not None and one.id == row.key), None)
+        if chosen is None:
+            raise MissingInput(f"{self.known.remote} has no agent to bring back")
+        if chosen.here is not None:
+            raise MissingInput(f"{chosen.here} is an agent of this machine already; its timeline restores it")
+        if chosen.sequence is None:
+            raise MissingInput(f"{self.known.remote} has no state of {chosen.name} yet")
+        self.known.agent = chosen
+        return True
+
+
+class RestoreTargetPage(FirstRunPage):
+    """For which runtime, into which folder. Going on makes the preview, and writes nothing."""
+
+    STEP = "Folder"
+    YES = "Preview"
+    NEEDED = True
+    DEFAULT_CSS = "FolderPage > RadioSet { width: 100%; margin-bottom: 1; }"
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        agent = self.known.agent
+        assert agent is not None
+        yield Static("For which runtime", classes="label", markup=False)
+        with RadioSet(id="runtime", compact=True):
+            for runtime in self._runtimes():
+                yield TextRadioButton(runtime, value=runtime == agent.runtime, name=runtime)
+        yield Static("Its folder on this machine", classes="label", markup=False)
+        yield Input(agent.folders.get(agent.runtime, ""), id="folder")
+
+    def _runtimes(self) -> list[str]:
+        agent = self.known.agent
+        assert agent is not None
+        return list(agent.folders) or [agent.runtime]
+
+    def twin(self) -> tuple[str, ...]:
+        return ("restore", *self._words(), "--dry-run")
+
+    def _words(self) -> tuple[str, ...]:
+        agent = self.known.agent
+        assert agent is not None
+        runtime = self._runtime()
+        other = () if runtime == agent.runtime else ("--runtime", runtime)
+        folder = parse_folder(self.value("folder"))
+        around = make_state_folder_option(runtime, folder)
+        return (agent.id, "--from", self.known.remote, "--to", folder, *around, *other, "--with-credentials")
+
+    def _runtime(self) -> str:
+        button = self.query_one(RadioSet).pressed_button
+        agent = self.known.agent
+        assert agent is not None
+        return agent.runtime if button is None or button.name is None else button.name
+
+    async def begin(self) -> None:
+        agent = self.known.agent
+        assert agent is not None
+        self.say(f"{agent.name or agent.id} gets a folder of its own here, with its memory, files and credentials.")
+
+    @on(RadioSet.Changed, "#runtime")
+    def _other_runtime(self, event: RadioSet.Changed) -> None:
+        """The folder follows the runtime, unless somebody typed another one."""
+        agent, field = self.known.agent, self.query_one("#folder", Input)
+        if agent is not None and field.value in ("", *agent.folders.values()):
+            field.value = agent.folders.get(self._runtime(), field.value)
+
+    async def go_on(self, tell: Tell) -> bool:
+        if not self.value("folder"):
+            raise MissingInput("type the folder in which the agent shall live")
+        tell(CommandProgress("Fetching what the second copy has"))
+        said = await self.ask("restore", *self._words(), "--dry-run", tell=tell)
+        self.known.restore, self.known.plan = self._words(), documents.decode_document(Plan, said.document)
+        return True
+
+
+class FirstRunRestorePage(FirstRunPage):
+    """The preview, and the restore itself. Nothing is written before the button."""
+
+    STEP = "Restore"
+    YES = "Bring it back"
+    NEEDED = True
+
+    def __init__(self, known: FirstRunChoices) -> None:
+        super().__init__(known)
+        self._done: Restored | None = None
+
+    def twin(self) -> tuple[str, ...]:
+        return ("restore", *self.known.restore, "--adopt")
+
+    async def begin(self) -> None:
+        plan = self.known.plan
+        if self._done is not None:
+            self.say(*_told(self._done))
+        elif plan is not None:
+            self.say(*_preview(plan))
+
+    async def go_on(self, tell: Tell) -> bool:
+        if self._done is not None:
+            return True
+        words = ("restore", *self.known.restore, "--adopt", "--yes")
+        tell(CommandProgress("Bringing it back"))
+        try:
+            said = await self.ask(*words, tell=tell)
+        except LifeboatError as error:
+            if error.code != "moved_elsewhere":
+                raise
+            machine = await self._taken_over(error)
+            said = await self.ask(*words, "--take-over", machine, tell=tell)
+        self._done = documents.decode_document(Restored, said.document)
+        self.YES, self.NEEDED = "Go on", False
+        self.say(*_told(self._done))
+        self.first_run.lifeboat.ask_status()
+        return False
+
+    async def _taken_over(self, error: LifeboatError) -> str:
+        """The machine that wrote lately, once its name was typed. Raises the error where nobody wants that."""
+        agent = self.known.agent
+        machine = "" if agent is None else agent.machine
+        lines = [
+            f"{error.message}.",
+            "If the agent still runs there, stop it first: two of it would go different ways.",
+        ]
+        question = ConfirmDialog("Take it over?", lines, yes="Take it over", phrase=machine)
+        if not machine or not await self.app.push_screen_wait(question):
+            raise error
+        return machine
+
+
+def _preview(plan: Plan) -> Iterator[str]:
+    yield f"Sequence {plan.sequence} of {time_text(plan.time)} would be written to {plan.to}, for {plan.runtime}."
+    yield f"Files: {_counts(plan.files)}."
+    if plan.credentials:
+        back = sum(one.outcome == "injected" for one in plan.credentials)
+        left = len(plan.credentials) - back
+        yield f"Credentials: {back} put back{f', {left} left out' if left else ''}."
+    if plan.files.overwritten:
+        yield "Files that stand there are moved aside first; lifeboat undo takes it back for seven days."
+    yield "It lives here from then on: a machine that wrote it before sends nothing more."
+    if plan.signature != "signed":
+        yield "Nobody signed this state, so it is not written here: lifeboat restore ... --accept-unsigned asks for it."
+        yield from (f"Could run here: {line}" for line in plan.executable)
+    for warning in plan.warnings:
+        yield f"Note: {warning}"
+
+
+def _told(done: Restored) -> Iterator[str]:
+    yield f"{done.name} is back: sequence {done.sequence} is in {done.to}."
+    yield f"Files: {_counts(done.files)}. Credentials: {done.credentials.injected} in their places."
+    for warning in done.warnings:
+        yield f"Note: {warning}"
+    for step in done.next:
+        yield f"{step.title}:  {step.command}"
+    yield f"Look into it at any time:  lifeboat verify {quote_argument(make_plain(done.name))}"
+
+
+def _counts(files: Files) -> str:
+    counts = {
+        "new": files.created,
+        "overwritten": files.overwritten,
+        "the same": files.same,
+        "removed": files.removed,
+        "left out": files.skipped,
+    }
+    return ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "none"

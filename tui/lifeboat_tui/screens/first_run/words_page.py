@@ -1,0 +1,137 @@
+"""First run: the 24 words shown for a moment, written on paper, and three of them asked for."""
+
+from __future__ import annotations
+
+import random
+
+from textual.app import ComposeResult
+from textual.timer import Timer
+from textual.widgets import Input, Static
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_tui import documents
+from lifeboat_tui.cell_text import format_local_day
+from lifeboat_tui.documents.first_run_documents import Key
+from lifeboat_tui.link import Tell
+from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage
+from lifeboat_tui.widgets.hidden_input import HiddenInput
+
+SHOWN_FOR = 20.0
+"""Seconds until the words are hidden again."""
+REVEAL = ("keys", "init", "--words-to", "-", "--no-prove")
+ASKED, WORDS, COLUMNS, CELL = 3, 24, 4, 16
+_CHANCE = random.SystemRandom()
+
+
+class RecoveryWordsPage(FirstRunPage):
+    """Shows nothing until it is asked to; what was shown is hidden after a moment, and can be shown again."""
+
+    STEP = "Words"
+    YES = "Show the words"
+    DEFAULT_CSS = "WordsPage > #sheet { border: round $border; padding: 0 1; width: auto; }"
+
+    def __init__(self, known: FirstRunChoices) -> None:
+        super().__init__(known)
+        self._is_proven = self._was_shown = False
+        self._places: list[int] = []
+        self._timer: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        yield Static("", id="sheet", classes="gone", markup=False)
+        for number in range(ASKED):
+            yield Static("", id=f"label-{number}", classes=f"label of-answer-{number} gone", markup=False)
+            yield HiddenInput(id=f"answer-{number}", classes="gone", compact=True)
+
+    def twin(self) -> tuple[str, ...]:
+        return ("keys", "prove") if self._is_proven else ("keys", "init")
+
+    async def begin(self) -> None:
+        key = documents.decode_document(Key, (await self.ask("keys", "status")).document)
+        self._is_proven = key.proven_at is not None
+        if key.proven_at is not None:
+            self._ask_for([])
+            self.say(f"The 24 words of your key were proven on {format_local_day(key.proven_at)}.")
+        elif not self._places:
+            self.say(
+                "24 words are your key. They are the only way back to the credentials when this machine is lost.",
+                f"Have paper and a pen ready. Going on shows them for {SHOWN_FOR:.0f} seconds; w shows them again.",
+            )
+        self._name_button()
+
+    def _name_button(self) -> None:
+        asks = "Prove them" if self._places else "They are on paper"
+        self.YES = "Go on" if self._is_proven else asks if self._was_shown else "Show the words"
+
+    # Showing ------------------------------------------------------------------------------------------------------
+
+    async def reveal(self) -> bool:
+        """Show them, and hide them again soon. Raises LifeboatError. No next step comes of it."""
+        if self._is_proven:
+            await self.begin()
+            return False
+        words = (await self.ask_text(*REVEAL)).text.split()
+        self._ask_for([])
+        self._was_shown = True
+        self._name_button()
+        cells = [f"{place:>2}. {word}".ljust(CELL) for place, word in enumerate(words, 1)]
+        lines = ["".join(cells[at : at + COLUMNS]).rstrip() for at in range(0, len(cells), COLUMNS)]
+        self.say(*lines, where="sheet")
+        self.say("Write them on paper, with their numbers. Whoever has them has the key.")
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(SHOWN_FOR, self.hide)
+        return False
+
+    def step_back(self) -> bool:
+        """From the questions back to the words."""
+        is_asked = bool(self._places)
+        if is_asked:
+            self._ask_for([])
+            self.say("The words are hidden. w shows them again; going on asks for three of them.")
+            self.first_run.focus_button()
+        return is_asked
+
+    def hide(self) -> None:
+        """Nothing of them stays on the screen."""
+        if self.is_mounted and str(self.query_one("#sheet", Static).content):
+            self.say(where="sheet")
+            self.say("The words are hidden. w shows them again; going on asks for three of them.")
+
+    def leave(self) -> None:
+        super().leave()
+        self.say(where="sheet")
+
+    # Proving ------------------------------------------------------------------------------------------------------
+
+    async def go_on(self, tell: Tell) -> bool:
+        if self._is_proven:
+            return True
+        if not self._was_shown:
+            return await self.reveal()
+        if not self._places:
+            self._ask_for(sorted(_CHANCE.sample(range(1, WORDS + 1), ASKED)))
+            return False
+        answers = [self.value(f"answer-{number}") for number in range(ASKED)]
+        lines = "".join(f"{place} {word}\n" for place, word in zip(self._places, answers, strict=True))
+        try:
+            await self.ask("keys", "prove", "--answers-stdin", text=lines)
+        except LifeboatError:
+            self._ask_for(sorted(_CHANCE.sample(range(1, WORDS + 1), ASKED)))
+            raise
+        self._ask_for([])
+        return True
+
+    def _ask_for(self, places: list[int]) -> None:
+        """Fields for the words at these places; the words themselves are hidden then."""
+        self._places = places
+        self.say(where="sheet")
+        for number in range(ASKED):
+            field = self.query_one(f"#answer-{number}", Input)
+            field.value = ""
+            self.show([f"answer-{number}"], shown=bool(places))
+            if places:
+                self.query_one(f"#label-{number}", Static).update(f"Word {places[number]}")
+        if places:
+            self.say("Three of them, from the paper. esc goes back; there w shows them all again.")
+        self._name_button()

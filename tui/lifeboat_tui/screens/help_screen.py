@@ -1,0 +1,101 @@
+"""`?`: what a screen is for, every key of it, and the words that are used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from lifeboat_tui.user_actions import EVERYWHERE, PLACES, UserAction
+
+if TYPE_CHECKING:
+    from lifeboat_tui.screens.lifeboat_screen import LifeboatScreen
+
+GLOSSARY = (
+    ("agent", "what remembers: a folder of notes, and the runtime it belongs to"),
+    ("capture", "taking up what changed; it counts once it is on this disk"),
+    ("sequence", "the number of a kept state; it means the same on every machine"),
+    ("second copy", "an endpoint or a folder that holds your agents too"),
+    ("verified", "read back, every digest and signature checked"),
+    ("held", "a removal that looks like an accident: kept here, not passed on until you say so"),
+    ("purge", "destroying something in all history, with a receipt"),
+    ("recovery words", "24 words that are your key: whoever has them has it, without them nobody has"),
+)
+"""Eight words, in the order in which people meet them."""
+_MOVING = (
+    ("↑ ↓  j k", "move"),
+    ("pgup pgdn", "a page"),
+    ("g G", "first, last"),
+    ("enter", "open"),
+    ("tab", "next part of the screen"),
+    ("^p", "everything that can be done, by name"),
+)
+
+
+class HelpScreen(ModalScreen[None]):
+    """Of the screen it was opened over; the part that has the focus comes first where it has something to say."""
+
+    CSS = """
+    HelpScreen { align: center middle; }
+    HelpScreen > Vertical {
+        width: 84; max-width: 96%; height: 90%; border: round $border; background: $surface; padding: 0 2;
+    }
+    HelpScreen Static { height: auto; margin-bottom: 1; }
+    """
+    BINDINGS = [
+        Binding("escape,question_mark,q", "close", "Close"),
+        Binding("8", "doctor", "Doctor"),
+    ]
+
+    def __init__(self, screen: LifeboatScreen) -> None:
+        super().__init__()
+        self._screen = screen
+
+    def compose(self) -> ComposeResult:
+        screen = self._screen
+        with Vertical() as box:
+            box.border_title = f"Help: {screen.NAME.lower()}"
+            box.border_subtitle = "esc closes · 8 opens the doctor"
+            with VerticalScroll():
+                part = getattr(screen.focused, "HELP", "")
+                yield Static("\n\n".join(filter(None, (_flowing(part), _flowing(screen.HELP)))), markup=False)
+                if screen.ACTS:
+                    yield Static(_keys("Here", screen.ACTS, screen))
+                yield Static(_pairs("Lists", _MOVING))
+                yield Static(_keys("On every screen", EVERYWHERE, screen))
+                yield Static(_keys("Places", PLACES, screen))
+                yield Static(_pairs("Words", GLOSSARY, width=16))
+
+    def on_mount(self) -> None:
+        self.query_one(VerticalScroll).focus()
+
+    def action_close(self) -> None:
+        self.dismiss()
+
+    def action_doctor(self) -> None:
+        self.dismiss()
+        self._screen.lifeboat.go("doctor")
+
+
+def _flowing(prose: str | None) -> str:
+    """Paragraphs without the line breaks of the source."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in (prose or "").strip().split("\n\n"))
+
+
+def _keys(title: str, acts: tuple[UserAction, ...], screen: LifeboatScreen) -> Content:
+    rows = []
+    for act in acts:
+        refusal = screen.refusal(act)
+        rows.append((act.key_text, act.help if refusal is None else f"{act.help} (not now: {refusal})"))
+    return _pairs(title, tuple(rows))
+
+
+def _pairs(title: str, rows: tuple[tuple[str, str], ...], width: int = 10) -> Content:
+    lines = [Content.styled(title, "bold")]
+    lines += [Content.assemble((f"  {key:<{width}} ", "bold"), said) for key, said in rows]
+    return Content("\n").join(lines)

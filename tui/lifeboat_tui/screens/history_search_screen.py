@@ -1,0 +1,200 @@
+"""Words in everything that is kept of an agent, also in what is not there any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.widgets import Input, Static
+
+from lifeboat_core.texts.human_text import count_text
+from lifeboat_tui import documents
+from lifeboat_tui.cell_text import make_plain
+from lifeboat_tui.documents.search_documents import Found, Hit
+from lifeboat_tui.glyphs import Glyphs
+from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen
+from lifeboat_tui.user_actions import UserAction
+from lifeboat_tui.widgets.filtered_table import FilteredTable
+from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, TableRow
+
+LIMIT = 500
+COLUMNS = (
+    TableColumn("NOW", 7),
+    TableColumn("WHERE", 18, grow=2),
+    TableColumn("WORDS", 24, grow=5),
+    TableColumn("FIRST", 5, rank=1, right=True),
+    TableColumn("LAST", 5, right=True),
+)
+BEFORE = (
+    "Type words and press enter. All of them must stand in a memory or a line; what was removed since is found, too."
+)
+
+
+class HistorySearchScreen(LifeboatScreen):
+    """`found` is told the sequence that was chosen, once this screen is closed; without it the timeline is opened."""
+
+    NAME = "Find in history"
+    ACTS = (
+        UserAction("open", "enter", "go to the sequence", "The sequence in which it came, or stood last", footer=True),
+        UserAction("restore", "r", "restore that", "Bring the file back as it was where it stood last", footer=True),
+        UserAction("words", "F", "other words", "Search for something else", footer=True),
+        FILTER,
+    )
+    HELP = """
+Every kept sequence is searched, memories and lines of files. Each place is told once, with the first and the last
+sequence in which it stood. Enter goes to where it came; where it is gone, to where it stood last. r brings it back.
+
+What was purged is never found.
+"""
+    CSS = """
+    HistorySearchScreen #words { margin: 0 1; }
+    HistorySearchScreen #hits { height: 1fr; }
+    HistorySearchScreen #detail { height: 6; border: round $secondary; padding: 0 1; }
+    """
+
+    def __init__(self, agent_id: str, *, found: Callable[[int], None] | None = None) -> None:
+        super().__init__()
+        self.agent_id = agent_id
+        self._tell_found = found
+        self._words: tuple[str, ...] = ()
+        self._hits: dict[str, Hit] = {}
+
+    # What is shown ----------------------------------------------------------------------------------------------
+
+    def body(self) -> ComposeResult:
+        yield Input(placeholder="words to find in the history", compact=True, id="words")
+        yield FilteredTable(COLUMNS, title="Places", empty=BEFORE, glyphs=self.glyphs, id="hits")
+        with Vertical(id="detail"):
+            yield Static("", id="detail-text", markup=False)
+
+    @property
+    def agent_name(self) -> str:
+        agent = self.lifeboat.find_agent(self.agent_id)
+        return self.agent_id if agent is None else agent.name
+
+    def twin(self) -> tuple[str, ...]:
+        return ("search", self.agent_name, *(self._words or ("WORDS",)), "--history", "--limit", str(LIMIT))
+
+    def crumbs(self) -> tuple[str, ...]:
+        return ("lifeboat", self.agent_name, "find in history")
+
+    async def load(self) -> None:
+        if not self._words:
+            return
+        said = await self.ask("search", self.agent_id, *self._words, "--history", "--limit", str(LIMIT))
+        found = documents.decode_document(Found, said.document)
+        self._hits = {str(at): hit for at, hit in enumerate(found.hits)}
+        self.table.empty = f"These words stand nowhere in what is kept of {make_plain(self.agent_name)}."
+        self.table.show(_row(key, hit, self.glyphs) for key, hit in self._hits.items())
+        more = f" (the newest {len(found.hits)}; more words find fewer)" if found.truncated else ""
+        self.query_one("#detail").border_title = f"{count_text(len(found.hits), 'place')}{more}"
+        self._show_detail()
+        if found.hits:
+            self.table.focus()
+
+    @on(Input.Submitted, "#words")
+    def _entered(self, event: Input.Submitted) -> None:
+        # A dash in front would make an option of a word; to a search it means nothing.
+        self._words = tuple(word for word in (each.lstrip("-") for each in event.value.split()) if word)
+        self._hits = {}
+        self.table.empty = "Searching..." if self._words else BEFORE
+        self.table.show(())
+        self._show_detail()
+        self.reload()
+
+    @property
+    def table(self) -> RowTable:
+        return self.query_one("#hits", FilteredTable).table
+
+    @property
+    def chosen(self) -> Hit | None:
+        """The place under the cursor."""
+        row = self.table.current if self.is_mounted else None
+        return None if row is None else self._hits.get(row.key)
+
+    @on(RowTable.Moved, "#hits-table")
+    def _moved(self) -> None:
+        self._show_detail()
+        self.refresh_bars()
+
+    def _show_detail(self) -> None:
+        hit = self.chosen
+        text = "" if hit is None else "\n".join(map(make_plain, _detail(hit)))
+        self.query_one("#detail-text", Static).update(text)
+
+    # Acts -------------------------------------------------------------------------------------------------------
+
+    def why_not(self, act: str) -> str | None:
+        if act in ("open", "restore") and self.chosen is None:
+            return "nothing is found yet"
+        return None
+
+    @on(RowTable.Chosen, "#hits-table")
+    async def _chosen(self) -> None:
+        await self.action_act("open")
+
+    def do_open(self) -> None:
+        hit = self.chosen
+        number = None if hit is None else _telling(hit)
+        if number is None:
+            return
+        if self._tell_found is not None:
+            self.lifeboat.back()
+            self._tell_found(number)
+        else:
+            from lifeboat_tui.screens.timeline.timeline_screen import TimelineScreen
+
+            self.app.switch_screen(TimelineScreen(self.agent_id, at=number))
+
+    def do_restore(self) -> None:
+        from lifeboat_tui.screens.restore.restore_wizard import RestoreWizard
+
+        hit = self.chosen
+        assert hit is not None
+        number, path = _last(hit), hit.path or hit.origin_file
+        at = None if number is None else str(number)
+        self.app.push_screen(RestoreWizard(self.agent_id, at=at, paths=(path,) if path else ()))
+
+    def do_words(self) -> None:
+        self.query_one("#words", Input).focus()
+
+
+def _last(hit: Hit) -> int | None:
+    return hit.last if hit.last is not None else hit.sequence
+
+
+def _telling(hit: Hit) -> int | None:
+    """The sequence that says most: where it came, or, of what is gone, where it stood last."""
+    return hit.first if hit.present and hit.first is not None else _last(hit)
+
+
+def _where(hit: Hit) -> str:
+    if hit.kind == "memory":
+        return f"memory in {hit.origin_file}" if hit.origin_file else f"{hit.memory_type or ''} memory".strip()
+    return f"{hit.path}:{hit.line}" if hit.line is not None else hit.path or ""
+
+
+def _row(key: str, hit: Hit, glyphs: Glyphs) -> TableRow:
+    now = (
+        TableCell(f"{glyphs.sign('ok')} there", "success")
+        if hit.present
+        else TableCell(f"{glyphs.sign('pending')} gone", "muted")
+    )
+    return TableRow(key, (now, TableCell(_where(hit), "strong"), hit.snippet, _number(hit.first), _number(_last(hit))))
+
+
+def _number(number: int | None) -> str:
+    return "" if number is None else str(number)
+
+
+def _detail(hit: Hit) -> Iterator[str]:
+    yield _where(hit)
+    yield " ".join(hit.snippet.split())
+    stood = (
+        f"It stands there since sequence {hit.first}." if hit.present else f"It stood there in sequences {hit.first}"
+    )
+    yield stood if hit.present else f"{stood} to {_last(hit)}, and is gone."
+    if not hit.present:
+        yield f"enter goes to sequence {_last(hit)}; r brings it back as it was there."

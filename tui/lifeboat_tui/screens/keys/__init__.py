@@ -1,0 +1,1 @@
+"""The screen of the user's key and its recovery words."""

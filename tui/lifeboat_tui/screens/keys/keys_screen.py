@@ -1,0 +1,413 @@
+"""The key that opens the credentials: where it lies, who has it, what hangs on it, and its 24 words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.widgets import Static
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.errors import OtherRelease
+from lifeboat_daemon.control.command_runner import CommandAnswer
+from lifeboat_tui import documents
+from lifeboat_tui.cell_text import make_plain, protect_dashed_name
+from lifeboat_tui.documents.key_status_documents import KeyStatus, Machine, Rotation
+from lifeboat_tui.screens.command_screen import LOCKED, CommandScreen
+from lifeboat_tui.screens.keys.key_lines import (
+    COLUMNS,
+    MACHINE,
+    NO_KEY,
+    build_key_rows,
+    describe_key,
+    describe_key_row,
+    describe_rotation,
+)
+from lifeboat_tui.screens.keys.key_replacement import (
+    CHOICES,
+    FOLLOW,
+    LOST,
+    WORDS_FILE,
+    KeyReplacement,
+    find_file_problem,
+)
+from lifeboat_tui.screens.keys.recovery_words_dialogs import (
+    SHOWN_FOR,
+    WORDS,
+    ProveWordsDialog,
+    RecoveryWordsScreen,
+    extract_recovery_words,
+)
+from lifeboat_tui.screens.lifeboat_screen import FILTER
+from lifeboat_tui.user_actions import UserAction
+from lifeboat_tui.widgets.command_progress import OutcomeScreen
+from lifeboat_tui.widgets.filtered_table import FilteredTable
+from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, ConfirmDialog, TextDialog
+from lifeboat_tui.widgets.row_table import RowTable
+
+FOR_A_MOMENT = "2m"
+"""How long a locked key is open for one thing; it is locked again right after it."""
+SPANS = (("1h", "for an hour"), ("8h", "for eight hours"), ("", "until it is locked"))
+DEMO_HOME = "/srv/ada"
+LOOKED_AT = "others may look on (--readonly)"
+NEEDS_A_KEY = frozenset({"test", "unlock", "lock", "words", "prove", "kit", "rotate", "lost"})
+
+
+class KeysScreen(CommandScreen):
+    NAME = "Keys"
+    ACTS = (
+        UserAction("test", "t", "test", "Try out whether the key can be used now", footer=True),
+        UserAction(
+            "unlock", "U", "unlock", "Open a locked key, with its passphrase, for a time", footer=True, writes=True
+        ),
+        UserAction("lock", "L", "lock", "Close a key that was opened: its passphrase is needed again", writes=True),
+        UserAction("words", "w", "words", f"Show the 24 words for {SHOWN_FOR:.0f} seconds", footer=True),
+        UserAction(
+            "prove", "p", "prove", "Try out whether you have the words: three of them are asked for", footer=True
+        ),
+        UserAction(
+            "kit", "K", "recovery kit", "Write the page for paper: the words, and what a new machine needs", writes=True
+        ),
+        UserAction("rotate", "o", "replace", "Put another key in the place of yours", footer=True, writes=True),
+        UserAction("rename", "m", "rename machine", "Call the machine under the cursor something else", writes=True),
+        UserAction(
+            "lost",
+            "x",
+            "machine lost",
+            "The machine under the cursor was lost: replace the key, refuse it",
+            writes=True,
+        ),
+        FILTER,
+    )
+    HELP = """
+One key opens the credentials of all your agents, and sealed second copies. It is 24 words: whoever has them has the
+key, and with them everything comes back on a new machine. Have them on paper, and prove now and then that you do.
+
+The table has the machines that have the key, the agents whose credentials hang on it, and the keys it replaced. The
+words are shown only when you type that you want to see them, and go by themselves.
+"""
+    CSS = """
+    KeysScreen #summary { height: auto; max-height: 7; padding: 0 1; }
+    KeysScreen #holders { height: 1fr; min-height: 6; }
+    KeysScreen #detail { height: 6; border: round $secondary; padding: 0 1; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._status: KeyStatus | None = None
+
+    # What is shown ----------------------------------------------------------------------------------------------
+
+    def body(self) -> ComposeResult:
+        yield Static("", id="summary", markup=False)
+        yield FilteredTable(COLUMNS, title="Key", empty=NO_KEY, glyphs=self.glyphs, id="holders")
+        with VerticalScroll(id="detail", can_focus=False):
+            yield Static("", id="detail-text", markup=False)
+
+    def twin(self) -> tuple[str, ...]:
+        return ("keys", "status")
+
+    async def load(self) -> None:
+        self._status = documents.decode_document(KeyStatus, (await self.ask("keys", "status")).document)
+        self._show()
+
+    def happened(self, event: JsonObject) -> None:
+        if event.get("event") == "tick":
+            self._show()
+        elif event.get("event") in ("agent", "gone", "notice"):
+            self.look_again()
+
+    def _show(self) -> None:
+        if self._status is None or not self.is_mounted:
+            return
+        now = self.link.now()
+        said = "\n".join(make_plain(line) for line in describe_key(self._status, self.glyphs, now))
+        self.query_one("#summary", Static).update(said)
+        self.table.show(build_key_rows(self._status, self.glyphs, now), flash=True)
+        self._show_detail()
+
+    @property
+    def table(self) -> RowTable:
+        return self.query_one("#holders", FilteredTable).table
+
+    @on(RowTable.Moved, "#holders-table")
+    def _show_detail(self) -> None:
+        row = self.table.current
+        if self._status is None:
+            return
+        lines = [] if row is None else describe_key_row(self._status, row.key, self.link.now())
+        self.query_one("#detail-text", Static).update("\n".join(make_plain(line) for line in lines))
+        self.refresh_bars()
+
+    @property
+    def machine(self) -> Machine | None:
+        """The machine under the cursor."""
+        row = self.table.current if self.is_mounted else None
+        machines = () if self._status is None or row is None else self._status.machines
+        return next((one for one in machines if row is not None and row.key == f"{MACHINE}{one.id}"), None)
+
+    @property
+    def _is_wrapped(self) -> bool:
+        return self._status is not None and self._status.store == "passphrase"
+
+    # Acts -------------------------------------------------------------------------------------------------------
+
+    def why_not(self, act: str) -> str | None:
+        if act in ("words", "kit", "prove") and self.lifeboat.is_readonly:
+            return LOOKED_AT
+        if act in NEEDS_A_KEY and (self._status is None or self._status.key_id is None):
+            return "there is no key yet"
+        if act in ("rename", "lost") and self.machine is None:
+            return "put the cursor on a machine"
+        if act == "lost" and self.machine is not None and self.machine.here:
+            return "this is the machine that you sit at; do it on another one"
+        if act == "lost" and self.machine is not None and self.machine.revoked_at:
+            return "it counts as lost already"
+        return None
+
+    def do_test(self) -> None:
+        self.attempt(self._test())
+
+    async def _test(self) -> None:
+        status = documents.decode_document(KeyStatus, (await self.ask("keys", "status")).document)
+        if status.state == "ok":
+            self.tell_user(f"The key can be used: {status.note}" if status.note else "The key can be used.")
+        else:
+            helps = "U opens it" if status.state == "needs_key" else "8 opens the doctor"
+            self.tell_user(f"The key cannot be used: {status.note}; {helps}", severity="warning")
+
+    def do_unlock(self) -> None:
+        self.attempt(self._unlock())
+
+    async def _unlock(self) -> None:
+        words = ["keys", "unlock"]
+        if self._is_wrapped:
+            span = await self.answer(ChoiceDialog("How long shall the key stay open?", SPANS, here=SPANS[1][0]))
+            typed = None if span is None else await self.ask_passphrase()
+            if typed is None:
+                return
+            words += [*(["--for", span] if span else []), "--passphrase-stdin"]
+            said = await self.ask(*words, text=typed)
+        else:
+            said = await self.carry_out("Asking for the key", *words)
+        self._tell_state(said)
+
+    def do_lock(self) -> None:
+        self.attempt(self._lock())
+
+    async def _lock(self) -> None:
+        self._tell_state(await self.ask("keys", "lock"))
+
+    def _tell_state(self, said: CommandAnswer) -> None:
+        status = documents.decode_document(KeyStatus, said.document)
+        self.tell_user("; ".join([status.note or f"key: {status.state}", *said.notes]))
+        self.lifeboat.ask_status()
+
+    # The words --------------------------------------------------------------------------------------------------
+
+    def do_words(self) -> None:
+        self.attempt(self._words())
+
+    async def _words(self) -> None:
+        question = ConfirmDialog(
+            "Show the 24 words of your key?",
+            [
+                "Whoever sees them has the key. See that nobody looks on and no camera runs.",
+                f"They go with any key, and by themselves after {SHOWN_FOR:.0f} seconds.",
+            ],
+            yes="Show them",
+            phrase="reveal",
+        )
+        if not await self.answer(question) or not await self._open_for_a_moment():
+            return
+        try:
+            words = extract_recovery_words((await self.link.run_text("keys", "export-kit", "-o", "-")).text)
+        finally:
+            await self._close_again()
+        if not words:
+            raise OtherRelease("the recovery kit has another shape, so its words were not found")
+        await self.answer(RecoveryWordsScreen(words))
+        words.clear()
+
+    async def _open_for_a_moment(self) -> bool:
+        """Open a locked key for what comes next; whether it is open. Raises LifeboatError."""
+        self._was_locked = False
+        status = documents.decode_document(KeyStatus, (await self.ask("keys", "status")).document)
+        if status.state != "needs_key":
+            return True
+        words = ["keys", "unlock", "--for", FOR_A_MOMENT]
+        passphrase = ""
+        if status.store == "passphrase":
+            typed = await self.ask_passphrase()
+            if typed is None:
+                return False
+            words, passphrase = [*words, "--passphrase-stdin"], typed
+        await self.ask(*words, text=passphrase)
+        self._was_locked = True
+        return True
+
+    async def _close_again(self) -> None:
+        if self._was_locked:
+            self._was_locked = False
+            await self.ask("keys", "lock")
+
+    _was_locked = False
+
+    def do_prove(self) -> None:
+        self.attempt(self._prove())
+
+    async def _prove(self) -> None:
+        """Until three of them are right, or the user gives up. Which one was wrong is not said."""
+        problem = ""
+        if not await self._open_for_a_moment():
+            return
+        try:
+            while (lines := await self.answer(ProveWordsDialog(problem))) is not None:
+                try:
+                    await self.ask("keys", "prove", "--answers-stdin", text=lines)
+                except LifeboatError as error:
+                    if error.code == LOCKED:
+                        raise
+                    problem = f"{error.message}. Three others:"
+                    continue
+                self.tell_user("They are the words of your key.")
+                self.lifeboat.ask_status()
+                return
+        finally:
+            await self._close_again()
+
+    def do_kit(self) -> None:
+        self.attempt(self._kit())
+
+    async def _kit(self) -> None:
+        file = await self.answer(
+            TextDialog(
+                "Where shall the recovery kit go?",
+                [
+                    "One page with the 24 words, a code to scan, and what a new machine needs. It is the key:",
+                    "print it, keep it where you keep deeds, and delete the file.",
+                ],
+                value=self._file("lifeboat-kit.txt"),
+                yes="Write it",
+                problem=find_file_problem,
+            )
+        )
+        if file is None or not await self._open_for_a_moment():
+            return
+        try:
+            await self.ask("keys", "export-kit", "-o", file.strip())
+        finally:
+            await self._close_again()
+        self.tell_user(f"{file.strip()} is the key: print it, then delete the file.")
+
+    def _file(self, name: str) -> str:
+        """A file in the user's folder, as a proposal."""
+        return f"{DEMO_HOME}/{name}" if self.link.is_demo else str(Path.home() / name)
+
+    # Another key ------------------------------------------------------------------------------------------------
+
+    def do_rotate(self) -> None:
+        self.attempt(self._choose_rotation())
+
+    def do_lost(self) -> None:
+        machine = self.machine
+        assert machine is not None
+        self.attempt(self._rotate(LOST, machine))
+
+    async def _choose_rotation(self) -> None:
+        kind = await self.answer(ChoiceDialog("Why shall it be another key?", CHOICES))
+        if kind is None:
+            return
+        machine = None
+        if kind == LOST:
+            machine = await self._which_machine()
+            if machine is None:
+                return
+        await self._rotate(kind, machine)
+
+    async def _which_machine(self) -> Machine | None:
+        assert self._status is not None
+        others = [one for one in self._status.machines if not one.here and not one.revoked_at]
+        if not others:
+            self.tell_user("No other machine of yours is known here.", severity="warning")
+            return None
+        chosen = await self.answer(
+            ChoiceDialog("Which machine was lost?", [(one.id, f"{one.name} ({one.id})") for one in others])
+        )
+        return next((one for one in others if one.id == chosen), None)
+
+    async def _rotate(self, kind: str, machine: Machine | None) -> None:
+        """Ask what is needed, say what it does, have it typed, do it, and say what is left to do."""
+        assert self._status is not None and self._status.key_id is not None
+        given = await self._given(kind)
+        if given is None:
+            return
+        words_to, secret = given
+        passphrase = await self.ask_passphrase() if self._is_wrapped else ""
+        if passphrase is None:
+            return
+        wanted = KeyReplacement(
+            kind,
+            None if machine is None else machine.id,
+            "" if machine is None else machine.name,
+            words_to,
+            self._is_wrapped,
+        )
+        question = ConfirmDialog(
+            "Replace your key?", wanted.lines(self._status.key_id), yes="Replace it", phrase=wanted.phrase
+        )
+        if await self.answer(question):
+            said = await self.carry_out("Replacing the key", *wanted.words(), text=f"{passphrase}{secret}")
+            done = documents.decode_document(Rotation, said.document)
+            self.lifeboat.ask_status()
+            await self.answer(OutcomeScreen("Your key was replaced", [*describe_rotation(done), *said.notes]))
+
+    async def _given(self, kind: str) -> tuple[str, str] | None:
+        """The file for the new words, or the words themselves as a line for standard input; None: not wanted."""
+        if kind != FOLLOW:
+            file = await self.answer(
+                TextDialog(
+                    "Where shall the new words go?",
+                    [WORDS_FILE],
+                    value=self._file("lifeboat-words.txt"),
+                    problem=find_file_problem,
+                )
+            )
+            return None if file is None else (file.strip(), "")
+        typed = await self.answer(
+            TextDialog(
+                "The 24 words of the new key",
+                ["In their order, with a space between them; they are not shown."],
+                secret=True,
+                yes="Go on",
+                problem=_words_problem,
+            )
+        )
+        return None if typed is None else ("", f"{typed.strip()}\n")
+
+    # Machines ---------------------------------------------------------------------------------------------------
+
+    def do_rename(self) -> None:
+        self.attempt(self._rename())
+
+    async def _rename(self) -> None:
+        machine = self.machine
+        assert machine is not None
+        name = await self.answer(
+            TextDialog(f"What shall {machine.name} be called?", value=machine.name, problem=_name_problem)
+        )
+        if name is not None and name.strip() != machine.name:
+            await self.ask("keys", "rename-machine", machine.id, *protect_dashed_name(name.strip()))
+            self.tell_user(f"The machine {machine.id} is called {name.strip()} now.")
+
+
+def _name_problem(text: str) -> str | None:
+    return None if text.strip() else "type a name"
+
+
+def _words_problem(text: str) -> str | None:
+    count = len(text.split())
+    return None if count == WORDS else f"these are {count} words, and a key has {WORDS}"

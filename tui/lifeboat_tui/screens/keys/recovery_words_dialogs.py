@@ -1,0 +1,159 @@
+"""The 24 words of the key: shown for a moment, and three of them asked for."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Button, Input, Static
+
+from lifeboat_tui.widgets.hidden_input import HiddenInput
+
+SHOWN_FOR = 20.0
+"""Seconds until the words are hidden again."""
+ASKED, WORDS, COLUMNS, CELL = 3, 24, 4, 16
+_NUMBERED = re.compile(r"\b(\d{1,2})\. +([a-z]{3,8})\b")
+_CHANCE = random.SystemRandom()
+
+
+def extract_recovery_words(page: str) -> list[str]:
+    """The 24 words that stand numbered on a recovery kit; [] where there are not all of them."""
+    found: dict[int, str] = {}
+    for number, word in _NUMBERED.findall(page):
+        found.setdefault(int(number), word)
+    wanted = range(1, WORDS + 1)
+    return [found[place] for place in wanted] if all(place in found for place in wanted) else []
+
+
+def pick_three_places() -> list[int]:
+    """The numbers of the words that are asked for."""
+    return sorted(_CHANCE.sample(range(1, WORDS + 1), ASKED))
+
+
+class RecoveryWordsScreen(ModalScreen[None]):
+    """The words, until a key is pressed, the mouse clicks or the moment is over. Nothing can be copied from here."""
+
+    CSS = """
+    RecoveryWordsScreen { align: center middle; background: $background; }
+    RecoveryWordsScreen > Vertical {
+        width: auto; max-width: 95%; height: auto; border: round $border; background: $surface; padding: 1 2;
+    }
+    RecoveryWordsScreen .title { text-style: bold; }
+    RecoveryWordsScreen Static { width: auto; }
+    RecoveryWordsScreen #sheet { margin: 1 0; }
+    """
+    ALLOW_SELECT = False
+
+    def __init__(self, words: Sequence[str]) -> None:
+        super().__init__()
+        self._words = list(words)
+
+    def compose(self) -> ComposeResult:
+        cells = [f"{place:>2}. {word}".ljust(CELL) for place, word in enumerate(self._words, 1)]
+        lines = ["".join(cells[at : at + COLUMNS]).rstrip() for at in range(0, len(cells), COLUMNS)]
+        with Vertical():
+            yield Static("The 24 words of your key. Whoever has them has the key.", classes="title", markup=False)
+            yield Static("\n".join(lines), id="sheet", markup=False)
+            yield Static(f"Hidden by any key, and by itself after {SHOWN_FOR:.0f} seconds.", markup=False)
+
+    def on_mount(self) -> None:
+        self.set_timer(SHOWN_FOR, self.hide)
+
+    def on_key(self, event: events.Key) -> None:
+        event.stop()
+        event.prevent_default()
+        self.hide()
+
+    def on_click(self) -> None:
+        self.hide()
+
+    def on_screen_suspend(self) -> None:
+        """Nothing comes over them: they are gone first."""
+        self._forget()
+
+    def hide(self) -> None:
+        """Nothing of them stays."""
+        self._forget()
+        if self.is_current:
+            self.dismiss(None)
+
+    def _forget(self) -> None:
+        self._words.clear()
+        if self.is_mounted:
+            self.query_one("#sheet", Static).update("")
+
+
+class ProveWordsDialog(ModalScreen[str | None]):
+    """Asks for three of the words, which are not shown while one types. The result is the lines for `keys prove
+    --answers-stdin`, None when the user does not want to."""
+
+    CSS = """
+    ProveWordsDialog { align: center middle; }
+    ProveWordsDialog > Vertical {
+        width: 66; max-width: 95%; height: auto; border: round $border; background: $surface; padding: 1 2;
+    }
+    ProveWordsDialog .title { text-style: bold; }
+    ProveWordsDialog .problem { color: $text-error; text-style: bold; height: auto; }
+    ProveWordsDialog Horizontal { height: auto; align-horizontal: right; margin-top: 1; }
+    ProveWordsDialog Button { margin-left: 2; }
+    """
+    BINDINGS = [Binding("escape", "cancel", "Cancel")]
+
+    def __init__(self, problem: str = "") -> None:
+        super().__init__()
+        self.places = pick_three_places()
+        self._problem = problem
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Static("Have the paper with your 24 words at hand.", classes="title", markup=False)
+            yield Static(self._problem, id="problem", classes="problem", markup=False)
+            for place in self.places:
+                yield Static(f"Word {place}", markup=False)
+                yield HiddenInput(compact=True, id=f"word-{place}")
+            with Horizontal():
+                yield Button("Cancel", id="cancel")
+                yield Button("These are they", id="yes", variant="primary")
+
+    def on_mount(self) -> None:
+        self.query(Input).first().focus()
+
+    @on(Input.Submitted)
+    def _entered(self, event: Input.Submitted) -> None:
+        """Enter goes on to the next field, and from the last one it answers."""
+        fields = list(self.query(Input))
+        at = fields.index(event.input)
+        if at + 1 < len(fields):
+            fields[at + 1].focus()
+        else:
+            self._take()
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "yes":
+            self._take()
+        else:
+            self.action_cancel()
+
+    def _take(self) -> None:
+        answers = [self.query_one(f"#word-{place}", Input).value.strip().lower() for place in self.places]
+        if not all(answers):
+            self.query_one("#problem", Static).update("Type all three of them, or cancel.")
+            return
+        lines = [f"{place} {answer}\n" for place, answer in zip(self.places, answers, strict=True)]
+        self._empty()
+        self.dismiss("".join(lines))
+
+    def _empty(self) -> None:
+        for field in self.query(HiddenInput):
+            field.take()
+
+    def action_cancel(self) -> None:
+        self._empty()
+        self.dismiss(None)

@@ -1,0 +1,1 @@
+"""The screens of an agent's memories."""

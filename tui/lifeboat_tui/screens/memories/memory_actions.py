@@ -1,0 +1,116 @@
+"""What can be done with one memory, on the list of memories and on the memory's own screen."""
+
+from __future__ import annotations
+
+from textual import work
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_tui import documents
+from lifeboat_tui.documents.record_documents import Change, Showing, Shown
+from lifeboat_tui.screens.lifeboat_screen import LifeboatScreen
+from lifeboat_tui.user_actions import UserAction
+
+ACTS = (
+    UserAction(
+        "forget", "f", "forget", "Drop the memory, or bring it back: history keeps it", footer=True, writes=True
+    ),
+    UserAction(
+        "pin", "p", "pin", "It must not go without your word; once more takes the pin away", footer=True, writes=True
+    ),
+    UserAction("origin", "o", "origin", "The timeline, at the sequence that wrote it", footer=True),
+    UserAction("purge", "P", "purge", "Destroy this memory in all history, with proof"),
+)
+NAMES = frozenset(act.name for act in ACTS)
+NONE_CHOSEN = "there is no memory under the cursor"
+
+
+class MemoryActionsScreen(LifeboatScreen):
+    """A subclass says which memory is meant (`memory_id`, `is_gone`, `is_pinned`, `wrote`) and hears of changes
+    (`changed`)."""
+
+    agent_id: str
+
+    @property
+    def agent_name(self) -> str:
+        """The agent's name, its id while nobody knows that."""
+        agent = self.lifeboat.find_agent(self.agent_id)
+        return self.agent_id if agent is None else agent.name
+
+    @property
+    def memory_id(self) -> str | None:
+        """The memory that is meant."""
+        return None
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it was deleted or forgotten."""
+        return False
+
+    @property
+    def is_pinned(self) -> bool:
+        return False
+
+    @property
+    def wrote(self) -> int | None:
+        """The sequence that wrote it, as far as that is known."""
+        return None
+
+    def changed(self, old_id: str, now: Shown) -> None:
+        """A memory was forgotten, brought back, pinned or unpinned; it may have a new id."""
+
+    def refused(self, act: str) -> str | None:
+        """Why one of these acts does nothing now."""
+        if act in NAMES and self.memory_id is None:
+            return NONE_CHOSEN
+        if act == "pin" and self.is_gone:
+            return "it is not remembered any more; f brings it back"
+        if act == "origin" and self.wrote is None:
+            return "no kept sequence is known that wrote it"
+        return None
+
+    def do_forget(self) -> None:
+        if self.is_gone:
+            self.change("restore", "Brought back.")
+        else:
+            self.change("forget", "Forgotten. f brings it back.")
+
+    def do_pin(self) -> None:
+        if self.is_pinned:
+            self.change("unpin", "It may go again.")
+        else:
+            self.change("pin", "Pinned: it does not go without your word.")
+
+    def do_origin(self) -> None:
+        from lifeboat_tui.screens.timeline.timeline_screen import TimelineScreen
+
+        self.app.push_screen(TimelineScreen(self.agent_id, at=self.wrote))
+
+    def do_purge(self) -> None:
+        from lifeboat_tui.screens.purge.purge_wizard import PurgeWizard
+
+        assert self.memory_id is not None
+        self.app.push_screen(PurgeWizard(self.agent_id, records=(self.memory_id,)))
+
+    @work(group="change", exit_on_error=False)
+    async def change(self, command: str, done: str) -> None:
+        """Change the memory, say how that ended, and ask what it is now."""
+        memory_id = self.memory_id
+        assert memory_id is not None
+        try:
+            said = await self.ask("records", command, self.agent_id, memory_id)
+            now = await self.read_memory(memory_id)
+        except LifeboatError as error:
+            self.say_problem(error)
+            self.tell_user(f"{error.title}: {error.message}", severity="error")
+            return
+        self.say_problem(None)
+        self.tell_user(
+            done if documents.decode_document(Change, said.document).changed else "Nothing to change: it is so already."
+        )
+        if now is not None:
+            self.changed(memory_id, now)
+
+    async def read_memory(self, memory_id: str) -> Shown | None:
+        """A memory by any id of its chain. Raises LifeboatError."""
+        said = await self.ask("records", "show", self.agent_id, memory_id)
+        return next(iter(documents.decode_document(Showing, said.document).records), None)

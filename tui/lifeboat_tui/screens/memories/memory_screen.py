@@ -1,0 +1,172 @@
+"""One memory: everything it says, where it came from, what it was before and what it leads to."""
+
+from __future__ import annotations
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Static, TextArea
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_tui.cell_text import make_plain
+from lifeboat_tui.documents.record_documents import Shown
+from lifeboat_tui.screens.memories.memory_actions import ACTS, MemoryActionsScreen
+from lifeboat_tui.screens.memories.memory_texts import (
+    BEFORE,
+    LONGEST,
+    RELATIONS,
+    build_relation_rows,
+    list_earlier_versions,
+    list_memory_facts,
+)
+from lifeboat_tui.user_actions import UserAction
+from lifeboat_tui.widgets.filtered_table import FilteredTable
+from lifeboat_tui.widgets.row_table import RowTable
+
+NOTHING_RELATED = "It was never anything else, and leads to no other memory."
+
+
+class MemoryScreen(MemoryActionsScreen):
+    NAME = "Memory"
+    ACTS = (
+        UserAction("go", "enter", "go there", "The earlier text in the timeline, or the linked memory", footer=True),
+        *ACTS,
+    )
+    HELP = """
+Above is what the memory says, whole. Below is where it came from, and since when it says so.
+
+The list has what the memory said before (enter opens the timeline there) and the memories that it leads to (enter goes
+to them, esc comes back). A link can lead nowhere: its memory was deleted, purged, or was never there.
+"""
+    CSS = """
+    MemoryScreen #words { height: 1fr; min-height: 4; border: round $secondary; }
+    MemoryScreen #words:focus { border: round $border; }
+    MemoryScreen #below { height: 45%; min-height: 8; }
+    MemoryScreen #facts { width: 1fr; border: round $secondary; padding: 0 1; }
+    MemoryScreen #relations { width: 1fr; height: 1fr; }
+    MemoryScreen.-narrow #below { layout: vertical; height: 60%; }
+    MemoryScreen.-narrow #facts { height: 1fr; width: 100%; }
+    """
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
+
+    def __init__(self, agent_id: str, memory_id: str) -> None:
+        super().__init__()
+        self.agent_id = agent_id
+        self._memory_id = memory_id
+        self._shown: Shown | None = None
+
+    # What is shown ----------------------------------------------------------------------------------------------
+
+    def body(self) -> ComposeResult:
+        with Vertical():
+            yield TextArea("Reading...", read_only=True, show_cursor=False, soft_wrap=True, id="words")
+            with Horizontal(id="below"):
+                with VerticalScroll(id="facts", can_focus=False):
+                    yield Static("", id="facts-text")
+                yield FilteredTable(
+                    RELATIONS, title="Related", empty=NOTHING_RELATED, glyphs=self.glyphs, id="relations"
+                )
+
+    def on_mount(self) -> None:
+        self.table.focus()
+
+    def twin(self) -> tuple[str, ...]:
+        return ("records", "show", self.agent_name, self._memory_id)
+
+    def crumbs(self) -> tuple[str, ...]:
+        return ("lifeboat", self.agent_name, "memories", self._memory_id)
+
+    async def load(self) -> None:
+        found = await self.read_memory(self._memory_id)
+        if found is not None and self.is_mounted:
+            self._show(found)
+
+    def happened(self, event: JsonObject) -> None:
+        if event.get("event") == "capture" and event.get("agent") == self.agent_id:
+            self.reload()
+
+    def _show(self, shown: Shown) -> None:
+        self._shown, self._memory_id = shown, shown.id
+        words = self.query_one("#words", TextArea)
+        text = _whole(shown)
+        if words.text != text:
+            words.load_text(text)
+        words.border_title = "What it said" if self.is_gone else "What it says"
+        self.query_one("#facts-text", Static).update(Content("\n").join(list_memory_facts(shown)))
+        self.table.show(build_relation_rows(shown, self.glyphs))
+        self.refresh_bars()
+
+    @property
+    def table(self) -> RowTable:
+        return self.query_one("#relations", FilteredTable).table
+
+    # Acts -------------------------------------------------------------------------------------------------------
+
+    @property
+    def memory_id(self) -> str | None:
+        return None if self._shown is None else self._shown.id
+
+    @property
+    def is_gone(self) -> bool:
+        return self._shown is not None and (self._shown.forgotten or self._shown.status == "deleted")
+
+    @property
+    def is_pinned(self) -> bool:
+        return self._shown is not None and self._shown.pinned
+
+    @property
+    def wrote(self) -> int | None:
+        return None if self._shown is None else self._shown.about.first_sequence
+
+    def changed(self, old_id: str, now: Shown) -> None:
+        self._show(now)
+
+    def why_not(self, act: str) -> str | None:
+        if act == "go":
+            return self._why_not_there()
+        return self.refused(act)
+
+    def _why_not_there(self) -> str | None:
+        row = self.table.current
+        if self._shown is None or row is None:
+            return "there is nothing to go to"
+        kind, _, at = row.key.partition(":")
+        if kind == BEFORE:
+            before = list_earlier_versions(self._shown)[int(at)]
+            if before.purged:
+                return "what it said then was purged"
+            return None if before.sequence is not None else "no kept sequence has it any more"
+        link = self._shown.about.links[int(at)]
+        return None if link.target is not None else f"the memory it leads to is {link.state}"
+
+    @on(RowTable.Moved, "#relations-table")
+    def _moved(self) -> None:
+        self.refresh_bars()
+
+    @on(RowTable.Chosen, "#relations-table")
+    async def _chosen(self) -> None:
+        await self.action_act("go")
+
+    def do_go(self) -> None:
+        row = self.table.current
+        assert row is not None and self._shown is not None
+        kind, _, at = row.key.partition(":")
+        if kind == BEFORE:
+            from lifeboat_tui.screens.timeline.timeline_screen import TimelineScreen
+
+            self.app.push_screen(TimelineScreen(self.agent_id, at=list_earlier_versions(self._shown)[int(at)].sequence))
+            return
+        target = self._shown.about.links[int(at)].target
+        assert target is not None
+        self.app.push_screen(MemoryScreen(self.agent_id, target))
+
+
+def _whole(shown: Shown) -> str:
+    text = shown.about.text.rstrip("\n")
+    if not text.strip():
+        return "(what it said is not kept any more)" if shown.status == "deleted" else "(it says nothing)"
+    lines = [make_plain(line) for line in text[:LONGEST].split("\n")]
+    if len(text) > LONGEST:
+        lines.append(f"(the rest is left out here; y copies the command that says all {len(text)} characters)")
+    return "\n".join(lines)

@@ -1,0 +1,199 @@
+"""What there is to say of a memory, as lines and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from textual.content import Content
+
+from lifeboat_core.texts.human_text import count_text, when_text
+from lifeboat_tui.cell_text import format_local_day, make_plain
+from lifeboat_tui.documents.record_documents import Before, Link, Memory, Provenance, Shown
+from lifeboat_tui.glyphs import Glyphs
+from lifeboat_tui.widgets.row_table import TableCell, TableColumn, TableRow
+
+COLUMNS = (
+    TableColumn("SINCE", 10, rank=1),
+    TableColumn("TYPE", 10, rank=3),
+    TableColumn("STATE", 9, rank=2),
+    TableColumn("FROM", 16, grow=1, rank=5),
+    TableColumn("SELF", 4, rank=6, right=True),
+    TableColumn("MEMORY", 36, grow=4),
+)
+RELATIONS = (TableColumn("WHAT", 16), TableColumn("STATE", 13), TableColumn("WHERE", 24, grow=1))
+LINE_LIMIT = 120
+"""Lines of a memory beside a list; the whole stands on a screen of its own."""
+LONGEST = 200_000
+"""Characters of a memory on a screen."""
+_LINK_STATES = {
+    "present": ("ok", "there", "success"),
+    "deleted": ("pending", "deleted", "warning"),
+    "missing": ("unknown", "missing", "warning"),
+    "purged": ("error", "purged", "error"),
+}
+"""Of the target of a link: sign, word and style."""
+LINK, BEFORE = "link", "before"
+"""What the key of a row of relations begins with."""
+
+
+def build_memory_row(memory: Memory) -> TableRow:
+    """A memory in a list."""
+    version = "" if memory.identity_version is None else f"v{memory.identity_version}"
+    cells = (
+        TableCell(format_memory_day(memory.created_at), "muted"),
+        TableCell(memory.memory_type, "muted"),
+        build_state_cell(memory),
+        TableCell(memory.origin_file, "muted"),
+        TableCell(version, "muted"),
+        TableCell(memory.snippet, "muted" if memory.is_gone else ""),
+    )
+    texts = (
+        memory.memory_type,
+        describe_memory_state(memory),
+        memory.origin_file,
+        memory.snippet,
+        memory.id,
+        *memory.tags,
+    )
+    return TableRow(memory.id, cells, search=" ".join(texts))
+
+
+def describe_memory_state(memory: Memory | Shown) -> str:
+    """`active`, `archived`, `deleted`, and what somebody said about it: `pinned`, `forgotten`."""
+    if memory.forgotten:
+        return "forgotten"
+    return "pinned" if memory.pinned and memory.status == "active" else memory.status
+
+
+def build_state_cell(memory: Memory) -> TableCell:
+    kinds = {"pinned": "accent", "forgotten": "warning", "deleted": "warning", "archived": "muted"}
+    state = describe_memory_state(memory)
+    return TableCell(state, kinds.get(state, "muted"))
+
+
+def format_memory_day(moment: str) -> str:
+    """A date; what is no time is shown as it is."""
+    try:
+        return format_local_day(moment)
+    except ValueError:
+        return moment
+
+
+def describe_listed_memory(memory: Memory) -> list[Content]:
+    """What the list itself knows, until the memory is read."""
+    return [Content(make_plain(memory.snippet)), Content(""), style_faint("Reading the rest...")]
+
+
+def describe_memory(shown: Shown, glyphs: Glyphs, *, whole: bool) -> list[Content]:
+    """A memory for people: what it says (`whole`: not here, it stands elsewhere), and everything known of it."""
+    lines = [] if whole else [*_text_lines(shown), Content("")]
+    return [*lines, *list_memory_facts(shown), *_related(shown, glyphs)]
+
+
+def _text_lines(shown: Shown) -> Iterator[Content]:
+    text = shown.about.text
+    if not text.strip():
+        yield style_faint("What it said is not kept any more." if shown.status == "deleted" else "It says nothing.")
+        return
+    said = text.rstrip("\n").split("\n")
+    for line in said[:LINE_LIMIT]:
+        yield Content(make_plain(line[:LONGEST]))
+    if len(said) > LINE_LIMIT:
+        yield style_faint(f"and {count_text(len(said) - LINE_LIMIT, 'line')} more: enter shows them")
+
+
+def list_memory_facts(shown: Shown) -> Iterator[Content]:
+    """Pairs: state, where it came from, since when it says so."""
+    about, origin = shown.about, shown.about.provenance
+    yield format_pair(
+        "state", ", ".join(filter(None, (describe_memory_state(shown), shown.memory_type, shown.namespace)))
+    )
+    yield format_pair("from", describe_source(origin))
+    if origin.session_id or origin.interaction_id:
+        yield format_pair("session", " ".join(filter(None, (origin.session_id, origin.interaction_id))))
+    speaks = f", about {when_text(shown.temporal.observed_at)}" if shown.temporal.observed_at else ""
+    yield format_pair("made", f"{when_text(shown.temporal.created_at)}{speaks}")
+    if origin.identity_version is not None:
+        yield format_pair("identity", f"version {origin.identity_version} of who the agent is")
+    yield format_pair("kept", describe_validity(shown))
+    if shown.tags:
+        yield format_pair("tags", ", ".join(shown.tags))
+    if about.confidence is not None:
+        yield format_pair("sure", f"{about.confidence:.0%}")
+    if about.stats is not None and about.stats.access_count:
+        last = f", last {when_text(about.stats.last_accessed_at)}" if about.stats.last_accessed_at else ""
+        yield format_pair("read", f"{count_text(about.stats.access_count, 'time')}{last}")
+
+
+def describe_source(origin: Provenance) -> str:
+    """`MEMORY.md of openclaw 2026.2, written by the agent`."""
+    runtime = " ".join(filter(None, (origin.runtime, origin.runtime_version)))
+    place = origin.origin_file or "no file"
+    how = f", {origin.extraction_method.replace('_', ' ')}" if origin.extraction_method else ""
+    return f"{place}{f' of {runtime}' if runtime else ''}{how}"
+
+
+def describe_validity(shown: Shown) -> str:
+    """Since when, and until when, it says what it says."""
+    about = shown.about
+    if about.first_sequence is None:
+        return "in no kept sequence"
+    until = "until now" if about.present else f"until sequence {about.last_sequence}"
+    return f"from sequence {about.first_sequence} {until}"
+
+
+def _related(shown: Shown, glyphs: Glyphs) -> Iterator[Content]:
+    before = len(list_earlier_versions(shown))
+    if before:
+        yield format_pair("before", f"{count_text(before, 'earlier text')} (enter shows them)")
+    for link in shown.about.links:
+        yield format_pair(link.relation or "link", f"{build_link_cell(link, glyphs)}  {link.snippet or link.id}")
+
+
+def list_earlier_versions(shown: Shown) -> list[Before]:
+    """What the memory was before, the newest first."""
+    return [one for one in reversed(shown.about.chain) if not one.current]
+
+
+def build_relation_rows(shown: Shown, glyphs: Glyphs) -> list[TableRow]:
+    """What the memory was before, and what it leads to, as rows."""
+    rows: list[TableRow] = []
+    if before := list_earlier_versions(shown):
+        rows.append(TableRow("before-heading", ("WHAT IT WAS BEFORE",), heading=True))
+        rows += [_before_row(at, one, glyphs) for at, one in enumerate(before)]
+    if links := shown.about.links:
+        rows.append(TableRow("links-heading", ("WHAT IT LEADS TO",), heading=True))
+        rows += [_link_row(at, one, glyphs) for at, one in enumerate(links)]
+    return rows
+
+
+def _before_row(at: int, one: Before, glyphs: Glyphs) -> TableRow:
+    state = f"{glyphs.sign('error')} purged" if one.purged else f"{glyphs.sign('done')} kept"
+    if one.sequence is None and not one.purged:
+        state = f"{glyphs.sign('unknown')} thinned"
+    where = "" if one.sequence is None else f"sequence {one.sequence}"
+    since = when_text(one.time) if one.time else ""
+    kind = "error" if one.purged else "success" if one.sequence is not None else "muted"
+    return TableRow(f"{BEFORE}:{at}", (f"since {since}" if since else "earlier", TableCell(state, kind), where))
+
+
+def _link_row(at: int, link: Link, glyphs: Glyphs) -> TableRow:
+    kind = _LINK_STATES.get(link.state, ("unknown", link.state, "muted"))[2]
+    return TableRow(
+        f"{LINK}:{at}",
+        (link.relation or "link", TableCell(build_link_cell(link, glyphs), kind), link.snippet or link.id),
+    )
+
+
+def build_link_cell(link: Link, glyphs: Glyphs) -> str:
+    """`● there`, `? missing`, `✖ purged`."""
+    sign, word, _ = _LINK_STATES.get(link.state, ("unknown", link.state, "muted"))
+    return f"{glyphs.sign(sign)} {make_plain(word)}"
+
+
+def format_pair(name: str, value: str) -> Content:
+    return Content.assemble((f"{make_plain(name):<10} ", "$foreground 60%"), make_plain(value))
+
+
+def style_faint(text: str) -> Content:
+    return Content.styled(make_plain(text), "$foreground 60%")

@@ -1,0 +1,1 @@
+"""The purge wizard and the screen of receipts."""

@@ -1,0 +1,259 @@
+"""The pages of the purge wizard: widgets and what was chosen in them, nothing that asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Input, RadioSet, Static
+
+from lifeboat_core.texts.human_text import count_text
+from lifeboat_tui.cell_text import make_plain
+from lifeboat_tui.documents.purge_documents import Purged
+from lifeboat_tui.glyphs import Glyphs
+from lifeboat_tui.screens.purge.painted_lines import paint_lines
+from lifeboat_tui.screens.purge.purge_command import (
+    REASONS,
+    PurgeChoices,
+    PurgeSubject,
+    build_confirmation_phrase,
+    is_option_applicable,
+)
+from lifeboat_tui.screens.purge.purge_plan_texts import (
+    COLUMNS,
+    REVOKE,
+    build_purge_rows,
+    describe_purge_plan,
+    list_purge_remarks,
+)
+from lifeboat_tui.widgets.filtered_table import FilteredTable
+from lifeboat_tui.widgets.hidden_input import HiddenInput, drop_final_break
+from lifeboat_tui.widgets.text_toggles import TextCheckbox, TextRadioButton
+
+NOTHING_BRINGS_BACK = "Nothing brings it back: no undo, no second copy, no support."
+_WHAT = {
+    PurgeSubject.TEXT: "a text",
+    PurgeSubject.PATTERN: "a pattern (regular expression)",
+    PurgeSubject.RECORDS: "memories, by id",
+    PurgeSubject.ALL: "the whole agent",
+}
+_OPTIONS = {
+    "memory": "every memory that holds it, not the passage alone",
+    "only": "not what a memory was before, nor what it became",
+    "derived": "also what was derived from nothing else",
+    "workspace": "cut the live files too; else they are kept out of captures",
+    "keep_print": "keep a print of a short text too: known again, but can be guessed",
+}
+
+
+class PurgeSearchPage(VerticalScroll, can_focus=False):
+    """What is to go, how, and why."""
+
+    DEFAULT_CSS = """
+    PurgeSearchPage { padding: 0 1; }
+    PurgeSearchPage .revoke { color: $text-warning; height: auto; margin-bottom: 1; }
+    PurgeSearchPage Horizontal, PurgeSearchPage Vertical { height: auto; }
+    PurgeSearchPage .label { color: $text-muted; }
+    PurgeSearchPage .gone { display: none; }
+    PurgeSearchPage TextCheckbox { height: 1; }
+    """
+
+    def __init__(self, records: tuple[str, ...]) -> None:
+        super().__init__(id="search")
+        self._records = records
+
+    def compose(self) -> ComposeResult:
+        chosen = PurgeSubject.RECORDS if self._records else PurgeSubject.TEXT
+        yield Static(REVOKE, classes="revoke", markup=False)
+        with Horizontal():
+            with Vertical():
+                yield Static("What is to go", classes="label", markup=False)
+                kinds = (TextRadioButton(said, value=name is chosen, id=name) for name, said in _WHAT.items())
+                yield RadioSet(*kinds, id="what", compact=True)
+            with Vertical():
+                yield Static("Why, for the record", classes="label", markup=False)
+                reasons = (
+                    TextRadioButton(said, value=at == 0, id=name) for at, (name, said) in enumerate(REASONS.items())
+                )
+                yield RadioSet(*reasons, id="reason", compact=True)
+        yield HiddenInput(
+            "it is not shown, and stands in no log and no file", id="text", pasted=drop_final_break, takes_words=True
+        )
+        yield Input(" ".join(self._records), placeholder="ids of memories, with spaces between", id="records")
+        for name, said in _OPTIONS.items():
+            yield TextCheckbox(said, id=name, compact=True)
+
+    def on_mount(self) -> None:
+        self.suit()
+
+    @on(RadioSet.Changed, "#what")
+    def suit(self) -> None:
+        """Only the fields and options that go with what is looked for."""
+        wanted = self.wanted()
+        self.query_one("#text").set_class(not wanted.needs_text, "gone")
+        self.query_one("#records").set_class(wanted.what is not PurgeSubject.RECORDS, "gone")
+        for name in _OPTIONS:
+            self.query_one(f"#{name}").set_class(not is_option_applicable(wanted.what, name), "gone")
+
+    def wanted(self) -> PurgeChoices:
+        """What was chosen so far."""
+        what, reason = (self.query_one(name, RadioSet).pressed_button for name in ("#what", "#reason"))
+        ticked = {name: self.query_one(f"#{name}", TextCheckbox).value for name in _OPTIONS}
+        return PurgeChoices(
+            PurgeSubject.TEXT if what is None or what.id is None else PurgeSubject(what.id),
+            tuple(self.query_one("#records", Input).value.replace(",", " ").split()),
+            reason=next(iter(REASONS)) if reason is None or reason.id is None else reason.id,
+            **ticked,
+        )
+
+    @property
+    def field(self) -> HiddenInput:
+        return self.query_one("#text", HiddenInput)
+
+    def focus_first(self) -> None:
+        """The field that is to be filled in, else the choice of what goes."""
+        for name in ("#text", "#records", "#what"):
+            found = self.query_one(name)
+            if not found.has_class("gone"):
+                found.focus()
+                return
+
+
+class PurgePreviewPage(Vertical):
+    """What would go."""
+
+    DEFAULT_CSS = """
+    PurgePreviewPage #headline { height: auto; max-height: 4; padding: 0 1; text-style: bold; }
+    PurgePreviewPage #places { height: 1fr; min-height: 4; }
+    PurgePreviewPage #remarks { height: auto; max-height: 40%; padding: 0 1; border: round $secondary; }
+    PurgePreviewPage #remarks:focus { border: round $border; }
+    """
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        super().__init__(id="preview")
+        self._glyphs = glyphs
+
+    def compose(self) -> ComposeResult:
+        yield Static("", id="headline", markup=False)
+        yield FilteredTable(COLUMNS, title="Places", empty="No place is listed.", glyphs=self._glyphs, id="places")
+        with VerticalScroll(id="remarks") as scroll:
+            scroll.border_title = "What else to know"
+            yield Static("", id="remarks-text")
+
+    def show(self, plan: Purged | None, wanted: PurgeChoices) -> None:
+        """The plan; None while nothing is known."""
+        listing = self.query_one("#places", FilteredTable)
+        listing.table.empty = _no_place(plan)
+        if plan is None:
+            self.query_one("#headline", Static).update("Looking through everything...")
+            listing.table.show([])
+            self.query_one("#remarks-text", Static).update("")
+            return
+        self.query_one("#headline", Static).update(make_plain(describe_purge_plan(plan)))
+        listing.table.show(build_purge_rows(plan))
+        self.query_one("#remarks-text", Static).update(paint_lines(list_purge_remarks(plan, wanted), self._glyphs))
+
+
+def _no_place(plan: Purged | None) -> str:
+    if plan is None:
+        return ""
+    if plan.is_whole:
+        return "Everything that is kept of this agent, place by place, would be a long list."
+    if plan.is_empty:
+        return "It was found nowhere. esc goes back: is it spelled as it stands there? A pattern finds more."
+    return "Memories go by their ids, with their text in the files they came from."
+
+
+class PurgeConfirmPage(VerticalScroll, can_focus=False):
+    """The last word: what has to be typed, and second tokens where it would wait."""
+
+    DEFAULT_CSS = """
+    PurgeConfirmPage { padding: 0 1; }
+    PurgeConfirmPage Static { height: auto; margin-bottom: 1; }
+    PurgeConfirmPage #asked { text-style: bold; }
+    PurgeConfirmPage .label { margin: 0; color: $text-muted; }
+    PurgeConfirmPage #tokens { height: auto; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="confirm")
+        self._phrase = ""
+        self._names: list[str] = []
+
+    def compose(self) -> ComposeResult:
+        yield Static("", id="asked", markup=False)
+        yield Static("", id="typed", classes="label", markup=False)
+        yield Input(id="phrase", select_on_focus=False)
+        yield Vertical(id="tokens")
+
+    async def show(self, plan: Purged) -> None:
+        """Ask for the word, with fields for the tokens of second copies where it would wait."""
+        self._phrase = build_confirmation_phrase(plan)
+        self._names = [each.name for each in plan.remotes if each.waits and each.state is None]
+        self.query_one("#asked", Static).update(
+            "\n".join(map(make_plain, (describe_purge_plan(plan), NOTHING_BRINGS_BACK)))
+        )
+        self.query_one("#typed", Static).update(make_plain(f"Type  {self._phrase}  to go on:"))
+        self.query_one("#phrase", Input).value = ""
+        fields = [field for at, name in enumerate(self._names) for field in _token_fields(at, name)]
+        await self.query_one("#tokens", Vertical).remove_children()
+        await self.query_one("#tokens", Vertical).mount_all(fields)
+
+    @property
+    def is_typed(self) -> bool:
+        return bool(self._phrase) and self.query_one("#phrase", Input).value.strip() == self._phrase
+
+    @property
+    def phrase(self) -> str:
+        return self._phrase
+
+    def type(self, letter: str) -> bool:
+        """A letter that was typed while the button had the focus; whether it goes on with the words. Any other is a key
+        of the screen."""
+        field = self.query_one("#phrase", Input)
+        if not letter or not self._phrase.startswith(field.value + letter):
+            return False
+        field.focus()
+        field.insert_text_at_cursor(letter)
+        return True
+
+    def take_tokens(self) -> dict[str, str]:
+        """Second tokens by name of the second copy; afterwards they are not here any more."""
+        fields = list(self.query("#tokens HiddenInput").results(HiddenInput))
+        taken = {name: field.take().strip() for name, field in zip(self._names, fields, strict=True)}
+        return {name: token for name, token in taken.items() if token}
+
+
+def _token_fields(at: int, name: str) -> Sequence[Static | HiddenInput]:
+    said = (
+        f"Second token of {name} (scope purge), so that it happens there at once. Empty: it waits there for 24 hours."
+    )
+    label = Static(make_plain(said), classes="label", markup=False)
+    return label, HiddenInput("not shown, used once, kept nowhere", id=f"token-{at}")
+
+
+class PurgeProofPage(VerticalScroll, can_focus=True):
+    """What became of it."""
+
+    DEFAULT_CSS = """
+    PurgeProofPage { padding: 0 1; }
+    PurgeProofPage Static { height: auto; }
+    """
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        super().__init__(id="proof")
+        self._glyphs = glyphs
+
+    def compose(self) -> ComposeResult:
+        yield Static("", id="proof-text")
+
+    def show(self, lines: Sequence[tuple[str, str]]) -> None:
+        self.query_one("#proof-text", Static).update(paint_lines(lines, self._glyphs) if lines else Content(""))
+
+
+def describe_other_agents(names: Sequence[str]) -> str:
+    """Which agents are left to do."""
+    return f"{count_text(len(names), 'other agent')} hold it too: o goes on with them." if names else ""

@@ -1,0 +1,188 @@
+"""What became of a purge, for people: in each vault, what was looked through again, what is left to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from lifeboat_core.texts.human_text import count_text, join_names, path_text, time_text, when_text
+from lifeboat_tui.cell_text import format_short_age
+from lifeboat_tui.documents.purge_documents import Purged, Remote
+from lifeboat_tui.documents.receipt_documents import (
+    DONE,
+    WAITING,
+    Audited,
+    Finding,
+    Here,
+    Listed,
+    Receipt,
+    Shown,
+    Vault,
+)
+from lifeboat_tui.screens.purge.purge_command import REASONS
+from lifeboat_tui.screens.purge.purge_plan_texts import NEVER, count_purged_items
+
+Line = tuple[str, str]
+"""(kind of style, sentence); the kinds done, waiting, pending and error have signs."""
+_LOOKED = {"bodies": "version", "files": "file", "live": "live place", "read": "remote file"}
+_LEVELS = {"holds": "done", "open": "pending", "wrong": "error"}
+
+
+def describe_purge_outcome(done: Purged, planned: Purged | None) -> Iterator[Line]:
+    """What was destroyed here, and what is left to do here; `planned` is what the preview said."""
+    if done.receipt is None:
+        yield "done", f"Nothing that is kept of {done.agent.name} holds it: nothing was destroyed."
+        return
+    if done.is_whole:
+        yield "done", f"{done.agent.name} is gone from this machine."
+    else:
+        yield "done", f"Destroyed: {count_purged_items(done)}."
+        if planned is not None and done.versions > planned.versions:
+            more = count_text(done.versions - planned.versions, "version")
+            yield "", f"That is {more} more than the preview said: what was written since was captured, and went too."
+    if done.workspace:
+        yield "done", f"Cut in the workspace: {join_names([path_text(path) for path in done.workspace])}."
+    if done.remains:
+        yield "pending", "The files of the vault still hold what is left of it, while others read them: tried again."
+    hits = done.searched.get("hits", 0)
+    if hits:
+        yield "error", f"Looked for again: {count_text(hits, 'place')} still hold it. Purge again."
+
+
+def describe_receipt(shown: Shown, told: Sequence[Remote] = ()) -> Iterator[Line]:
+    """The receipt: what went on this machine, every vault, what nobody can reach, and whether it holds. `told`: second
+    copies, of which it may say nothing yet."""
+    receipt = shown.receipt
+    yield from _here(receipt.here)
+    for vault in receipt.vaults:
+        yield _kind(vault), f"{vault.name}: {describe_vault_state(vault)}{_signed(vault)}"
+    known = {vault.name for vault in receipt.vaults} | {each.name for each in receipt.unreachable}
+    for remote in told:
+        if remote.name not in known:
+            yield _at_remote(remote)
+    for each in receipt.unreachable:
+        yield "pending", f"Not reached: {path_text(each.name)}: {each.why} ({each.what})"
+    yield from describe_verdict(
+        shown.holds, shown.findings, said={each.name for each in receipt.vaults if each.state != DONE}
+    )
+    yield "muted", NEVER
+
+
+def _here(here: Here) -> Iterator[Line]:
+    if here.searched:
+        hits = here.searched.get("hits", 0)
+        looked = [count_text(here.searched[name], word) for name, word in _LOOKED.items() if here.searched.get(name)]
+        yield "error" if hits else "done", f"Looked through again: {join_names(looked) or 'everything'}; {hits} hits."
+    if here.searched.get("live"):
+        until = f" until {when_text(here.keep_out_until)}" if here.keep_out_until else ""
+        live = count_text(here.searched["live"], "place")
+        yield "waiting", f"Live files still hold it in {live}; captures leave it out{until}. x cuts it there."
+    if here.undo_folders:
+        yield "done", f"{count_text(here.undo_folders, 'undo folder')} emptied: u has nothing to take back."
+
+
+def _at_remote(remote: Remote) -> Line:
+    """Of a second copy that signed nothing."""
+    why = f" ({remote.message})" if remote.message else ""
+    if remote.state == DONE:
+        return "done", f"{remote.name}: done{why}"
+    return "pending", f"{remote.name}: not told yet{why}; it is told at the next contact"
+
+
+def describe_vault_state(vault: Vault) -> str:
+    """How it stands in one vault, in words."""
+    if vault.state == DONE:
+        return f"done, but {vault.message}" if vault.message else "done"
+    if vault.state == WAITING and vault.applies_at is not None:
+        why = vault.message or "so that its owner can refuse it"
+        return f"waits until {time_text(vault.applies_at)} ({why}); t confirms it"
+    since = f" since {time_text(vault.since)}" if vault.since else ""
+    return f"pending{since}: {vault.message or 'it was not reached yet'}; told at the next contact"
+
+
+def _signed(vault: Vault) -> str:
+    """What the vault signed, in figures."""
+    signed = vault.receipt
+    if not signed:
+        return ""
+    head = signed.get("head")
+    at = f", newest state {head['number']}" if isinstance(head, dict) and "number" in head else ""
+    objects = count_text(int(signed.get("objects", 0)), "object")
+    return f"; {objects} destroyed, {signed.get('remaining', '?')} left, signed{at}"
+
+
+def _kind(vault: Vault) -> str:
+    return vault.state if vault.state in (DONE, WAITING) else "pending"
+
+
+def describe_verdict(holds: bool, findings: Sequence[Finding], *, said: set[str]) -> Iterator[Line]:
+    """Whether a receipt holds; what is open or wrong with it one by one. `said`: vaults that were told of already."""
+    wrong = [each for each in findings if each.level == "wrong"]
+    for each in wrong:
+        yield "error", f"{each.subject}: {each.message}"
+    for each in findings:
+        if each.level == "open" and each.subject not in said:
+            yield "pending", f"{each.subject}: {each.message}"
+    if not holds:
+        yield "error", "The receipt does not hold."
+    elif all(each.level == "holds" for each in findings):
+        yield "done", "The receipt holds: every signature and every place in the chains was checked."
+    else:
+        yield "done", "The receipt holds; what is open is not wrong."
+
+
+def describe_purged_items(listed_one: Listed) -> str:
+    """Of a row in the list of receipts."""
+    if listed_one.scope == "full_agent":
+        return "the whole agent"
+    return count_text(listed_one.records, "memory", "memories") if listed_one.records else "text in files"
+
+
+def describe_purge_state(listed_one: Listed) -> tuple[str, str]:
+    """(state, words) of a row in the list."""
+    left = [each for each in listed_one.vaults if each.state != DONE]
+    if not left:
+        return "done", "done"
+    said = [f"{each.name} {'waits' if each.state == WAITING else 'pending'}" for each in left]
+    return ("waiting" if all(each.state == WAITING for each in left) else "pending"), ", ".join(said)
+
+
+def build_receipt_heading(receipt: Receipt, agent: str | None, now: datetime) -> Iterator[Line]:
+    """Whose purge, of what, when and why."""
+    audit = receipt.audit
+    yield "", f"Purge {receipt.id}"
+    yield "", f"of {agent or audit.agent_id}, for {REASONS.get(audit.reason, audit.reason)}"
+    yield (
+        "",
+        f"asked for {time_text(audit.requested_at) if audit.requested_at else '?'}"
+        + (f", {format_short_age(audit.requested_at, now)}" if audit.requested_at else ""),
+    )
+
+
+def describe_audit(view: Audited) -> Iterator[Line]:
+    """For an auditor: the record, hashes, and places in the chains."""
+    audit = view.audit
+    for name in ("purge_id", "agent_id", "scope", "reason", "requested_at", "completed_at", "requested_by"):
+        yield "", f"{name:<14}{getattr(audit, name) or ''}"
+    yield "", f"{'record_ids':<14}{len(audit.record_ids)}"
+    for record in audit.record_ids:
+        yield "muted", f"  {record}"
+    for partition in audit.partitions_affected:
+        yield "muted", f"  {partition}"
+    yield "", f"{'redaction':<14}{view.redaction.id}"
+    yield "muted", f"  {view.redaction.digest}"
+    for each in view.positions:
+        yield "", f"{each.name} ({each.kind}, {each.vault_id})"
+        yield "muted", f"  signed by {each.signer}, {each.completed_at or '?'}"
+        yield "muted", f"  {each.leaves} leaves named, {each.objects} objects destroyed, {each.remaining} left"
+        for name, place in (("head", each.head), ("audit", each.audit)):
+            if place:
+                yield "muted", f"  {name} {place.get('number')}  {place.get('digest') or place.get('hash') or ''}"
+    yield from describe_verdict(view.holds, view.findings, said=set())
+
+
+def describe_receipt_findings(holds: bool, found: Sequence[Finding]) -> Iterator[Line]:
+    """Everything that was looked at in a file."""
+    for each in found:
+        yield _LEVELS.get(each.level, "pending"), f"{each.subject}: {each.message}"
+    yield ("done", "The receipt holds.") if holds else ("error", "The receipt does not hold.")

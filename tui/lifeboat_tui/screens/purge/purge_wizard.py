@@ -1,0 +1,505 @@
+"""The purge wizard: search, preview, confirm, proof. Nothing is destroyed before the last step but one is through.
+
+What is looked for is typed where nobody sees it and goes to commands by standard input. Between the preview and the
+purge it is held here, in memory; it is dropped when the purge begins, when the search is begun anew, and on leaving.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import replace
+
+from textual import events, on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.widgets import Button, ContentSwitcher, Input
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.errors import CommandLost
+from lifeboat_daemon.control.command_runner import CommandAnswer, CommandProgress
+from lifeboat_tui import documents
+from lifeboat_tui.documents.purge_documents import Purged, Remote
+from lifeboat_tui.documents.receipt_documents import Receipts as ReceiptList
+from lifeboat_tui.documents.receipt_documents import Shown
+from lifeboat_tui.screens.lifeboat_screen import FILTER
+from lifeboat_tui.screens.purge.purge_command import PurgeChoices, PurgeSubject, build_purge_command
+from lifeboat_tui.screens.purge.purge_pages import (
+    PurgeConfirmPage,
+    PurgePreviewPage,
+    PurgeProofPage,
+    PurgeSearchPage,
+    describe_other_agents,
+)
+from lifeboat_tui.screens.purge.purge_proof_texts import Line, describe_purge_outcome, describe_receipt
+from lifeboat_tui.screens.purge.receipt_actions import LET_IN, ReceiptActionsScreen, list_confirmable_vaults
+from lifeboat_tui.user_actions import PLACES, UserAction
+from lifeboat_tui.widgets.filtered_table import FilteredTable
+from lifeboat_tui.widgets.progress_display import ProgressDisplay
+from lifeboat_tui.widgets.question_dialogs import ChoiceDialog
+from lifeboat_tui.widgets.wizard_steps import WizardSteps
+
+STEPS = ("Search", "Preview", "Confirm", "Proof")
+SEARCH, PREVIEW, CONFIRM, PROOF = range(4)
+_PAGES = ("search", "preview", "confirm", "proof")
+_BUTTONS = ("Look for it", "Go on", "Destroy it", "Close")
+_STAY = frozenset({"back", "quit", *(act.name for act in PLACES if act.name.startswith("go_"))})
+"""Acts that would leave the wizard."""
+AT_WORK = "it is at work; c stops it"
+STOPPED = "Stopped. What had begun is finished by the next command, or by the service; nothing of it is taken back."
+LOST = "There is no receipt of it yet, but it may still be at work: v shows the receipts. Then look for it once more."
+NOT_BEGUN = "Nothing was destroyed: there is no new receipt, and no purge that was begun."
+
+
+class PurgeWizard(ReceiptActionsScreen):
+    AUTO_FOCUS = "#text, #records"
+    NAME = "Purge"
+    IS_WIZARD = True
+    ACTS = (
+        UserAction("go_on", "ctrl+n", "go on", "Do what this step says, then the next one comes", footer=True),
+        UserAction(
+            "workspace", "w", "live files", "Cut the live files too, or leave them alone: looks again", footer=True
+        ),
+        UserAction("keep_print", "p", "keep print", "Keep a print of a text that can be guessed, or none: looks again"),
+        UserAction(
+            "destroy", "D", "destroy", "Carry the purge out, once its words are typed", footer=True, writes=True
+        ),
+        UserAction(
+            "stop", "c", "stop", "Stop what is at work; a purge that has begun is finished by whoever starts next"
+        ),
+        UserAction(
+            "confirm", "t", "confirm", "Let it happen now where it waits, by the second token", footer=True, writes=True
+        ),
+        UserAction(
+            "export", "e", "export", "Write the receipt into a file, for whoever wants proof", footer=True, writes=True
+        ),
+        UserAction(
+            "kept_out", "x", "cut live files", "Cut from live files what was purged and still lies there", writes=True
+        ),
+        LET_IN,
+        UserAction("others", "o", "other agents", "Go on with another agent that holds it too"),
+        UserAction("receipts", "v", "receipts", "Every purge, and whether its receipt holds"),
+        FILTER,
+    )
+    HELP = """
+A purge destroys what an agent knows: in all history on this machine, in undo folders and caches, and in every second
+copy. Numbers, digests and signatures of all kept states stay as they are, and everything else still restores byte for
+byte. Nothing brings it back. A key or a password that leaked has to be revoked where it was issued, first of all.
+
+What you look for is not shown, and stands in no log, no file and no list of processes. The preview says where it was
+found, with the end of each match at most, what happens where, and what nobody here can reach. Then words have to be
+typed. The proof is a signed receipt that anybody can check.
+
+Captures know a purged value of 16 characters or more again, by its print. Of what is shorter or can be guessed they
+keep none, because whoever has this disk could try all values against it. Such a text comes back with the next change
+of the file that holds it: cut the live files too, or keep a print all the same. A file that a purge left out of
+captures, such as a zip that changed, is captured again once you let it in.
+
+Endpoints that can read wait for 24 hours, so that whoever owns the data there can refuse. The second token makes it
+happen at once; it is used once, and kept nowhere.
+"""
+    CSS = """
+    PurgeWizard #pages { height: 1fr; padding-top: 1; }
+    PurgeWizard #running { display: none; }
+    PurgeWizard.-working #running { display: block; }
+    PurgeWizard #buttons { height: 1; align-horizontal: right; }
+    PurgeWizard #buttons Button { margin-left: 2; }
+    """
+
+    def __init__(self, agent_id: str, *, records: tuple[str, ...] = ()) -> None:
+        super().__init__()
+        self._agent_id, self._records = agent_id, records
+        self._name = ""
+        self._step = SEARCH
+        self._wanted = PurgeChoices(PurgeSubject.RECORDS if records else PurgeSubject.TEXT, records)
+        self._text = ""
+        self._plan: Purged | None = None
+        self._lines: list[Line] = []
+        self._receipt: Shown | None = None
+        self._others: list[str] = []
+        self._told: tuple[Remote, ...] = ()
+        """How it stands at second copies of which the receipt says nothing yet."""
+
+    # What is shown ----------------------------------------------------------------------------------------------
+
+    def body(self) -> ComposeResult:
+        yield WizardSteps(STEPS, self.glyphs)
+        with ContentSwitcher(id="pages", initial="search"):
+            yield PurgeSearchPage(self._records)
+            yield PurgePreviewPage(self.glyphs)
+            yield PurgeConfirmPage()
+            yield PurgeProofPage(self.glyphs)
+        yield ProgressDisplay(self.glyphs, id="running")
+        with Horizontal(id="buttons"):
+            yield Button("Cancel", id="cancel", compact=True)
+            yield Button(_BUTTONS[SEARCH], id="go", variant="primary", compact=True)
+
+    def crumbs(self) -> tuple[str, ...]:
+        return ("lifeboat", self.agent_name, self.NAME.lower(), STEPS[self._step].lower())
+
+    def twin(self) -> tuple[str, ...]:
+        if self._step == PROOF and self._receipt is not None:
+            return ("receipts", "show", self._receipt.receipt.id)
+        return build_purge_command(self.wanted, self.agent_name, dry_run=self._step < CONFIRM)
+
+    @property
+    def wanted(self) -> PurgeChoices:
+        """What was chosen so far."""
+        if self._step == SEARCH and self.is_mounted:
+            return self.query_one(PurgeSearchPage).wanted()
+        return self._wanted
+
+    @property
+    def agent_name(self) -> str:
+        """Also once the agent is gone."""
+        found = self.lifeboat.find_agent(self._agent_id)
+        self._name = self._name if found is None else found.name
+        return self._name or self._agent_id
+
+    async def load(self) -> None:
+        if self._step == PREVIEW and self._plan is not None and not self.is_at_work:
+            self.look()
+        elif self._step == PROOF and self._receipt is not None:
+            await self._show_receipt(self._receipt.receipt.id)
+
+    def happened(self, event: JsonObject) -> None:
+        """A second copy may have done its part."""
+        if self._step == PROOF and not self.is_at_work and event.get("event") in ("push", "notice"):
+            self.reload()
+
+    def on_unmount(self) -> None:
+        self._text = ""
+
+    @property
+    def is_at_work(self) -> bool:
+        return self.has_class("-working")
+
+    def _go(self, step: int) -> None:
+        """Another step."""
+        self._step = step
+        if step == SEARCH:
+            self._text, self._plan = "", None
+        self.query_one(WizardSteps).go(step)
+        self.query_one(ContentSwitcher).current = _PAGES[step]
+        self._focus(step)
+        self._say_buttons()
+
+    def _focus(self, step: int) -> None:
+        if step == SEARCH:
+            self.query_one(PurgeSearchPage).focus_first()
+        elif step == PREVIEW:
+            self.query_one("#places-table").focus()
+        elif step == CONFIRM:
+            self.query_one("#cancel", Button).focus()
+        else:
+            self.query_one(PurgeProofPage).focus()
+
+    def _say_buttons(self) -> None:
+        go, cancel = self.query_one("#go", Button), self.query_one("#cancel", Button)
+        go.label = _BUTTONS[self._step]
+        go.variant = "error" if self._step == CONFIRM else "primary"
+        go.disabled = self.is_at_work or (self._step == CONFIRM and not self.query_one(PurgeConfirmPage).is_typed)
+        go.refresh(layout=True)
+        cancel.display = self._step != PROOF or self.is_at_work
+        cancel.label = "Stop" if self.is_at_work else "Cancel"
+        cancel.refresh(layout=True)
+        self.refresh_bars()
+
+    def _work(self, at_work: bool) -> None:
+        if self.is_mounted:
+            self.set_class(at_work, "-working")
+            if at_work:
+                self.query_one("#running", ProgressDisplay).tell(CommandProgress("..."))
+            self._say_buttons()
+
+    def _tell(self, progress: CommandProgress) -> None:
+        if self.is_mounted:
+            self.query_one("#running", ProgressDisplay).tell(progress)
+
+    # Keys -------------------------------------------------------------------------------------------------------
+
+    def why_not(self, act: str) -> str | None:
+        if act == "stop":
+            return None if self.is_at_work else "nothing is at work"
+        if self.is_at_work and act in (
+            *_STAY,
+            "confirm",
+            "go_on",
+            "destroy",
+            "workspace",
+            "export",
+            *("keep_print", "kept_out", "let_in", "others"),
+        ):
+            return AT_WORK
+        if act == "go_on":
+            return self._why_not_on()
+        if act in ("workspace", "keep_print") and (self._step != PREVIEW or self._plan is None or self._plan.is_whole):
+            return "that is for the preview of memories and texts"
+        if act == "keep_print" and self._plan is not None and not (self._plan.guessable or self._wanted.keep_print):
+            return "nothing of it can be guessed: a print is kept anyway"
+        if act == "let_in" and self._step not in (SEARCH, PROOF):
+            return "that is for before or after a purge"
+        if act == "destroy":
+            return self._why_not_destroy()
+        if act in ("export", "confirm", "kept_out"):
+            return self._why_not_after(act)
+        return "no other agent is known to hold it" if act == "others" and not self._others else None
+
+    def _why_not_on(self) -> str | None:
+        if self._step == SEARCH:
+            wanted = self.wanted
+            if wanted.needs_text and not self.query_one(PurgeSearchPage).field.value.strip():
+                return "type what is to go first; it is not shown"
+            return "type ids of memories first" if wanted.what is PurgeSubject.RECORDS and not wanted.records else None
+        if self._step == PREVIEW and self._plan is None:
+            return "nothing is known of it yet; esc goes back"
+        if self._step == PREVIEW and self._plan is not None and self._plan.is_empty and not self._plan.lies_live:
+            return "nothing that is kept holds it: there is nothing to destroy"
+        return None
+
+    def _why_not_destroy(self) -> str | None:
+        if self._step != CONFIRM:
+            return "first comes the preview, then the words that confirm it"
+        page = self.query_one(PurgeConfirmPage)
+        return None if page.is_typed else f"type  {page.phrase}  first"
+
+    def _why_not_after(self, act: str) -> str | None:
+        if self._step != PROOF or self._receipt is None:
+            return "that is for a purge that was done"
+        if act == "confirm" and not list_confirmable_vaults(self._receipt.receipt.vaults):
+            return "it waits nowhere"
+        if act == "kept_out" and self.lifeboat.find_agent(self._agent_id) is None:
+            return "the whole agent went"
+        return None
+
+    def on_key(self, event: events.Key) -> None:
+        """The words that confirm it go into their field, although Cancel has the focus."""
+        is_for_it = self._step == CONFIRM and not self.is_at_work and isinstance(self.focused, Button)
+        if is_for_it and self.query_one(PurgeConfirmPage).type(event.character or ""):
+            event.stop()
+            event.prevent_default()
+
+    @on(Input.Submitted)
+    async def _entered(self, event: Input.Submitted) -> None:
+        """Enter does the step; of the words that confirm it goes on to the button, and does not press it."""
+        event.stop()
+        if self._step == SEARCH:
+            await self.action_act("go_on")
+        elif self._step == CONFIRM and self.query_one(PurgeConfirmPage).is_typed:
+            self.query_one("#go", Button).focus()
+
+    @on(Input.Changed, "#phrase")
+    def _typed(self) -> None:
+        self._say_buttons()
+
+    @on(Button.Pressed, "#go")
+    async def _pressed_go(self) -> None:
+        await self.action_act(("go_on", "go_on", "destroy", "back")[self._step])
+
+    @on(Button.Pressed, "#cancel")
+    async def _pressed_cancel(self) -> None:
+        if self.is_at_work:
+            await self.action_act("stop")
+        else:
+            self._leave()
+
+    async def do_go_on(self) -> None:
+        if self._step == SEARCH:
+            page = self.query_one(PurgeSearchPage)
+            self._wanted = page.wanted()
+            taken = page.field.take()
+            self._text = taken if self._wanted.needs_text else ""
+            self._go(PREVIEW)
+            self.look()
+        elif self._step == PREVIEW and self._plan is not None:
+            await self.query_one(PurgeConfirmPage).show(self._plan)
+            self._go(CONFIRM)
+        elif self._step == CONFIRM:
+            await self.action_act("destroy")
+        else:
+            self._leave()
+
+    def do_back(self) -> None:
+        """One step back; from the first one and from the proof to where one came from."""
+        if self._step in (SEARCH, PROOF):
+            self._leave()
+        elif self._step == CONFIRM:
+            self.query_one(PurgeConfirmPage).take_tokens()
+            self._go(PREVIEW)
+        elif not self.query_one("#places", FilteredTable).clear_filter():
+            self._go(SEARCH)
+
+    def _leave(self) -> None:
+        """To where one came from; from a dashboard that was opened here, to its first place."""
+        if len(self.app.screen_stack) > 2:
+            self.lifeboat.back()
+        else:
+            self.lifeboat.go("dashboard")
+
+    def do_stop(self) -> None:
+        self.workers.cancel_group(self, "purge")
+
+    # Looking ----------------------------------------------------------------------------------------------------
+
+    def do_workspace(self) -> None:
+        self._wanted = replace(self._wanted, workspace=not self._wanted.workspace)
+        said = "are cut too" if self._wanted.workspace else "are left alone, and kept out of captures"
+        self.tell_user(f"Live files {said}.")
+        self.look()
+
+    def do_keep_print(self) -> None:
+        self._wanted = replace(self._wanted, keep_print=not self._wanted.keep_print)
+        said = "is kept: captures know the text again" if self._wanted.keep_print else "is not kept"
+        self.tell_user(f"A print of what can be guessed {said}.")
+        self.look()
+
+    @work(exclusive=True, group="purge", exit_on_error=False)
+    async def look(self) -> None:
+        """What would go."""
+        page = self.query_one(PurgePreviewPage)
+        self._plan = None
+        page.show(None, self._wanted)
+        self._work(True)
+        try:
+            said = await self.ask(
+                *build_purge_command(self._wanted, self._agent_id, dry_run=True), text=self._input(), tell=self._tell
+            )
+            self._plan = documents.decode_document(Purged, said.document)
+        except LifeboatError as error:
+            self._go(SEARCH)
+            self.say_problem(error)
+        except asyncio.CancelledError:
+            if self.is_mounted:
+                self._go(SEARCH)
+                self.tell_user("Stopped. Nothing was changed.")
+            raise
+        else:
+            self.say_problem(None)
+            page.show(self._plan, self._wanted)
+            self._others = [name for name in self._plan.elsewhere if self.lifeboat.find_agent(name) is not None]
+            for note in said.notes:
+                self.tell_user(note, severity="warning")
+        finally:
+            self._work(False)
+
+    def _input(self) -> str:
+        return f"{self._text}\n" if self._text else ""
+
+    # Doing ------------------------------------------------------------------------------------------------------
+
+    def do_destroy(self) -> None:
+        tokens = self.query_one(PurgeConfirmPage).take_tokens()
+        text, self._text = self._input(), ""
+        self._go(PROOF)
+        self.carry_out(text, tokens)
+
+    @work(exclusive=True, group="purge", exit_on_error=False)
+    async def carry_out(self, text: str, tokens: dict[str, str]) -> None:
+        """The purge, then the proof of it. What fails or is stopped is looked into, never guessed."""
+        self._lines = [("", "It is being destroyed. c stops it; what has begun is finished by whoever starts next.")]
+        self._show_lines()
+        self._work(True)
+        before: set[str] = set()
+        try:
+            before = await self._receipts()
+            said = await self.ask(
+                *build_purge_command(self._wanted, self._agent_id, dry_run=False), text=text, tell=self._tell
+            )
+            await self._show_done(documents.decode_document(Purged, said.document), said, tokens)
+        except LifeboatError as error:
+            self.failed(error)
+            nothing = LOST if isinstance(error, CommandLost) else NOT_BEGUN
+            await self._find_out(before, ("error", f"{error.title}: {error.message}"), nothing)
+        except asyncio.CancelledError:
+            if self.is_mounted and self.app.is_running:
+                self.find_out_later(before)
+            raise
+        finally:
+            self._work(False)
+        self.lifeboat.ask_status()
+
+    async def _show_done(self, done: Purged, said: CommandAnswer, tokens: dict[str, str]) -> None:
+        self.say_problem(None)
+        self._others = [name for name in done.elsewhere if self.lifeboat.find_agent(name) is not None]
+        self._told = done.remotes
+        self._lines = [*describe_purge_outcome(done, self._plan), *(("warning", note) for note in said.notes)]
+        if done.receipt is not None:
+            for name, token in tokens.items():
+                self._lines.append(("", await self.confirmed(done.receipt, name, token)))
+            await self._show_receipt(done.receipt)
+        self._show_lines()
+
+    @work(group="look-into", exit_on_error=False)
+    async def find_out_later(self, before: set[str]) -> None:
+        """After it was stopped."""
+        with contextlib.suppress(LifeboatError):
+            await self._find_out(before, ("warning", STOPPED))
+
+    async def _find_out(self, before: set[str], first: Line, nothing: str = NOT_BEGUN) -> None:
+        """What became of a purge that did not end by itself: the next command finishes what has begun, and a receipt
+        tells of it; else `nothing` is said."""
+        self._lines = [first]
+        self._show_lines()
+        new = sorted(await self._receipts() - before)
+        if new:
+            self._lines.append(("done", "It had begun, and is finished on this machine now: its receipt is here."))
+            self._told = () if self._plan is None else self._plan.remotes
+            await self._show_receipt(new[-1])
+        elif self._lines == [first]:  # nobody said that something could not be finished
+            self._lines.append(("", nothing))
+        self._show_lines()
+
+    async def _receipts(self) -> set[str]:
+        """The ids of all there are. Notes of the command tell of what could not be finished."""
+        said = await self.ask("receipts", "list")
+        self._lines += [("warning", note) for note in said.notes]
+        return {each.id for each in documents.decode_document(ReceiptList, said.document).receipts}
+
+    # The proof --------------------------------------------------------------------------------------------------
+
+    async def _show_receipt(self, receipt_id: str) -> None:
+        try:
+            said = await self.ask("receipts", "show", receipt_id)
+            self._receipt = documents.decode_document(Shown, said.document)
+        except LifeboatError as error:
+            self.failed(error)
+        self._show_lines()
+
+    def _show_lines(self) -> None:
+        if self.is_mounted:
+            shown = [] if self._receipt is None else list(describe_receipt(self._receipt, self._told))
+            others = describe_other_agents(self._others) if self._receipt is not None else ""
+            self.query_one(PurgeProofPage).show([*self._lines, *shown, *([("warning", others)] if others else [])])
+            self._say_buttons()
+
+    def do_export(self) -> None:
+        assert self._receipt is not None
+        self.export_receipt(self._receipt.receipt.id)
+
+    def do_confirm(self) -> None:
+        assert self._receipt is not None
+        self.confirm_somewhere(self._receipt.receipt.id, self._receipt.receipt.vaults)
+
+    def do_receipts(self) -> None:
+        from lifeboat_tui.screens.purge.receipts_screen import ReceiptsScreen
+
+        self.app.push_screen(ReceiptsScreen())
+
+    @work(group="act", exit_on_error=False)
+    async def do_others(self) -> None:
+        """The wizard anew, for another agent: what is looked for has to be typed again, it is not kept."""
+        chosen: str | None = self._others[0]
+        if len(self._others) > 1:
+            chosen = await self.app.push_screen_wait(
+                ChoiceDialog("Which agent is next?", [(name, name) for name in self._others])
+            )
+        agent = self.lifeboat.find_agent(chosen) if chosen is not None else None
+        if agent is not None:
+            self.app.push_screen(PurgeWizard(agent.id))
+
+    def do_kept_out(self) -> None:
+        self.cut_kept_out(self._agent_id)
+
+    def do_let_in(self) -> None:
+        self.let_in(self._agent_id)

@@ -1,0 +1,243 @@
+"""Receipts of purges: every purge, where it stands, and whether its receipt holds."""
+
+from __future__ import annotations
+
+import os
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_tui import documents
+from lifeboat_tui.cell_text import format_short_age, make_plain, protect_dashed_name
+from lifeboat_tui.documents.receipt_documents import Audited, Listed, Shown
+from lifeboat_tui.documents.receipt_documents import Receipts as ReceiptList
+from lifeboat_tui.glyphs import STYLES
+from lifeboat_tui.screens.lifeboat_screen import FILTER
+from lifeboat_tui.screens.purge.painted_lines import paint_lines
+from lifeboat_tui.screens.purge.purge_proof_texts import (
+    Line,
+    build_receipt_heading,
+    describe_audit,
+    describe_purge_state,
+    describe_purged_items,
+    describe_receipt,
+    describe_receipt_findings,
+)
+from lifeboat_tui.screens.purge.receipt_actions import LET_IN, ReceiptActionsScreen, list_confirmable_vaults
+from lifeboat_tui.user_actions import UserAction
+from lifeboat_tui.widgets.filtered_table import FilteredTable
+from lifeboat_tui.widgets.question_dialogs import TextDialog
+from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, TableRow
+
+COLUMNS = (
+    TableColumn("STANDS", 16, grow=2),
+    TableColumn("AGENT", 12, grow=1),
+    TableColumn("WHAT", 14, grow=1, rank=1),
+    TableColumn("ASKED FOR", 10, rank=2),
+    TableColumn("RECEIPT", 13, rank=3),
+)
+NOTHING = (
+    "Nothing was purged. A purge destroys something that an agent knows in all its history, and leaves a receipt "
+    "here. P on the dashboard begins one; V checks a receipt in a file."
+)
+_ID = 13
+"""Characters of an id that tell receipts apart."""
+
+
+class ReceiptsScreen(ReceiptActionsScreen):
+    NAME = "Receipts"
+    ACTS = (
+        UserAction(
+            "audit", "a", "audit view", "For an auditor: the record, hashes, and places in the chains", footer=True
+        ),
+        UserAction(
+            "export", "e", "export", "Write the receipt into a file, for whoever wants proof", footer=True, writes=True
+        ),
+        UserAction(
+            "confirm", "t", "confirm", "Let it happen now where it waits, by the second token", footer=True, writes=True
+        ),
+        UserAction(
+            "kept_out", "x", "cut live files", "Cut from live files what was purged and still lies there", writes=True
+        ),
+        LET_IN,
+        UserAction("check", "V", "verify a file", "Whether a receipt in a file holds, whoever made it", footer=True),
+        FILTER,
+    )
+    HELP = """
+Every purge leaves a receipt. It says what each vault destroyed, what waits, and what nobody here can reach. Each vault
+signs for itself; the one under the cursor is checked against this home as it is shown. Nothing in it is content.
+
+A purge that waits at an endpoint happens there after 24 hours, or at once with the second token of its owner. A receipt
+that was exported can be checked on any machine, offline.
+"""
+    CSS = """
+    ReceiptsScreen #list { height: 1fr; min-height: 6; }
+    ReceiptsScreen #below { height: 55%; min-height: 6; border: round $secondary; padding: 0 1; }
+    ReceiptsScreen #below:focus { border: round $border; }
+    ReceiptsScreen.-wide #parts { layout: horizontal; }
+    ReceiptsScreen.-narrow #parts { layout: vertical; }
+    ReceiptsScreen.-wide #list { width: 1fr; height: 1fr; }
+    ReceiptsScreen.-wide #below { width: 1fr; height: 1fr; }
+    ReceiptsScreen #detail { height: auto; }
+    """
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (130, "-wide")]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: dict[str, Listed] = {}
+        self._shown: Shown | None = None
+        self._is_audit = False
+
+    # What is shown ----------------------------------------------------------------------------------------------
+
+    def body(self) -> ComposeResult:
+        with Horizontal(id="parts"):
+            yield FilteredTable(COLUMNS, title="Receipts", empty=NOTHING, glyphs=self.glyphs, id="list")
+            with VerticalScroll(id="below", can_focus=True):
+                yield Static("", id="detail")
+
+    def twin(self) -> tuple[str, ...]:
+        row = self.table.current
+        if row is None:
+            return ("receipts", "list")
+        return ("receipts", "show", row.key, *(["--audit"] if self._is_audit else []))
+
+    @property
+    def table(self) -> RowTable:
+        return self.query_one("#list", FilteredTable).table
+
+    async def load(self) -> None:
+        found = documents.decode_document(ReceiptList, (await self.ask("receipts", "list")).document)
+        self._known = {each.id: each for each in found.receipts}
+        newest = sorted(found.receipts, key=lambda each: each.requested_at or "", reverse=True)
+        broken = [
+            TableRow(
+                each.id,
+                (TableCell(f"{self.glyphs.sign('error')} damaged", "error"), each.message, "", "", each.id[:_ID]),
+            )
+            for each in found.damaged
+        ]
+        self.table.show([*broken, *map(self._row, newest)])
+        self.follow_cursor()
+
+    def happened(self, event: JsonObject) -> None:
+        if event.get("event") in ("push", "notice", "gone"):
+            self.reload()
+
+    def _row(self, one: Listed) -> TableRow:
+        state, said = describe_purge_state(one)
+        return TableRow(
+            one.id,
+            (
+                TableCell(f"{self.glyphs.sign(state)} {said}", STYLES[state]),
+                TableCell(one.agent or one.agent_id[:_ID], "strong"),
+                describe_purged_items(one),
+                format_short_age(one.requested_at, self.link.now()),
+                TableCell(one.id[:_ID], "muted"),
+            ),
+        )
+
+    @on(RowTable.Moved, "#list-table")
+    def _moved(self) -> None:
+        self.follow_cursor()
+
+    @work(exclusive=True, group="detail", exit_on_error=False)
+    async def follow_cursor(self) -> None:
+        """The receipt under the cursor, checked."""
+        row = self.table.current
+        self._shown = None
+        if row is None or row.key not in self._known:
+            self._say([("error", "This receipt cannot be read.")] if row is not None else [], "")
+            return
+        one = self._known[row.key]
+        try:
+            if self._is_audit:
+                said = await self.ask("receipts", "show", one.id, "--audit")
+                self._say(list(describe_audit(documents.decode_document(Audited, said.document))), "For an auditor")
+            else:
+                said = await self.ask("receipts", "show", one.id)
+                self._shown = documents.decode_document(Shown, said.document)
+                lines = [
+                    *build_receipt_heading(self._shown.receipt, one.agent, self.link.now()),
+                    *describe_receipt(self._shown),
+                ]
+                self._say(lines, "The receipt")
+        except LifeboatError as error:
+            self._say([("error", f"{error.title}: {error.message}")], "")
+        self.refresh_bars()
+
+    def _say(self, lines: list[Line], title: str) -> None:
+        self.query_one("#below").border_title = title
+        self.query_one("#detail", Static).update(paint_lines(lines, self.glyphs) if lines else Content(""))
+
+    # Acts -------------------------------------------------------------------------------------------------------
+
+    def why_not(self, act: str) -> str | None:
+        if act not in ("audit", "export", "confirm", "kept_out", "let_in"):
+            return None
+        one = self._chosen()
+        if one is None:
+            return "there is no receipt under the cursor"
+        if act == "confirm" and not list_confirmable_vaults(one.vaults):
+            return "it waits nowhere"
+        if act in ("kept_out", "let_in") and self.lifeboat.find_agent(one.agent_id) is None:
+            return "that agent is not here any more"
+        return None
+
+    def _chosen(self) -> Listed | None:
+        row = self.table.current if self.is_mounted else None
+        return None if row is None else self._known.get(row.key)
+
+    def do_audit(self) -> None:
+        self._is_audit = not self._is_audit
+        self.follow_cursor()
+
+    def do_export(self) -> None:
+        one = self._chosen()
+        assert one is not None
+        self.export_receipt(one.id)
+
+    def do_confirm(self) -> None:
+        one = self._chosen()
+        assert one is not None
+        self.confirm_somewhere(one.id, one.vaults)
+
+    def do_let_in(self) -> None:
+        one = self._chosen()
+        assert one is not None
+        self.let_in(one.agent_id)
+
+    def do_kept_out(self) -> None:
+        one = self._chosen()
+        assert one is not None
+        self.cut_kept_out(one.agent_id)
+
+    @work(group="act", exit_on_error=False)
+    async def do_check(self) -> None:
+        """Whether a receipt in a file holds."""
+        question = TextDialog(
+            "Verify a receipt in a file",
+            ["Nobody is asked; the keys and the vaults of this home count, where they know of it."],
+            placeholder="the file",
+            yes="Verify",
+            problem=lambda text: None if text.strip() else "type the name of a file",
+        )
+        file = await self.app.push_screen_wait(question)
+        if file is None:
+            return
+        try:
+            said = await self.ask("receipts", "verify", *protect_dashed_name(os.path.expanduser(file.strip())))
+            shown = documents.decode_document(Shown, said.document)
+        except LifeboatError as error:
+            self.failed(error)
+            return
+        self.say_problem(None)
+        self._say(list(describe_receipt_findings(shown.holds, shown.findings)), make_plain(file).replace("[", r"\["))
+        self.tell_user(
+            "It holds." if shown.holds else "It does not hold.", severity="information" if shown.holds else "error"
+        )

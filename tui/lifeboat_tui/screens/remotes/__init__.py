@@ -1,0 +1,1 @@
+"""The screens of remotes and of the agents they keep."""

@@ -1,0 +1,154 @@
+"""Agents that a second copy has: to bring one back, or to have this machine write it from now on."""
+
+from __future__ import annotations
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.widgets import Static
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_tui import documents
+from lifeboat_tui.cell_text import make_plain
+from lifeboat_tui.documents.remote_documents import Adoption, Away, There
+from lifeboat_tui.screens.command_screen import CommandScreen
+from lifeboat_tui.screens.lifeboat_screen import FILTER
+from lifeboat_tui.screens.remotes.remote_lines import (
+    AWAY_COLUMNS,
+    build_remote_agent_row,
+    describe_adoption,
+    describe_remote_agent,
+)
+from lifeboat_tui.user_actions import UserAction
+from lifeboat_tui.widgets.command_progress import OutcomeScreen
+from lifeboat_tui.widgets.filtered_table import FilteredTable
+from lifeboat_tui.widgets.question_dialogs import ConfirmDialog
+from lifeboat_tui.widgets.row_table import RowTable
+
+
+class RemoteAgentsScreen(CommandScreen):
+    NAME = "Agents there"
+    ACTS = (
+        UserAction("restore", "r", "bring back", "Bring the agent back from here, credentials included", footer=True),
+        UserAction(
+            "adopt",
+            "A",
+            "adopt",
+            "Have this machine write the agent from now on; says first what changes",
+            footer=True,
+            writes=True,
+        ),
+        FILTER,
+    )
+    HELP = """
+What a second copy has, asked of it now. An agent that is not on this machine can be brought back. One that another
+machine writes by now can be adopted: the workspace here goes on top of its history, and the other machine sends
+nothing any more.
+"""
+    CSS = """
+    RemoteAgentsScreen #away { height: 1fr; min-height: 5; }
+    RemoteAgentsScreen #detail { height: 7; border: round $secondary; padding: 0 1; }
+    """
+
+    def __init__(self, remote: str) -> None:
+        super().__init__()
+        self._remote = remote
+        self._agents: tuple[Away, ...] = ()
+
+    # What is shown ----------------------------------------------------------------------------------------------
+
+    def body(self) -> ComposeResult:
+        asking = f"Asking {self._remote}..."
+        yield FilteredTable(
+            AWAY_COLUMNS, title=f"Agents at {self._remote}", empty=asking, glyphs=self.glyphs, id="away"
+        )
+        with VerticalScroll(id="detail", can_focus=False):
+            yield Static("", id="detail-text", markup=False)
+
+    def twin(self) -> tuple[str, ...]:
+        return ("agents", "list", "--remote", self._remote)
+
+    def crumbs(self) -> tuple[str, ...]:
+        return ("lifeboat", "second copies", self._remote)
+
+    async def load(self) -> None:
+        self._agents = documents.decode_document(There, (await self.ask(*self.twin())).document).agents
+        self.table.empty = f"{make_plain(self._remote)} has no agent yet. s on the screen before brings yours there."
+        self._show()
+
+    def happened(self, event: JsonObject) -> None:
+        if event.get("event") == "tick":
+            self._show()
+
+    def _show(self) -> None:
+        if self.is_mounted:
+            now = self.link.now()
+            self.table.show([build_remote_agent_row(one, now) for one in self._agents])
+            self._show_detail()
+
+    @property
+    def table(self) -> RowTable:
+        return self.query_one("#away", FilteredTable).table
+
+    @property
+    def chosen(self) -> Away | None:
+        current = self.table.current if self.is_mounted else None
+        return next((one for one in self._agents if current is not None and one.id == current.key), None)
+
+    @on(RowTable.Moved, "#away-table")
+    def _show_detail(self) -> None:
+        one = self.chosen
+        lines = [] if one is None else list(describe_remote_agent(one, self.link.now()))
+        self.query_one("#detail-text", Static).update("\n".join(make_plain(line) for line in lines))
+        self.refresh_bars()
+
+    # Acts -------------------------------------------------------------------------------------------------------
+
+    def why_not(self, act: str) -> str | None:
+        one = self.chosen
+        if act in ("restore", "adopt") and one is None:
+            return "there is no agent here"
+        if act in ("restore", "adopt") and one is not None and one.sequence is None:
+            return "nothing was captured there yet"
+        if act == "adopt" and one is not None and one.here is None:
+            return "it is not on this machine; r brings it back"
+        return None
+
+    @on(RowTable.Chosen, "#away-table")
+    async def _chosen(self) -> None:
+        await self.action_act("restore")
+
+    def do_restore(self) -> None:
+        from lifeboat_tui.screens.restore.restore_wizard import RestoreWizard
+
+        one = self.chosen
+        assert one is not None
+        self.app.push_screen(RestoreWizard(one.id, remote=self._remote))
+
+    def do_adopt(self) -> None:
+        self.attempt(self._adopt())
+
+    async def _adopt(self) -> None:
+        """What it changes is asked first, then the machine that it is taken from is typed."""
+        one = self.chosen
+        assert one is not None
+        adopt = ("agents", "adopt", one.id, "--from", self._remote)
+        said = await self.carry_out(f"Looking at {one.here}", *adopt, "--dry-run")
+        found = documents.decode_document(Adoption, said.document)
+        phrase = found.take_over or one.here or one.id
+        lines = [*describe_adoption(found, self.link.now()), *said.notes]
+        if not await self.answer(ConfirmDialog(f"Write {one.here} from here?", lines, yes="Adopt it", phrase=phrase)):
+            return
+        take_over = ("--take-over", found.take_over) if found.take_over else ()
+        said = await self.carry_out(f"Adopting {one.here}", *adopt, *take_over, "--yes")
+        self.lifeboat.ask_status()
+        missed: dict[str, str] = said.document.get("missed") or {}
+        left = [
+            *(f"{name} does not follow yet: {why}" for name, why in missed.items()),
+            *(f"To know: {text}" for text in said.document.get("warnings") or ()),
+        ]
+        if said.document.get("aside"):
+            left.append("What this machine had kept until now stays for 90 days.")
+        await self.answer(
+            OutcomeScreen(f"{one.here} is written from this machine from now on", [*left, "s syncs it now."])
+        )

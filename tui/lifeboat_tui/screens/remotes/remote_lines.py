@@ -1,0 +1,182 @@
+"""What the screens of second copies show, as rows and lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from textual.content import Content
+
+from lifeboat_core.health.state_words import find_worst_state
+from lifeboat_core.texts.human_text import count_text
+from lifeboat_tui.cell_text import format_age, format_local_day, format_short_age, format_size, make_plain
+from lifeboat_tui.documents.receipt_documents import Listed, Vault
+from lifeboat_tui.documents.remote_documents import Adoption, Away, Met, SecondCopy, Tried
+from lifeboat_tui.glyphs import STYLES, Glyphs
+from lifeboat_tui.widgets.row_table import TableCell, TableColumn, TableRow
+
+COLUMNS = (
+    TableColumn("STATE", 11),
+    TableColumn("NAME", 12, grow=1),
+    TableColumn("KIND", 8, rank=3),
+    TableColumn("READABLE THERE", 14, rank=2),
+    TableColumn("TOKEN", 6, rank=4),
+    TableColumn("VERIFIED", 10, rank=1),
+    TableColumn("ADDRESS", 18, grow=3, rank=5),
+)
+AWAY_COLUMNS = (
+    TableColumn("AGENT", 14, grow=1),
+    TableColumn("HERE", 14, grow=1),
+    TableColumn("RUNTIME", 9, rank=3),
+    TableColumn("SEQUENCE", 8, rank=1, right=True),
+    TableColumn("CAME THERE", 10, rank=2),
+    TableColumn("WRITTEN BY", 12, grow=1),
+    TableColumn("SIZE", 8, rank=4, right=True),
+)
+MOST_CHANGES = 40
+"""Lines of an adoption's changes that its question shows."""
+
+
+def state_of_remote(one: SecondCopy) -> str:
+    """Return the worst state among the agents of a remote."""
+    known = {"ok", "waiting", "held", "fenced", "error"}
+    return (
+        "error"
+        if one.problem
+        else find_worst_state(agent.state if agent.state in known else "error" for agent in one.agents)
+    )
+
+
+def build_remote_row(one: SecondCopy, glyphs: Glyphs, now: datetime) -> TableRow:
+    state = state_of_remote(one)
+    readable = TableCell("nothing", "success") if one.sealed else TableCell("yes", "warning")
+    kind = "folder" if one.is_folder else "endpoint"
+    return TableRow(
+        one.name,
+        (
+            TableCell(glyphs.state(state), STYLES.get(state, "")),
+            TableCell(one.name, "strong"),
+            "" if one.problem else kind,
+            "" if one.problem else readable,
+            "kept" if one.has_token else TableCell("none", "muted"),
+            format_short_age(one.verified_at, now),
+            TableCell(one.problem or one.url or "", "error" if one.problem else "muted"),
+        ),
+    )
+
+
+def describe_remote(one: SecondCopy, waits: Sequence[Listed], glyphs: Glyphs, now: datetime) -> Iterator[Content]:
+    """What is known of a second copy, each agent in it, and the purges that wait there."""
+    if one.problem:
+        yield Content.styled(make_plain(one.problem), "$text-error")
+        return
+    yield _pair("address", one.url or "")
+    yield _pair("readable", one.readable)
+    for agent in one.agents:
+        has = "nothing yet" if agent.sequence is None else f"sequence {agent.sequence}, {format_age(agent.at, now)}"
+        verified = f"read back {format_age(agent.verified_at, now)}" if agent.verified_at else "never read back"
+        why = f": {agent.message}" if agent.message else ""
+        kind = STYLES.get(agent.state, "")
+        yield Content.assemble(
+            (f"{make_plain(glyphs.state(agent.state)):<12}", f"$text-{kind}" if kind not in ("", "muted") else ""),
+            (f"{make_plain(agent.name)}  ", "bold"),
+            make_plain(f"{has}, {verified}{why}"),
+        )
+    for receipt in waits:
+        vault = find_waiting_vault(receipt, one.name)
+        until = f", until {format_local_day(vault.applies_at)}" if vault is not None and vault.applies_at else ""
+        told = f"{glyphs.sign('pending')} a purge of {receipt.agent or receipt.agent_id} waits here{until} (p)"
+        yield Content.styled(make_plain(told), "$text-warning")
+    yield _pair("id", f"{one.id or 'not known'}{f', certificate pinned to {one.pin}' if one.pin else ''}")
+    since = f"since {format_local_day(one.added_at)}" if one.added_at else "since when nobody knows"
+    yield _pair("a copy", f"{since}{', may be away (optional)' if one.optional else ''}")
+
+
+def find_waiting_vault(receipt: Listed, name: str) -> Vault | None:
+    """Where a purge waits at a second copy, None where it does not."""
+    return next((vault for vault in receipt.vaults if vault.name == name and vault.state != "done"), None)
+
+
+def _pair(name: str, value: str) -> Content:
+    return Content.assemble((f"{name:<12}", "$foreground 60%"), make_plain(value))
+
+
+def describe_probed_remote(met: Met) -> Iterator[str]:
+    """Who answered, who can read what there, and what the token allows."""
+    release = f" (release {met.release})" if met.release else ""
+    yield f"It answers{release}: {met.url}"
+    yield met.readable
+    if met.token is not None:
+        ends = f" It ends on {format_local_day(met.token.expires_at)}." if met.token.expires_at else ""
+        yield f"The token allows: {', '.join(met.token.scopes) or 'nothing'}.{ends}"
+        more = [scope for scope in met.token.scopes if scope not in ("push", "pull")]
+        if more:
+            yield "It allows more than this machine needs; one for push and pull is enough."
+
+
+def describe_checks(tried: Tried, glyphs: Glyphs) -> Iterator[str]:
+    """Each check, those that failed first."""
+    for check in sorted(tried.checks, key=lambda check: check.ok):
+        yield f"{glyphs.sign('done' if check.ok else 'error')} {'' if check.ok else 'failed: '}{check.name}"
+        if check.message:
+            yield f"    {check.message}"
+    if tried.left:
+        yield f"{count_text(tried.left, 'made-up agent')} left there: only whoever runs it can remove agents."
+
+
+# Agents that are there ----------------------------------------------------------------------------------------------
+
+
+def build_remote_agent_row(one: Away, now: datetime) -> TableRow:
+    here = TableCell(one.here, "success") if one.here else TableCell("not here", "muted")
+    held = " (held)" if one.held else ""
+    return TableRow(
+        one.id,
+        (
+            TableCell(f"{one.name or one.id}{held}", "strong"),
+            here,
+            TableCell(one.runtime, "muted"),
+            "" if one.sequence is None else str(one.sequence),
+            format_short_age(one.written_at, now),
+            one.machine,
+            format_size(one.bytes),
+        ),
+    )
+
+
+def describe_remote_agent(one: Away, now: datetime) -> Iterator[str]:
+    yield f"{one.name or one.id} ({one.id})"
+    if one.sequence is None:
+        yield "Nothing was captured there yet."
+    else:
+        by = one.machine or "nobody known"
+        yield f"Sequence {one.sequence}, written by {by}, came there {format_age(one.written_at, now)}."
+    if one.held:
+        before = one.held.get("previous")
+        told = "" if before is None else f"; the state before it is sequence {before}"
+        yield f"Held: {one.held.get('reason', '')}{told}."
+    yield (
+        f"Here it is called {one.here}. r restores from this second copy; A has this machine write it from now on."
+        if one.here
+        else "It is not on this machine. r brings it back."
+    )
+
+
+def describe_adoption(found: Adoption, now: datetime) -> Iterator[str]:
+    """What taking an agent over would change."""
+    by = f", written by {found.machine}" if found.machine else ""
+    came = f" {format_age(found.written_at, now)}" if found.written_at else ""
+    yield f"{found.remote} has sequence {found.base}{by}{came}. The workspace here goes on top of it:"
+    changes = [*(f"{one.operation:<9} {one.path}" for one in (*found.changes.files, *found.changes.documents))]
+    changes += [f"{one.operation:<9} memory {one.id}" for one in found.changes.records]
+    yield from (f"  {line}" for line in changes[:MOST_CHANGES] or ["nothing changes"])
+    if len(changes) > MOST_CHANGES:
+        yield f"  and {len(changes) - MOST_CHANGES} more"
+    if found.changes.held:
+        yield f"{found.changes.held.get('reason', '')}: it will be held until you accept it."
+    if found.take_over:
+        yield f"{found.take_over} wrote it lately, and would send nothing any more."
+    if not found.own_history:
+        yield "What this machine had kept until now stays for 90 days."
+    yield "What another machine wrote and you want in the workspace: cancel, and restore first (r)."
+    yield from (f"To know: {text}" for text in found.warnings)

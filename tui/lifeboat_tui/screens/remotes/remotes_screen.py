@@ -1,0 +1,259 @@
+"""Second copies: endpoints and folders, how each stands with each agent, and what can be done with them."""
+
+from __future__ import annotations
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_core.texts.human_text import count_text
+from lifeboat_tui import documents
+from lifeboat_tui.cell_text import escape_title
+from lifeboat_tui.documents.receipt_documents import Listed, Receipts
+from lifeboat_tui.documents.remote_documents import Met, Removed, SecondCopies, SecondCopy, Tried
+from lifeboat_tui.screens.command_screen import CommandScreen
+from lifeboat_tui.screens.lifeboat_screen import FILTER
+from lifeboat_tui.screens.remotes.add_remote_dialog import AddRemoteDialog
+from lifeboat_tui.screens.remotes.remote_lines import (
+    COLUMNS,
+    build_remote_row,
+    describe_checks,
+    describe_probed_remote,
+    describe_remote,
+    find_waiting_vault,
+)
+from lifeboat_tui.user_actions import UserAction
+from lifeboat_tui.widgets.command_progress import OutcomeScreen
+from lifeboat_tui.widgets.filtered_table import FilteredTable
+from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, ConfirmDialog, TextDialog
+from lifeboat_tui.widgets.row_table import RowTable
+
+NOBODY = (
+    "There is no second copy: your agents are on this disk only, and go with it.\n"
+    "Press a to make one known: a stick, a share, or an endpoint on another machine (lifeboat endpoint serve)."
+)
+REVOKE, KEEP = "revoke", "keep"
+OF_ONE = frozenset({"open", "test", "token", "remove"})
+
+
+class RemotesScreen(CommandScreen):
+    NAME = "Second copies"
+    ACTS = (
+        UserAction("add", "a", "add", "Make another second copy known", footer=True),
+        UserAction(
+            "open",
+            "enter",
+            "agents there",
+            "Agents that this second copy has; to bring one back, or take it over",
+            footer=True,
+        ),
+        UserAction(
+            "test", "t", "test", "Try out on the real one what every second copy must do", footer=True, writes=True
+        ),
+        UserAction(
+            "sync",
+            "s",
+            "sync",
+            "Capture every agent now, and bring everything to every second copy",
+            footer=True,
+            writes=True,
+        ),
+        UserAction("token", "T", "new token", "Give this machine another token for it", writes=True),
+        UserAction("remove", "x", "remove", "Send nothing there any more", writes=True),
+        UserAction("purges", "p", "purges", "Purges that wait there, and their receipts"),
+        FILTER,
+    )
+    HELP = """
+A second copy survives the loss of this disk. Each capture is sent to all of them, read back, and counts as verified
+where it was. An endpoint runs on another machine; a folder may be on a stick or a share.
+
+READABLE THERE says whether whoever has it can read your agents; the sentence is below. Credentials are sealed for your
+key everywhere.
+"""
+    CSS = """
+    RemotesScreen #copies { height: 1fr; min-height: 5; }
+    RemotesScreen #detail { height: 50%; min-height: 7; border: round $secondary; padding: 0 1; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._copies: tuple[SecondCopy, ...] = ()
+        self._receipts: tuple[Listed, ...] = ()
+
+    # What is shown ----------------------------------------------------------------------------------------------
+
+    def body(self) -> ComposeResult:
+        yield FilteredTable(COLUMNS, title="Second copies", empty=NOBODY, glyphs=self.glyphs, id="copies")
+        with VerticalScroll(id="detail", can_focus=False):
+            yield Static("", id="detail-text")
+
+    def twin(self) -> tuple[str, ...]:
+        return ("remote", "list")
+
+    async def load(self) -> None:
+        self._copies = documents.decode_document(SecondCopies, (await self.ask("remote", "list")).document).remotes
+        self._show()
+        self._receipts = documents.decode_document(Receipts, (await self.ask("receipts", "list")).document).receipts
+        self._show_detail()
+
+    def happened(self, event: JsonObject) -> None:
+        if event.get("event") == "tick":
+            self._show()
+        elif event.get("event") in ("push", "agent", "gone", "notice"):
+            self.look_again()
+
+    def _show(self) -> None:
+        if self.is_mounted:
+            now = self.link.now()
+            self.table.show([build_remote_row(one, self.glyphs, now) for one in self._copies], flash=True)
+            self._show_detail()
+
+    @property
+    def table(self) -> RowTable:
+        return self.query_one("#copies", FilteredTable).table
+
+    @property
+    def chosen(self) -> SecondCopy | None:
+        """The second copy under the cursor."""
+        current = self.table.current if self.is_mounted else None
+        return next((one for one in self._copies if current is not None and one.name == current.key), None)
+
+    @property
+    def waiting(self) -> list[Listed]:
+        """Purges that are not done at the second copy under the cursor."""
+        one = self.chosen
+        return (
+            [] if one is None else [each for each in self._receipts if find_waiting_vault(each, one.name) is not None]
+        )
+
+    @on(RowTable.Moved, "#copies-table")
+    def _show_detail(self) -> None:
+        one = self.chosen
+        self.query_one("#detail").border_title = "" if one is None else escape_title(one.name)
+        lines = [] if one is None else list(describe_remote(one, self.waiting, self.glyphs, self.link.now()))
+        self.query_one("#detail-text", Static).update(Content("\n").join(lines))
+        self.refresh_bars()
+
+    # Acts -------------------------------------------------------------------------------------------------------
+
+    def why_not(self, act: str) -> str | None:
+        one = self.chosen
+        if act in OF_ONE and one is None:
+            return "there is no second copy yet (a adds one)"
+        if act in ("open", "test", "token") and one is not None and one.problem:
+            return "its file cannot be used; x removes it"
+        if act == "token" and one is not None and one.is_folder:
+            return "a folder has no token"
+        if act == "purges" and not self.waiting:
+            return "no purge waits there"
+        return None
+
+    @on(RowTable.Chosen, "#copies-table")
+    async def _chosen(self) -> None:
+        await self.action_act("open")
+
+    def do_open(self) -> None:
+        from lifeboat_tui.screens.remotes.remote_agents_screen import RemoteAgentsScreen
+
+        one = self.chosen
+        assert one is not None
+        self.app.push_screen(RemoteAgentsScreen(one.name))
+
+    def do_purges(self) -> None:
+        from lifeboat_tui.screens.purge.receipts_screen import ReceiptsScreen as ReceiptsScreen
+
+        self.app.push_screen(ReceiptsScreen())
+
+    def do_add(self) -> None:
+        self.attempt(self._add())
+
+    async def _add(self) -> None:
+        met = await self.answer(AddRemoteDialog(self.link, may_add=not self.lifeboat.is_readonly))
+        if met is None:
+            return
+        self.reload()
+        question = ConfirmDialog(
+            f"{met.name} is a second copy of your agents", [met.readable, "", "Bring everything there now?"], yes="Sync"
+        )
+        if await self.answer(question):
+            await self._sync()
+
+    def do_sync(self) -> None:
+        self.attempt(self._sync())
+
+    async def _sync(self) -> None:
+        said = await self.carry_out("Bringing everything to every second copy", "sync")
+        agents: list[JsonObject] = said.document.get("agents", [])
+        behind = sum(any(each.get("state") != "ok" for each in one.get("remotes", [])) for one in agents)
+        done = f"{count_text(len(agents), 'agent')} synced"
+        self.tell_user(f"{done}; {behind} not everywhere yet" if behind else done)
+        self.lifeboat.ask_status()
+
+    def do_test(self) -> None:
+        self.attempt(self._test())
+
+    async def _test(self) -> None:
+        one = self.chosen
+        assert one is not None
+        said = await self.carry_out(f"Trying out {one.name}", "remote", "test", one.name)
+        tried = documents.decode_document(Tried, said.document)
+        failed = sum(not check.ok for check in tried.checks)
+        title = (
+            f"{one.name}: {failed} of {count_text(len(tried.checks), 'check')} failed"
+            if failed
+            else f"{one.name} does what it must ({count_text(len(tried.checks), 'check')})"
+        )
+        await self.answer(OutcomeScreen(title, list(describe_checks(tried, self.glyphs))))
+
+    def do_token(self) -> None:
+        self.attempt(self._token())
+
+    async def _token(self) -> None:
+        one = self.chosen
+        assert one is not None
+        lines = ["It is tried out before it is kept. The one before counts until it is revoked there."]
+        token = await self.answer(
+            TextDialog(f"Another token for {one.name}", lines, secret=True, yes="Try it out", problem=_no_token)
+        )
+        if token is not None:
+            said = await self.carry_out(
+                "Trying it out", "remote", "token", one.name, "--token-stdin", text=f"{token}\n"
+            )
+            ends = list(describe_probed_remote(documents.decode_document(Met, said.document)))[2:]
+            self.tell_user(" ".join([f"{one.name} lets this machine in with the new token.", *ends]))
+
+    def do_remove(self) -> None:
+        self.attempt(self._remove())
+
+    async def _remove(self) -> None:
+        one = self.chosen
+        assert one is not None
+        words = ["remote", "remove", one.name, "--yes"]
+        if one.has_token:
+            choices = [
+                (REVOKE, "Have the token of this machine revoked there"),
+                (KEEP, "Leave the token: another machine uses it, too"),
+            ]
+            chosen = await self.answer(ChoiceDialog(f"And its token of {one.name}?", choices))
+            if chosen is None:
+                return
+            words += ["--keep-token"] if chosen == KEEP else []
+        left = sum(not other.problem for other in self._copies) - 1
+        lines = [
+            f"Nothing is sent to {one.name} any more, and what this machine knows of it is forgotten.",
+            "What it keeps of your agents stays there; adding it again brings it back.",
+            *([] if left else ["It is the last one: your agents would be on this disk only."]),
+        ]
+        if await self.answer(ConfirmDialog(f"Remove {one.name}?", lines, yes="Remove it", phrase=one.name)):
+            said = await self.ask(*words)
+            revoked = documents.decode_document(Removed, said.document).token_revoked
+            told = f"{one.name} is no second copy any more.{' Its token was revoked.' if revoked else ''}"
+            self.tell_user(" ".join([told, *said.notes]))
+            self.lifeboat.ask_status()
+
+
+def _no_token(text: str) -> str | None:
+    return None if text.strip() else "type or paste the token, or cancel"

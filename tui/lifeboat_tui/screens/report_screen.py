@@ -1,0 +1,68 @@
+"""A report for somebody who helps: where to, and what is in it. Nothing of it is the user's own."""
+
+from __future__ import annotations
+
+import os
+
+from textual import work
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.texts.human_text import quote_argument
+from lifeboat_tui import documents
+from lifeboat_tui.cell_text import format_size
+from lifeboat_tui.documents.doctor_documents import Bundle
+from lifeboat_tui.screens.command_screen import CommandScreen
+from lifeboat_tui.user_actions import UserAction
+from lifeboat_tui.widgets.command_progress import OutcomeScreen
+from lifeboat_tui.widgets.question_dialogs import TextDialog
+
+BUNDLE = UserAction(
+    "bundle", "b", "report", "Write a report for somebody who helps: nothing in it is yours", writes=True
+)
+_INTRO = (
+    "A ZIP file with versions, settings without texts of yours, findings, counts and sizes.",
+    "No content, no names of files or agents, no keys, no credentials. You see what is in it before you send it.",
+)
+
+
+class ReportScreen(CommandScreen):
+    """A screen that can write a report."""
+
+    @work(group="act", exit_on_error=False)
+    async def do_bundle(self) -> None:
+        """Ask for a file, write it, and say what is in it."""
+        try:
+            await self._write_bundle(f"~/lifeboat-report-{self.link.now():%Y-%m-%d}.zip", "")
+        except LifeboatError as error:
+            self.tell_failure(error)
+
+    async def _write_bundle(self, name: str, problem: str) -> None:
+        """Ask for a file and write it; one that is there already is never replaced: another name is asked for."""
+        lines = [*_INTRO, *(("", problem) if problem else ())]
+        question = TextDialog("Where shall the report go?", lines, value=name, yes="Write it", problem=_problem)
+        typed = await self.answer(question)
+        if typed is None:
+            return
+        path = os.path.expanduser(typed.strip())
+        try:
+            said = await self.carry_out("Gathering what helps", "doctor", "--bundle", path)
+        except LifeboatError as error:
+            if error.code != "file_exists":
+                raise
+            await self._write_bundle(typed, "There is a file of this name already: choose another one.")
+            return
+        done = documents.decode_document(Bundle, said.document)
+        parts = [f"{part.name:<14} {part.what}" for part in done.parts]
+        look = f"Look before you send it: unzip -p {quote_argument(done.path)}"
+        await self.answer(
+            OutcomeScreen(
+                "The report is written", [f"{done.path} ({format_size(done.bytes)}) holds:", *parts, "", look]
+            )
+        )
+
+
+def _problem(text: str) -> str | None:
+    name = text.strip()
+    if not name or name.endswith("/"):
+        return "type the name of a file"
+    return "a name does not begin with -" if name.startswith("-") else None

@@ -1,0 +1,86 @@
+"""Restore: which files. A list to mark in, over the wizard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Button, Static
+
+from lifeboat_tui.glyphs import Glyphs
+from lifeboat_tui.widgets.filtered_table import FilteredTable
+from lifeboat_tui.widgets.row_table import RowTable, TableColumn, TableRow
+
+COLUMNS = (TableColumn("", 9), TableColumn("FILE", 20, grow=1), TableColumn("SIZE", 9, rank=1, right=True))
+
+
+class FileSelectionDialog(ModalScreen[frozenset[str] | None]):
+    """The keys of the rows that are marked; None when the user does not want to choose."""
+
+    CSS = """
+    FileSelectionDialog { align: center middle; }
+    FileSelectionDialog > Vertical {
+        width: 100; max-width: 95%; height: 90%; border: round $border; background: $surface; padding: 1 2;
+    }
+    FileSelectionDialog .title { text-style: bold; height: auto; }
+    FileSelectionDialog Horizontal { height: 1; align-horizontal: right; }
+    FileSelectionDialog Button { margin-left: 2; }
+    """
+    BINDINGS = [
+        Binding("escape", "cancel", "Cancel"),
+        Binding("slash", "filter", "Filter"),
+        Binding("a", "all", "All that are shown"),
+        Binding("n", "none", "None"),
+    ]
+
+    def __init__(self, rows: Sequence[TableRow], marked: set[str], glyphs: Glyphs) -> None:
+        super().__init__()
+        self._rows, self._marked, self._glyphs = rows, marked, glyphs
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            said = "Mark with space; / filters, a marks all that are shown, n none. Enter takes them, esc does not."
+            yield Static(said, classes="title", markup=False)
+            yield FilteredTable(
+                COLUMNS, title="Files", empty="There is no file.", glyphs=self._glyphs, markable=True, id="files"
+            )
+            with Horizontal():
+                yield Button("Cancel", id="cancel", compact=True)
+                yield Button("Take these", id="yes", variant="primary", compact=True)
+
+    @property
+    def listing(self) -> FilteredTable:
+        return self.query_one("#files", FilteredTable)
+
+    def on_mount(self) -> None:
+        self.listing.table.show(self._rows)
+        self.listing.table.mark(self._marked)
+        self.listing.table.focus()
+
+    def action_filter(self) -> None:
+        self.listing.open_filter()
+
+    def action_all(self) -> None:
+        table = self.listing.table
+        table.mark(table.marked | {row.key for row in table.rows})
+
+    def action_none(self) -> None:
+        self.listing.table.mark(())
+
+    def action_cancel(self) -> None:
+        if not self.listing.clear_filter():
+            self.dismiss(None)
+
+    @on(RowTable.Chosen)
+    def _chosen(self, event: RowTable.Chosen) -> None:
+        """Enter takes what is marked; where nothing is, the row under the cursor."""
+        marked = self.listing.table.marked or {event.row.key}
+        self.dismiss(frozenset(marked))
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        self.dismiss(frozenset(self.listing.table.marked) if event.button.id == "yes" else None)

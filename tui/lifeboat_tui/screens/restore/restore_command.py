@@ -1,0 +1,107 @@
+"""What somebody wants of a restore, and the command that does it: nothing else of the wizard says it to the command
+line."""
+
+from __future__ import annotations
+
+import glob
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from lifeboat_core.texts.human_text import quote_argument
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreChoices:
+    """`at` is a sequence or a time, None for the newest state; `remote` where it comes from, None for this machine;
+    `to` the folder, None for the agent's own; `runtime` None for its own. `seen` is the code of the unsigned state
+    that the user accepted, None before that. The rest is what the options of `lifeboat restore` of the same names
+    are."""
+
+    agent: str
+    at: str | None = None
+    remote: str | None = None
+    to: str | None = None
+    runtime: str | None = None
+    state_dir: str | None = None
+    paths: tuple[str, ...] = ()
+    with_credentials: bool = False
+    with_cron: bool = False
+    with_sessions: bool = False
+    adopt: bool = False
+    finish: bool = False
+    accept_unsigned: bool = False
+    seen: str | None = None
+    take_over: str | None = None
+
+    @property
+    def in_place(self) -> bool:
+        return self.to is None
+
+    @property
+    def is_adopted(self) -> bool:
+        """Whether the agent lives there from now on: only another folder can be adopted."""
+        return self.adopt and self.to is not None
+
+
+def build_restore_command(wanted: RestoreChoices, *, dry_run: bool) -> tuple[str, ...]:
+    """The words of the command: what shows the plan, or what carries it out."""
+    seen = () if dry_run or wanted.seen is None else ("--seen", wanted.seen)
+    return ("restore", wanted.agent, "--dry-run" if dry_run else "--yes", *_options(wanted), *seen)
+
+
+def _options(wanted: RestoreChoices) -> Iterator[str]:
+    values = {
+        "--at": wanted.at,
+        "--from": wanted.remote,
+        "--to": wanted.to,
+        "--runtime": wanted.runtime,
+        "--state-dir": wanted.state_dir,
+    }
+    for name, value in values.items():
+        if value is not None:
+            yield from (name, value)
+    for path in wanted.paths:
+        yield from ("--path", path)
+    switches = {
+        "--with-credentials": wanted.with_credentials,
+        "--with-cron": wanted.with_cron,
+        "--with-sessions": wanted.with_sessions,
+        "--adopt": wanted.is_adopted,
+        "--finish": wanted.finish,
+        "--accept-unsigned": wanted.accept_unsigned,
+    }
+    yield from (name for name, is_wanted in switches.items() if is_wanted)
+    if wanted.take_over is not None and wanted.remote is not None and wanted.is_adopted:
+        yield from ("--take-over", wanted.take_over)
+
+
+def limit_to_file(wanted: RestoreChoices, name: str) -> RestoreChoices:
+    """The same for one file. Scheduled jobs and sessions are no files."""
+    return replace(wanted, paths=(glob.escape(name),))
+
+
+def escape_patterns(names: Iterator[str] | list[str]) -> tuple[str, ...]:
+    """Patterns that fit files of these names."""
+    return tuple(glob.escape(name) for name in names)
+
+
+def unescape_patterns(paths: tuple[str, ...]) -> set[str]:
+    """Names that patterns stand for where they are nothing but names."""
+    return {_unescaped(path) for path in paths}
+
+
+def _unescaped(path: str) -> str:
+    for sign in "*?[":
+        path = path.replace(f"[{sign}]", sign)
+    return path
+
+
+def parse_patterns(text: str) -> tuple[str, ...]:
+    """Patterns as they were typed, with quotes as in a shell. Raises ValueError."""
+    return tuple(shlex.split(text))
+
+
+def format_command(said: tuple[str, ...]) -> str:
+    """A command as it is typed."""
+    return " ".join(("lifeboat", *map(quote_argument, said)))

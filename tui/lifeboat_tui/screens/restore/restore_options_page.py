@@ -1,0 +1,283 @@
+"""Restore, second step: where to, for which runtime, which files, and what comes along."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from textual import on
+from textual.app import ComposeResult
+from textual.widgets import Static
+
+from lifeboat_core.texts.human_text import count_text
+from lifeboat_tui import documents
+from lifeboat_tui.cell_text import format_size, make_plain
+from lifeboat_tui.documents.restore_documents import Everyone, Here, Plan
+from lifeboat_tui.screens.restore.file_selection import FileSelectionDialog
+from lifeboat_tui.screens.restore.restore_command import (
+    build_restore_command,
+    escape_patterns,
+    parse_patterns,
+    unescape_patterns,
+)
+from lifeboat_tui.screens.restore.restore_step_page import RestoreStepPage
+from lifeboat_tui.widgets.filtered_table import FilteredTable
+from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, TextDialog
+from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, TableRow
+
+COLUMNS = (TableColumn("WHAT", 17), TableColumn("AS CHOSEN", 20, grow=1))
+HELPS = {
+    "to": "In place replaces what is there now, which is captured first. Another folder leaves it alone.",
+    "runtime": "Another runtime gets its own files written from what is remembered.",
+    "paths": "Everything, or only some files: marked in a list, or by patterns like *.md.",
+    "with_credentials": "Secrets go back where they were cut out of files. Your key has to be open.",
+    "with_cron": "Put scheduled jobs back. On two machines they would run twice.",
+    "with_sessions": "Put the transcripts of sessions back, where the runtime keeps them in a database.",
+    "state_dir": "Where the runtime keeps what is not in the workspace: its settings, its databases.",
+    "finish": "Run the runtime's own further commands too. Else they are told at the end.",
+    "adopt": "A copy to look into, or the agent itself: then this folder is protected, and a former machine sends "
+    "nothing more.",
+}
+"""What each line means."""
+ONLY_ELSEWHERE = "only where it goes into another folder"
+SWITCHES = ("with_credentials", "with_cron", "with_sessions", "adopt", "finish")
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreOption:
+    """A line of the page: what is chosen. `refused` says why it cannot be changed now."""
+
+    key: str
+    name: str
+    value: str
+    refused: str = ""
+
+
+class RestoreOptionsPage(RestoreStepPage):
+    STEP = "What"
+    LABELS = {"open": "change", "credentials": "credentials", "go_on": "preview"}
+
+    def __init__(self) -> None:
+        super().__init__(id="what")
+        self.here: Here | None = None
+        """The agent as it lives on this machine."""
+        self._options: dict[str, RestoreOption] = {}
+
+    def compose(self) -> ComposeResult:
+        said = "What shall be restored, and where? Enter changes a line, ^n goes on. Nothing is written yet."
+        yield Static(said, classes="said", markup=False)
+        yield FilteredTable(COLUMNS, title="Choices", empty="Looking...", glyphs=self.wizard.glyphs, id="options")
+        yield Static("", id="what-detail", classes="said", markup=False)
+
+    @property
+    def table(self) -> RowTable:
+        return self.query_one("#options", FilteredTable).table
+
+    def twin(self) -> tuple[str, ...]:
+        return build_restore_command(self.wizard.spoken, dry_run=True)
+
+    async def begin(self) -> None:
+        said = await self.wizard.ask("agents", "list")
+        agents = documents.decode_document(Everyone, said.document).agents
+        self.here = next((one for one in agents if self.wanted.agent in (one.id, one.name)), None)
+        away = self.wizard.away
+        if self.here is None and self.wanted.to is None and away is not None and away.folders:
+            self.wizard.wanted = replace(self.wanted, to=away.folders.get(away.runtime))
+        self.show()
+
+    @property
+    def folders(self) -> dict[str, str]:
+        """For each runtime, where it would have the agent."""
+        away = self.wizard.away
+        if self.here is not None and self.here.folders:
+            return self.here.folders
+        return {} if away is None else away.folders
+
+    @property
+    def own_runtime(self) -> str:
+        away = self.wizard.away
+        return self.here.runtime if self.here is not None else "" if away is None else away.runtime
+
+    # What is shown ----------------------------------------------------------------------------------------------
+
+    def show(self) -> None:
+        self._options = {option.key: option for option in self._all()}
+        self.table.show([_row(option) for option in self._options.values()])
+        self._show_detail()
+
+    def _all(self) -> Iterator[RestoreOption]:
+        wanted = self.wanted
+        workspace = "its own folder" if self.here is None else self.here.workspace
+        where = f"in place: {workspace}" if wanted.to is None else f"another folder: {wanted.to}"
+        yield RestoreOption("to", "Where", where)
+        own = self.own_runtime or "its own"
+        runtime = wanted.runtime or f"{own}, as it is"
+        yield RestoreOption("runtime", "Runtime", runtime)
+        files = "everything" if not wanted.paths else f"only {' '.join(wanted.paths)}"
+        yield RestoreOption("paths", "Files", files)
+        yield _switch("with_credentials", "Credentials", wanted.with_credentials)
+        yield _switch("with_cron", "Scheduled jobs", wanted.with_cron)
+        yield _switch("with_sessions", "Sessions", wanted.with_sessions)
+        refused = ONLY_ELSEWHERE if wanted.to is None else ""
+        yield RestoreOption("adopt", "Whose it is", self._whose(), refused)
+        state_dir = wanted.state_dir or "the one around the folder"
+        yield RestoreOption("state_dir", "Runtime's folder", state_dir)
+        yield _switch("finish", "Last steps", wanted.finish)
+
+    def _whose(self) -> str:
+        if self.wanted.to is None:
+            return "the agent itself, where it lives"
+        return "the agent lives there from then on" if self.wanted.adopt else "a copy; the agent stays where it is"
+
+    @on(RowTable.Moved, "#options-table")
+    def _moved(self, event: RowTable.Moved) -> None:
+        event.stop()
+        self._show_detail()
+
+    def _show_detail(self) -> None:
+        row = self.table.current
+        option = None if row is None else self._options.get(row.key)
+        lines = [] if option is None else [HELPS[option.key]]
+        if option is not None and option.refused:
+            lines.append(f"Not now: {option.refused}.")
+        self.say("what-detail", *lines)
+
+    # Choosing ---------------------------------------------------------------------------------------------------
+
+    async def open_row(self, key: str) -> None:
+        option = self._options.get(key)
+        if option is None:
+            return
+        if option.refused:
+            self.wizard.tell_user(f"{option.name}: {option.refused}", severity="warning")
+        elif key in SWITCHES:
+            self.switch(key)
+        elif key == "to":
+            await self._choose_folder()
+        elif key == "runtime":
+            await self._choose_runtime()
+        elif key == "paths":
+            await self._choose_files()
+        else:
+            await self._type_state_dir()
+        self.show()
+
+    def switch(self, name: str) -> None:
+        """Change one that is yes or no."""
+        is_on = getattr(self.wanted, name)
+        self.wizard.wanted = replace(self.wanted, **{name: not is_on})  # type: ignore[arg-type]
+        self.show()
+
+    async def _choose_folder(self) -> None:
+        places = [("place", "in place, where the agent lives")] if self.here is not None else []
+        chosen_place = await self.app.push_screen_wait(
+            ChoiceDialog(
+                "Where to?", [*places, ("folder", "another folder")], here="folder" if self.wanted.to else "place"
+            )
+        )
+        if chosen_place == "place":
+            self.wizard.wanted = replace(self.wanted, to=None, runtime=None, adopt=False)
+        elif chosen_place == "folder":
+            await self._type_folder()
+
+    async def _type_folder(self) -> bool:
+        value = self.wanted.to or self.folders.get(self.wanted.runtime or self.own_runtime, "")
+        lines = ["What stands in it is not touched without being shown first."]
+        typed = await self.app.push_screen_wait(
+            TextDialog("Into which folder?", lines, value=value, yes="This one", problem=_no_folder)
+        )
+        if typed is not None:
+            self.wizard.wanted = replace(self.wanted, to=_folder(typed))
+        return typed is not None
+
+    async def _choose_runtime(self) -> None:
+        known = list(self.folders) or [self.own_runtime]
+        choices = [(name, f"{name}  (its own)" if name == self.own_runtime else name) for name in known if name]
+        chosen_one = await self.app.push_screen_wait(
+            ChoiceDialog("For which runtime?", choices, here=self.wanted.runtime or self.own_runtime)
+        )
+        if chosen_one is None:
+            return
+        before, other = self.wanted, None if chosen_one == self.own_runtime else chosen_one
+        is_usual = before.to is not None and before.to in self.folders.values()
+        self.wizard.wanted = replace(before, runtime=other, to=None if is_usual else before.to)
+        if (other is not None or self.here is None) and self.wanted.to is None and not await self._type_folder():
+            self.wizard.wanted = before  # another runtime needs a folder of its own
+
+    async def _choose_files(self) -> None:
+        how = [
+            ("all", "everything"),
+            ("list", "choose from the list of what would change"),
+            ("type", "type names or patterns"),
+        ]
+        chosen_way = await self.app.push_screen_wait(ChoiceDialog("Which files?", how, here="list"))
+        if chosen_way == "all":
+            self.wizard.wanted = replace(self.wanted, paths=())
+        elif chosen_way == "type":
+            await self._type_patterns()
+        elif chosen_way == "list":
+            await self._mark_files()
+
+    async def _type_patterns(self) -> None:
+        value = " ".join(self.wanted.paths)
+        lines = ["With spaces between them, like:  MEMORY.md  skills/inbox  *.toml", "Quotes hold a name together."]
+        typed = await self.app.push_screen_wait(TextDialog("Which files?", lines, value=value, problem=_no_pattern))
+        if typed is not None:
+            self.wizard.wanted = replace(self.wanted, paths=parse_patterns(typed))
+
+    async def _mark_files(self) -> None:
+        """What a restore of everything would touch, to mark in."""
+        self.wizard.tell_user("Looking what would change...")
+        everything = build_restore_command(replace(self.wanted, paths=()), dry_run=True)
+        plan = documents.decode_document(Plan, (await self.wizard.ask(*everything, tell=self.wizard.tell)).document)
+        items = [item for item in plan.items if item.action != "skip"]
+        if not items:
+            self.wizard.tell_user("No file would change: everything there is as it was then.")
+            return
+        rows = [
+            TableRow(item.name, (TableCell(item.action.upper(), "muted"), item.name, format_size(item.size)))
+            for item in items
+        ]
+        marked = unescape_patterns(self.wanted.paths) & {item.name for item in items}
+        names = await self.app.push_screen_wait(FileSelectionDialog(rows, marked, self.wizard.glyphs))
+        if names is not None:
+            self.wizard.wanted = replace(self.wanted, paths=escape_patterns(sorted(names)))
+            taken = count_text(len(names), "file") if names else "everything"
+            self.wizard.tell_user(f"Chosen: {taken}")
+
+    async def _type_state_dir(self) -> None:
+        lines = ["A folder like ~/.openclaw; nothing typed: the one around the folder of the agent."]
+        typed = await self.app.push_screen_wait(
+            TextDialog("Which folder of the runtime?", lines, value=self.wanted.state_dir or "")
+        )
+        if typed is not None:
+            self.wizard.wanted = replace(self.wanted, state_dir=_folder(typed) if typed.strip() else None)
+
+
+def _row(option: RestoreOption) -> TableRow:
+    value = (
+        TableCell(f"{option.value}  ({option.refused})", "muted")
+        if option.refused
+        else TableCell(make_plain(option.value))
+    )
+    return TableRow(option.key, (TableCell(option.name, "strong"), value))
+
+
+def _switch(key: str, name: str, is_on: bool) -> RestoreOption:
+    return RestoreOption(key, name, "included" if is_on and key != "finish" else "yes" if is_on else "no")
+
+
+def _folder(typed: str) -> str:
+    return os.path.expanduser(typed.strip())
+
+
+def _no_folder(typed: str) -> str | None:
+    return None if typed.strip() else "type a folder, or cancel"
+
+
+def _no_pattern(typed: str) -> str | None:
+    try:
+        return None if parse_patterns(typed) else "type a name, or cancel"
+    except ValueError:
+        return "a quote is open"

@@ -1,0 +1,179 @@
+"""Restore, first step: from which moment, and from where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from textual import on
+from textual.app import ComposeResult
+from textual.widgets import Static
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_tui import documents
+from lifeboat_tui.cell_text import format_local_day, format_local_time, format_short_age
+from lifeboat_tui.documents.first_run_documents import Away, SecondCopies, There
+from lifeboat_tui.documents.timeline_documents import Entry, Timeline
+from lifeboat_tui.screens.restore.restore_step_page import RestoreStepPage
+from lifeboat_tui.screens.timeline.timeline_rows import COLUMNS, build_timeline_rows, describe_sequence_changes
+from lifeboat_tui.widgets.filtered_table import FilteredTable
+from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, TextDialog
+from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableRow
+
+NEWEST = "newest"
+"""The key of the row for the newest state of another place."""
+NOTHING = "Nothing is kept of this agent here. f chooses a second copy; s on the dashboard captures it."
+_LOCAL = "="
+"""The key of this machine where places are chosen."""
+
+
+class RestorePointPage(RestoreStepPage):
+    STEP = "Point"
+    LABELS = {"open": "this one", "time": "type a time", "source": "from elsewhere", "filter": "filter"}
+
+    def __init__(self) -> None:
+        super().__init__(id="point")
+        self.timeline = Timeline()
+        self.away: Away | None = None
+        """The agent as another place has it."""
+
+    def compose(self) -> ComposeResult:
+        yield Static("", id="point-said", classes="said", markup=False)
+        yield FilteredTable(COLUMNS, title="Kept moments", empty=NOTHING, glyphs=self.wizard.glyphs, id="points")
+        yield Static("", id="point-detail", classes="said", markup=False)
+
+    @property
+    def table(self) -> RowTable:
+        return self.query_one("#points", FilteredTable).table
+
+    def twin(self) -> tuple[str, ...]:
+        agent, remote = self.wizard.spoken_agent, self.wanted.remote
+        return ("timeline", agent) if remote is None or self._is_aside else ("agents", "list", "--remote", remote)
+
+    @property
+    def _is_aside(self) -> bool:
+        return any(each.name == self.wanted.remote for each in self.timeline.set_aside)
+
+    async def begin(self) -> None:
+        try:
+            said = await self.wizard.ask("timeline", self.wanted.agent)
+            self.timeline = documents.decode_document(Timeline, said.document)
+        except LifeboatError as error:
+            if self.wanted.remote is None or error.code != "unknown_agent":
+                raise
+        self.away = await self._elsewhere()
+        self._show()
+
+    async def _elsewhere(self) -> Away | None:
+        """What the chosen second copy has of the agent."""
+        if self.wanted.remote is None or self._is_aside:
+            return None
+        said = await self.wizard.ask("agents", "list", "--remote", self.wanted.remote)
+        there = documents.decode_document(There, said.document).agents
+        return next((one for one in there if self.wanted.agent in (one.id, one.name)), None)
+
+    # What is shown ----------------------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        self.say("point-said", *self._sentences())
+        rows = [self._elsewhere_row()] if self.wanted.remote is not None else []
+        entries = self.timeline.entries if self.wanted.remote is None else ()
+        rows += build_timeline_rows(entries, {}, self.wizard.link.now(), self.wizard.glyphs)
+        is_first = self.table.current is None
+        self.table.show(rows)
+        if is_first:
+            self.table.select(self.wanted.at or self._offered() or "")
+
+    def _sentences(self) -> Iterator[str | tuple[str, str]]:
+        agent = self.wizard.agent
+        if agent is not None and agent.held is not None and self.wanted.remote is None:
+            yield "error", f"Held: {agent.held.get('reason', 'it looks like an accident')}."
+            if self._offered() is not None:
+                yield f"Sequence {self._offered()} is the last one before that."
+        if self.wanted.remote is None:
+            yield "From this machine. Which moment shall come back? Nothing is written before the last step."
+        elif self._is_aside:
+            yield f"From {self.wanted.remote}: the history that gave way. t types another moment of it."
+        else:
+            yield f"From the second copy {self.wanted.remote}. t types a moment that is not its newest."
+
+    def _offered(self) -> str | None:
+        """Where something is held: the last sequence before it."""
+        agent = self.wizard.agent
+        previous = None if agent is None or agent.held is None else agent.held.get("previous")
+        return None if previous is None else str(previous)
+
+    def _elsewhere_row(self) -> TableRow:
+        now, away = self.wizard.link.now(), self.away
+        if self._is_aside:
+            return TableRow(NEWEST, ("", TableCell("newest", "strong"), "", "its newest state", "", "", ""))
+        if away is None or away.sequence is None:
+            return TableRow(NEWEST, ("", TableCell("none", "muted"), "", "it has nothing of this agent", "", "", ""))
+        when = format_short_age(away.written_at or away.time, now)
+        what = f"the newest there, {when}" + (f" by {away.machine}" if away.machine else "")
+        return TableRow(NEWEST, ("", TableCell(str(away.sequence), "strong"), "", what, "", "", ""))
+
+    def entry(self, at: str | None) -> Entry | None:
+        """A kept sequence of this machine; the newest one for None."""
+        if self.wanted.remote is not None:
+            return None
+        entries = self.timeline.entries
+        return next((each for each in entries if at is None or str(each.sequence) == at), None)
+
+    @on(RowTable.Moved, "#points-table")
+    def _moved(self, event: RowTable.Moved) -> None:
+        event.stop()
+        entry = None if event.row is None else self.entry(event.row.key)
+        self.say("point-detail", *([] if entry is None else self._detail(entry)))
+
+    def _detail(self, entry: Entry) -> Iterator[str | tuple[str, str]]:
+        when = f"{format_local_day(entry.created_at)} {format_local_time(entry.created_at)}"
+        label = f', called "{entry.label}"' if entry.label else ""
+        yield f"Sequence {entry.sequence} of {when}{label}: {describe_sequence_changes(entry)} changed."
+        if entry.verified:
+            places = ", ".join("on this machine" if each == "local" else f"in {each}" for each in entry.verified)
+            yield "success", f"{self.wizard.glyphs.sign('done')} It was read back and compared {places}."
+        if not entry.signed:
+            yield "error", f"{self.wizard.glyphs.sign('warning')} Nobody signed it."
+
+    # Choosing ---------------------------------------------------------------------------------------------------
+
+    async def open_row(self, key: str) -> None:
+        if key == NEWEST and not self._is_aside and (self.away is None or self.away.sequence is None):
+            self.wizard.tell_user(f"{self.wanted.remote} has nothing of this agent yet", severity="warning")
+            return
+        self.wizard.wanted = replace(self.wanted, at=None if key == NEWEST else key)
+        self.wizard.go_on()
+
+    async def type_time(self) -> None:
+        """Any moment: the last sequence until then."""
+        lines = [
+            "A sequence, or a time like 2026-11-20T18:00 of this machine's clock: what was kept last until then.",
+            "Nothing typed: the newest.",
+        ]
+        typed = await self.app.push_screen_wait(
+            TextDialog("Which moment?", lines, value=self.wanted.at or "", yes="This one")
+        )
+        if typed is not None:
+            self.wizard.wanted = replace(self.wanted, at=typed.strip() or None)
+            self.wizard.go_on()
+
+    async def choose_source(self) -> None:
+        """This machine, a second copy, or a history that gave way."""
+        found = documents.decode_document(SecondCopies, (await self.wizard.ask("remote", "list")).document).remotes
+        choices = [(_LOCAL, "this machine")]
+        choices += [(one.name, f"second copy {one.name}") for one in found]
+        choices += [
+            (
+                each.name,
+                f"{each.name}: the history that gave way"
+                + (f" on {format_local_day(each.since)}" if each.since else ""),
+            )
+            for each in self.timeline.set_aside
+        ]
+        chosen = await self.app.push_screen_wait(
+            ChoiceDialog("From where shall it come?", choices, here=self.wanted.remote or _LOCAL)
+        )
+        if chosen is not None:
+            self.wizard.wanted = replace(self.wanted, remote=None if chosen == _LOCAL else chosen, at=None)
+            self.wizard.reload()

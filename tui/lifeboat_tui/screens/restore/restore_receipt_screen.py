@@ -1,0 +1,66 @@
+"""What became of each thing of a restore, over the wizard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from lifeboat_tui.cell_text import make_plain
+from lifeboat_tui.documents.restore_documents import Done, Fate
+
+_ORDER = ("rejected", "unresolved", "omitted", "transformed", "deduplicated", "accepted")
+"""What one would look for goes first."""
+_MOST_NAMES = 20
+
+
+def build_receipt_lines(done: Done) -> Iterator[str]:
+    """Counts, then things that are alike together, with why."""
+    counts = ", ".join(f"{done.outcomes[name]} {name}" for name in reversed(_ORDER) if done.outcomes.get(name))
+    yield f"{done.objects} things in what was restored: {counts or 'none'}."
+    known = {outcome: at for at, outcome in enumerate(_ORDER)}
+    for fate in sorted(done.fates, key=lambda each: (known.get(each.outcome, len(known)), each.kind)):
+        yield ""
+        yield from _fate_lines(fate)
+
+
+def _fate_lines(fate: Fate) -> Iterator[str]:
+    why = f": {fate.reason}" if fate.reason else ""
+    yield f"{fate.outcome}, {fate.kind} ({len(fate.names)}){why}"
+    yield from (f"  {name}" for name in fate.names[:_MOST_NAMES])
+    if len(fate.names) > _MOST_NAMES:
+        yield f"  and {len(fate.names) - _MOST_NAMES} more"
+
+
+class RestoreReceiptScreen(ModalScreen[None]):
+    """Arrow keys scroll; esc closes it."""
+
+    CSS = """
+    RestoreReceiptScreen { align: center middle; }
+    RestoreReceiptScreen > Vertical {
+        width: 100; max-width: 95%; height: 90%; border: round $border; background: $surface; padding: 1 2;
+    }
+    RestoreReceiptScreen .title { text-style: bold; height: auto; margin-bottom: 1; }
+    RestoreReceiptScreen VerticalScroll > Static { height: auto; }
+    """
+    BINDINGS = [Binding("escape,enter,e", "close", "Close")]
+
+    def __init__(self, done: Done) -> None:
+        super().__init__()
+        self._done = done
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Static(f"Receipt {make_plain(self._done.receipt)}  (esc closes it)", classes="title", markup=False)
+            with VerticalScroll():
+                yield Static("\n".join(make_plain(line) for line in build_receipt_lines(self._done)), markup=False)
+
+    def on_mount(self) -> None:
+        self.query_one(VerticalScroll).focus()
+
+    def action_close(self) -> None:
+        self.dismiss(None)

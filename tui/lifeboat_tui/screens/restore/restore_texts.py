@@ -1,0 +1,205 @@
+"""What the restore wizard says of a plan, of what was done, and of what kept it from being done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.texts.human_text import count_text, quote_argument, time_text
+from lifeboat_tui.cell_text import format_size, make_plain
+from lifeboat_tui.documents.restore_documents import Credential, Done, Files, Item, Plan
+from lifeboat_tui.screens.restore.restore_command import RestoreChoices
+from lifeboat_tui.widgets.row_table import TableCell, TableRow
+
+KEPT = "seven days"
+ORDER = ("remove", "overwrite", "create", "skip")
+"""What goes first in a preview: what one would miss most."""
+_KINDS = {"remove": "error", "overwrite": "warning", "create": "success", "skip": "muted", "same": "muted"}
+_BASES = {
+    "raw": "",
+    "artifact": "",
+    "merged": "with memories that changed since it was written",
+    "structured": "made from what is remembered",
+    "database": "row by row",
+}
+ALL_OR_NOTHING = "A restore is done as a whole or not at all: the next command ends or drops what was cut off."
+"""Where nobody knows what has become of it."""
+
+
+def format_file_counts(files: Files) -> str:
+    counts = {
+        "overwritten": files.overwritten,
+        "new": files.created,
+        "removed": files.removed,
+        "the same": files.same,
+        "left out": files.skipped,
+    }
+    return ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "none"
+
+
+def build_restore_rows(plan: Plan) -> list[TableRow]:
+    """What happens to each path, what one would miss most first; then rows of databases, and what stays the same."""
+    known = {action: at for at, action in enumerate(ORDER)}
+    items = sorted(plan.items, key=lambda item: (known.get(item.action, len(known)), item.name))
+    rows = [_item_row(item) for item in items]
+    for each in plan.databases:
+        said = ", ".join(f"{count} to {what}" for what, count in each.rows.items() if count) or "nothing to change"
+        rows.append(
+            TableRow(f"rows {each.path}", (TableCell("ROWS", "accent"), each.path, "", TableCell(said, "muted")))
+        )
+    if plan.files.same:
+        same = count_text(plan.files.same, "file")
+        rows.append(TableRow("same", (TableCell("SAME", "muted"), same, "", TableCell("nothing is written", "muted"))))
+    return rows
+
+
+def _item_row(item: Item) -> TableRow:
+    note = item.reason or _BASES.get(item.basis, item.basis)
+    kind = "" if item.kind == "file" else f" ({item.kind})"
+    cells = (TableCell(item.action.upper(), _KINDS.get(item.action, "")), f"{item.name}{kind}", format_size(item.size))
+    return TableRow(f"item {item.name}", (*cells, TableCell(note, "muted")))
+
+
+def describe_restore_plan(plan: Plan, wanted: RestoreChoices, verified: tuple[str, ...]) -> Iterator[str]:
+    """From where, into what, how much."""
+    proof = f", verified {', '.join(_place(each) for each in verified)}" if verified else ""
+    source = "" if wanted.remote is None else f" in {wanted.remote}"
+    yield f"From   sequence {plan.sequence}{source}, {time_text(plan.time)}{proof}"
+    where = "in place" if wanted.in_place else "it lives there from then on" if wanted.is_adopted else "a copy"
+    yield f"To     {plan.to} ({where}), {plan.runtime}"
+    only = f"only {' '.join(wanted.paths)}: " if wanted.paths else ""
+    yield f"Files  {only}{format_file_counts(plan.files)}. What is not listed is left alone."
+    yield f"Credentials  {_credentials_head(plan, wanted)}"
+
+
+def _place(name: str) -> str:
+    return "on this machine" if name == "local" else f"in {name}"
+
+
+def _credentials_head(plan: Plan, wanted: RestoreChoices) -> str:
+    if not wanted.with_credentials:
+        return "not included (i includes them)"
+    back = sum(each.outcome == "injected" for each in plan.credentials)
+    left = len(plan.credentials) - back
+    return f"{back} put back{f', {left} left out' if left else ''} (i leaves them out)"
+
+
+def list_plan_notes(plan: Plan, wanted: RestoreChoices) -> Iterator[tuple[str, str]]:
+    """What to know before it is done: (kind of a style, sentence)."""
+    if not plan.is_signed:
+        yield "error", "Nobody signed this state: it may not be what your agent was. R asks for a typed word first."
+        yield from (("error", line) for line in list_hazards(plan))
+        if wanted.with_credentials:
+            yield "error", "Credentials go into signed states only: i leaves them out."
+    yield from (("error", f"does not fit there: {each.name}: {each.reason}") for each in plan.unholdable)
+    yield from (("warning", warning) for warning in plan.warnings)
+    if plan.running:
+        yield "warning", f"Stop {plan.running}, then look again with ^r."
+    for missing in plan.capabilities_missing:
+        needs = (
+            f": {missing.host_requirements or missing.reason}" if missing.host_requirements or missing.reason else ""
+        )
+        yield "warning", f"This machine lacks what {missing.name} needs{needs}"
+    yield from (("", line) for line in map(_credential, plan.credentials))
+    yield "", _safety(plan, wanted)
+
+
+def list_hazards(plan: Plan | None) -> list[str]:
+    """What a tool of this machine would run or obey of a state that nobody signed."""
+    if plan is None:
+        return ["What in it could run here is shown in the preview; nothing is written before you accept that as well."]
+    if not plan.executable:
+        return ["Nothing in it is run or obeyed by a tool that is known here."]
+    return [f"could run here: {line}" for line in plan.executable]
+
+
+def _credential(each: Credential) -> str:
+    where = f"goes back into {each.where}" if each.outcome == "injected" else f"stays out: {each.reason or 'unknown'}"
+    todo = f"; {each.reissue}" if each.reissue else ""
+    return f"{each.label} {where}{todo}"
+
+
+def _safety(plan: Plan, wanted: RestoreChoices) -> str:
+    if not plan.changes:
+        return "Everything there is as it was then: there is nothing to do."
+    if wanted.in_place:
+        return f"The workspace as it is now is captured first. u takes the restore back for {KEPT}."
+    if plan.files.overwritten or plan.files.removed:
+        return f"What is replaced there is kept aside for {KEPT}; u takes the restore back."
+    return "Nothing that stands there is replaced."
+
+
+def describe_restored(done: Done) -> Iterator[tuple[str, str]]:
+    """What was done: (kind of a style, sentence)."""
+    if done.kind == "undo":
+        yield "success", f"The last restore of {done.name} is taken back in {done.to}."
+    elif done.left_out:
+        lost = count_text(len(done.left_out), "file")
+        yield "warning", f"Sequence {done.sequence} of {done.name} is in {done.to}, without {lost} of it."
+    else:
+        yield "success", f"Sequence {done.sequence} of {done.name} is in {done.to}."
+    yield "", f"Files: {format_file_counts(done.files)}."
+    if done.kind != "undo":
+        yield "", f"Memories: {done.records.restored}."
+        yield from _credentials_done(done)
+    if done.safety is not None:
+        yield "", f"What stood there before is sequence {done.safety}."
+    yield from (("warning", warning) for warning in done.warnings)
+    yield from (("warning", f"This machine lacks what {each.name} needs.") for each in done.capabilities_missing)
+    if done.adopted:
+        yield "", f"{done.name} lives here from now on: a machine that wrote it before sends nothing more."
+    if done.undo:
+        yield (
+            "",
+            f"u takes it back at once; in a shell for {KEPT}: lifeboat undo {quote_argument(make_plain(done.name))}",
+        )
+
+
+def _credentials_done(done: Done) -> Iterator[tuple[str, str]]:
+    counts = done.credentials
+    if counts.injected or counts.skipped:
+        left = f", {counts.skipped} left out" if counts.skipped else ""
+        yield "", f"Credentials: {counts.injected} in their places{left}."
+    for each in done.credential_details:
+        if each.reissue or each.outcome != "injected":
+            why = each.reason or "it is in its place"
+            yield "warning", f"{each.label}: {why}{f'; {each.reissue}' if each.reissue else ''}"
+    for capability in done.capabilities_without:
+        yield "warning", f"{capability.name} stays without {', '.join(capability.credentials)}"
+
+
+_HELPS = {
+    "target_changed": "Below is what would happen to it as it is now. R restores.",
+    "busy": "When it is done, R tries again.",
+    "runtime_running": "Stop it, then R tries again; it would write its own state over what was restored.",
+    "disk_full": "Make room, or choose another folder (esc goes back to that); R tries again.",
+    "unreachable": "R or ^r tries again; esc goes back, where another second copy or this machine can be chosen.",
+    "network": "R or ^r tries again; esc goes back, where another second copy or this machine can be chosen.",
+    "target_refused": "esc goes back to the choice of another folder.",
+    "names_do_not_fit": "esc goes back to the choice of another folder.",
+    "key_locked": "U unlocks it; i leaves the credentials out.",
+    "needs_key": "4 opens the keys; i leaves the credentials out.",
+    "keyring_locked": "Unlock the keyring of your desktop, or press i to leave the credentials out.",
+    "unsigned": "A accepts it all the same, once you typed it out.",
+    "signed_by_another": "A accepts it all the same, without credentials, once you typed it out.",
+    "signed_by_compromised": "A accepts it all the same, without credentials, once you typed it out.",
+    "device_revoked": "A accepts it all the same, without credentials, once you typed it out.",
+    "nothing_to_restore": "esc goes back to choose something else.",
+    "unknown_sequence": "esc goes back to choose another one.",
+    "moved_elsewhere": "R asks whether this machine takes it over.",
+}
+"""What helps here, by the code of an error."""
+UNPROVEN = frozenset({"unsigned", "signed_by_another", "signed_by_compromised", "device_revoked"})
+"""What a typed word lets through."""
+UNCERTAIN = frozenset({"command_lost", "worker_failed", "cancelled"})
+"""Errors after which one has to look what has become of it."""
+
+
+def describe_trouble(error: LifeboatError) -> Iterator[str]:
+    """What failed, and what helps on this screen; else the command that helps."""
+    yield f"{error.title}: {error.message}".rstrip(".") + "."
+    helps = _HELPS.get(error.code)
+    if helps is not None:
+        yield helps
+    elif error.fix:
+        yield f"What helps: {error.fix}"

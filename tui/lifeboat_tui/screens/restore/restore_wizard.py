@@ -1,0 +1,502 @@
+"""The restore wizard: point, what, preview, run. Nothing is written before the last step."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from dataclasses import replace
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.widgets import Button, ContentSwitcher
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.control.command_runner import CommandProgress
+from lifeboat_tui import documents
+from lifeboat_tui.documents.first_run_documents import Away, There
+from lifeboat_tui.documents.log_documents import Entry, Log
+from lifeboat_tui.documents.restore_documents import Done
+from lifeboat_tui.documents.status_documents import Agent
+from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen
+from lifeboat_tui.screens.restore.restore_command import RestoreChoices, build_restore_command
+from lifeboat_tui.screens.restore.restore_options_page import RestoreOptionsPage
+from lifeboat_tui.screens.restore.restore_point_page import RestorePointPage
+from lifeboat_tui.screens.restore.restore_preview_page import RestorePreviewPage
+from lifeboat_tui.screens.restore.restore_receipt_screen import RestoreReceiptScreen
+from lifeboat_tui.screens.restore.restore_run_page import RestoreRunPage
+from lifeboat_tui.screens.restore.restore_step_page import RestoreStepPage
+from lifeboat_tui.screens.restore.restore_texts import (
+    ALL_OR_NOTHING,
+    KEPT,
+    UNCERTAIN,
+    UNPROVEN,
+    describe_trouble,
+    list_hazards,
+)
+from lifeboat_tui.user_actions import UserAction
+from lifeboat_tui.widgets.filtered_table import FilteredTable
+from lifeboat_tui.widgets.question_dialogs import ConfirmDialog, TextDialog
+from lifeboat_tui.widgets.row_table import RowTable
+from lifeboat_tui.widgets.screen_bars import KeyHint
+from lifeboat_tui.widgets.wizard_steps import WizardSteps
+
+POINT, WHAT, PREVIEW, RUN = range(4)
+AT_WORK = "it is being done; c stops it"
+LOCKED = frozenset({"key_locked", "needs_key", "key_passphrase", "no_passphrase"})
+ACCEPT_PHRASE = "restore unsigned"
+_ONLY_IN = {
+    "time": (POINT,),
+    "source": (POINT,),
+    "go_on": (POINT, WHAT),
+    "credentials": (WHAT, PREVIEW),
+    "accept": (PREVIEW,),
+    "run": (PREVIEW,),
+    "receipt": (RUN,),
+}
+"""Acts that belong to some steps."""
+_WHILE_AT_WORK = frozenset({"stop", "help", "copy", "jump"})
+
+
+class RestoreWizard(LifeboatScreen):
+    """`at` is a sequence or a time; with it, or with `paths`, the wizard opens at its preview."""
+
+    NAME = "Restore"
+    ACTS = (
+        UserAction("run", "R", "restore", "Do what the preview shows", footer=True, writes=True),
+        UserAction("go_on", "ctrl+n", "go on", "The next step", footer=True),
+        UserAction("open", "enter", "choose", "Take the moment, change the choice, or see the difference of the file"),
+        UserAction("time", "t", "type a time", "Type a sequence or a time instead of choosing one"),
+        UserAction("source", "f", "from elsewhere", "From a second copy, or from a history that gave way"),
+        UserAction("credentials", "i", "credentials", "Put secrets back where they were cut out, or leave them out"),
+        UserAction("unlock", "U", "unlock", "Unlock your key with its passphrase", writes=True),
+        UserAction(
+            "accept", "A", "accept unsigned", "Take a state that nobody signed, once you typed it out", writes=True
+        ),
+        UserAction("stop", "c", "stop", "Stop at the next safe point: nothing is changed then", footer=True),
+        UserAction("undo", "u", "take it back", "Take the last restore of the agent back", writes=True),
+        UserAction("receipt", "e", "receipt", "What became of each thing"),
+        FILTER,
+    )
+    HELP = """
+Four steps: a moment, what of it and where to, a preview of every file, and the restore itself. Only the last one
+writes. What stands there now is captured first, and u takes the restore back for seven days.
+
+A restore is done as a whole or not at all, also when this computer loses its power in the middle. It needs no service:
+one that dies meanwhile changes nothing. c stops it at the next safe point, and then nothing was changed.
+"""
+    CSS = """
+    RestoreWizard ContentSwitcher { height: 1fr; }
+    RestoreWizard ContentSwitcher > Page { height: 1fr; }
+    RestoreWizard FilteredTable { height: 1fr; }
+    RestoreWizard.-narrow #command { max-height: 1; }
+    """
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
+
+    def __init__(
+        self, agent_id: str, *, at: str | None = None, paths: tuple[str, ...] = (), remote: str | None = None
+    ) -> None:
+        super().__init__()
+        self.wanted = RestoreChoices(agent_id, at=None if at is None else str(at), paths=tuple(paths), remote=remote)
+        self.step = PREVIEW if at is not None or paths else POINT
+        self.is_at_work = False
+        self.point, self.what, self.preview, self.run = (
+            RestorePointPage(),
+            RestoreOptionsPage(),
+            RestorePreviewPage(),
+            RestoreRunPage(),
+        )
+        self._command: tuple[str, ...] = ()
+        self._before: tuple[Entry, ...] | None = None
+        """What the activity log said of restores before this one; None: nobody knows."""
+
+    # What is shown ----------------------------------------------------------------------------------------------
+
+    def body(self) -> ComposeResult:
+        yield WizardSteps([page.STEP for page in self._pages], self.glyphs, here=self.step)
+        with ContentSwitcher(initial=self.page.id):
+            yield from self._pages
+
+    @property
+    def _pages(self) -> tuple[RestoreStepPage, ...]:
+        return (self.point, self.what, self.preview, self.run)
+
+    @property
+    def page(self) -> RestoreStepPage:
+        return self._pages[self.step]
+
+    @property
+    def agent(self) -> Agent | None:
+        return self.lifeboat.find_agent(self.wanted.agent)
+
+    @property
+    def away(self) -> Away | None:
+        """The agent as the chosen second copy has it."""
+        return self.point.away
+
+    @property
+    def spoken_agent(self) -> str:
+        """What the agent is called; its id where nobody knows that."""
+        return self.wanted.agent if self.agent is None else self.agent.name
+
+    @property
+    def spoken(self) -> RestoreChoices:
+        """What is wanted, as a person would type it."""
+        return replace(self.wanted, agent=self.spoken_agent)
+
+    def twin(self) -> tuple[str, ...]:
+        return self.page.twin()
+
+    def crumbs(self) -> tuple[str, ...]:
+        away = self.away
+        name = away.name if self.agent is None and away is not None and away.name else self.spoken_agent
+        return ("lifeboat", name, "restore")
+
+    async def load(self) -> None:
+        if self.is_at_work:
+            return
+        await self.page.begin()
+        if self.focused is None:
+            self.page.focus_first()
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.page.focus_first()
+
+    def happened(self, event: JsonObject) -> None:
+        """A capture changes what can be chosen, and means that files changed."""
+        is_ours = self.agent is not None and event.get("agent") == self.agent.id and self.wanted.remote is None
+        if event.get("event") == "capture" and is_ours and self.step in (POINT, PREVIEW) and not self.is_at_work:
+            self.reload()
+
+    def _hints(self) -> Iterator[KeyHint]:
+        """The keys of the step that is shown."""
+        acts = {act.name: act for act in self.acts()}
+        labels = {"stop": "stop"} if self.is_at_work else dict(self.page.LABELS)
+        if self.step == PREVIEW and not self.is_at_work:
+            needed = {"unlock": self.preview.refused is not None and self._is_locked(), "accept": self._is_unproven()}
+            labels = {**{name: acts[name].label for name, is_needed in needed.items() if is_needed}, **labels}
+        for name, label in {**labels, "help": "help", "back": "back"}.items():
+            act = acts[name]
+            yield KeyHint(act.key_text, label, f"screen.act('{name}')", self.refusal(act) is not None)
+
+    # Steps ------------------------------------------------------------------------------------------------------
+
+    def go(self, step: int, *, look: bool = True) -> None:
+        """Another step; `look`: ask what stands there."""
+        self.step = step
+        if step == PREVIEW:
+            self.preview.forget()
+        self.query_one(ContentSwitcher).current = self.page.id
+        self.query_one(WizardSteps).go(step)
+        self.page.focus_first()
+        self.refresh_bars()
+        if look:
+            self.reload()
+
+    def go_on(self) -> None:
+        self.preview.say_trouble()
+        self.go(self.step + 1)
+
+    def leave(self) -> None:
+        """To where one came from."""
+        if len(self.app.screen_stack) > 2:
+            self.lifeboat.back()
+        else:
+            self.lifeboat.go("dashboard")
+
+    def tell(self, progress: CommandProgress) -> None:
+        """How far a command is."""
+        if not self.is_mounted:
+            return
+        if self.is_at_work:
+            self.run.tell(progress)
+        elif self.step == PREVIEW and self.preview.plan is None:
+            self.preview.say("head", f"{progress.text}... Nothing is written.")
+
+    # Acts -------------------------------------------------------------------------------------------------------
+
+    def why_not(self, act: str) -> str | None:
+        if self.is_at_work:
+            return None if act in _WHILE_AT_WORK else AT_WORK
+        if act == "stop":
+            return "nothing is being done"
+        if self.step not in _ONLY_IN.get(act, range(4)):
+            return f"that is for the step {' or '.join(self._pages[step].STEP for step in _ONLY_IN[act])}"
+        if act == "unlock" and not self._is_locked():
+            return "nothing says that your key is locked"
+        if act == "accept" and not self._is_unproven():
+            return "there is nothing unsigned to accept"
+        if act == "undo" and self.run.done is not None and not self.run.done.undo:
+            return "it replaced nothing that could be taken back"
+        return self.page.why_not(act) if self.is_mounted else None
+
+    def _is_locked(self) -> bool:
+        refused, status = self.preview.refused, self.lifeboat.status
+        state = "ok" if status is None else status.key.state
+        return (refused is not None and refused.code in LOCKED) or state == "needs_key"
+
+    def _is_unproven(self) -> bool:
+        if self.wanted.accept_unsigned:
+            return False
+        plan, refused = self.preview.plan, self.preview.refused
+        return (plan is not None and not plan.is_signed) or (refused is not None and refused.code in UNPROVEN)
+
+    @work(group="act", exit_on_error=False)
+    async def attempt(self, act: Coroutine[object, object, None]) -> None:
+        """Carry out what may ask the user; what fails is said."""
+        try:
+            await act
+        except LifeboatError as error:
+            self.say_problem(error)
+            self.tell_user(f"{error.title}: {error.message}", severity="error")
+
+    @on(RowTable.Chosen)
+    async def _chosen(self, event: RowTable.Chosen) -> None:
+        event.stop()
+        await self.action_act("open")
+
+    @on(Button.Pressed)
+    async def _pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        if event.button.id == "restore":
+            await self.action_act("run")
+        elif event.button.id in ("cancel", "close"):
+            self.leave()
+
+    def do_open(self) -> None:
+        table = self.page.query(RowTable).first()
+        if table.current is not None:
+            self.attempt(self.page.open_row(table.current.key))
+
+    def do_go_on(self) -> None:
+        row = self.point.table.current
+        if self.step == POINT and row is not None:
+            self.attempt(self.point.open_row(row.key))
+        else:
+            self.go_on()
+
+    def do_back(self) -> None:
+        """First a filter is cleared; then the step before; from the first one, and once it is done, to where one came
+        from."""
+        if any([listing.clear_filter() for listing in self.query(FilteredTable)]):
+            return
+        if self.step == RUN and self.run.done is None:
+            self.go(PREVIEW)
+        elif self.step in (POINT, RUN):
+            self.leave()
+        else:
+            self.preview.say_trouble()
+            self.go(self.step - 1)
+
+    def do_time(self) -> None:
+        self.attempt(self.point.type_time())
+
+    def do_source(self) -> None:
+        self.attempt(self.point.choose_source())
+
+    def do_credentials(self) -> None:
+        self.what.switch("with_credentials")
+        if self.step == PREVIEW:
+            self.go(PREVIEW)
+
+    def do_receipt(self) -> None:
+        done = self.run.done
+        if done is not None:
+            self.app.push_screen(RestoreReceiptScreen(done))
+
+    def do_copy(self) -> None:
+        """What is left to do, where that is under the cursor; else the command of the step."""
+        command = self.run.command_under_cursor() if self.step == RUN else None
+        if command is None:
+            super().do_copy()
+            return
+        self.app.copy_to_clipboard(command)
+        self.tell_user(f"Copied: {command}")
+
+    def do_unlock(self) -> None:
+        self.attempt(self._unlock_and_look())
+
+    async def _unlock_and_look(self) -> None:
+        if await self._unlocked():
+            self.lifeboat.ask_status()
+            self.go(self.step)
+
+    async def _unlocked(self) -> bool:
+        """Whether the key is open for a while; the passphrase goes to the command's standard input."""
+        question = TextDialog("The passphrase of your key", ["It opens the credentials for 30 minutes."], secret=True)
+        typed = await self.app.push_screen_wait(question)
+        if not typed:
+            return False
+        await self.ask("keys", "unlock", "--for", "30m", "--passphrase-stdin", text=f"{typed}\n")
+        return True
+
+    def do_accept(self) -> None:
+        self.attempt(self._accept_and_look())
+
+    async def _accept_and_look(self) -> None:
+        if await self._accepted():
+            self.go(PREVIEW)
+
+    async def _accepted(self) -> bool:
+        """Name what could run, and ask for a state that nobody signed. Credentials never go into one."""
+        plan = self.preview.plan
+        lines = ["Nobody you trust signed this state: somebody may have changed it.", *list_hazards(plan)]
+        question = ConfirmDialog("Take it all the same?", lines, yes="Take it", phrase=ACCEPT_PHRASE)
+        if not await self.app.push_screen_wait(question):
+            return False
+        seen = None if plan is None else plan.seen
+        self.wanted = replace(self.wanted, accept_unsigned=True, with_credentials=False, seen=seen)
+        return True
+
+    # Doing it ---------------------------------------------------------------------------------------------------
+
+    def do_run(self) -> None:
+        self.attempt(self._begin())
+
+    async def _begin(self) -> None:
+        plan = self.preview.plan
+        if plan is None:
+            return
+        is_accepted = plan.is_signed or (self.wanted.accept_unsigned and self.wanted.seen == plan.seen)
+        if not is_accepted and not await self._accepted():
+            return
+        self.preview.say_trouble()
+        self.start(f"Restoring {self.spoken_agent}", build_restore_command(self.wanted, dry_run=False))
+
+    def do_undo(self) -> None:
+        self.attempt(self._undo())
+
+    async def _undo(self) -> None:
+        lines = [
+            f"Everything that the last restore of {self.spoken_agent} wrote goes, and what stood there comes back.",
+            f"What is there now is captured first and kept for {KEPT}.",
+        ]
+        if await self.app.push_screen_wait(ConfirmDialog("Take the last restore back?", lines, yes="Take it back")):
+            self.start("Taking the last restore back", ("undo", self.wanted.agent))
+
+    def start(self, doing: str, command: tuple[str, ...]) -> None:
+        """Run a command that writes, on the page of the last step; one at a time, however often a key is pressed."""
+        if self.is_at_work:
+            return
+        self.workers.cancel_group(self, "load")
+        self.is_at_work, self._command = True, command
+        self.go(RUN, look=False)
+        self.run.start(doing)
+        self.refresh_bars()
+        self.carry_out(command)
+
+    def do_stop(self) -> None:
+        self.tell_user("Stopping at the next safe point...")
+        self.workers.cancel_group(self, "run")
+
+    @work(exclusive=True, group="run", exit_on_error=False)
+    async def carry_out(self, command: tuple[str, ...]) -> None:
+        """Run it to its end, whatever that is, and say what has become of it."""
+        try:
+            self._before = await self._logged()
+            said = await self.ask(*command, tell=self.tell)
+            done = documents.decode_document(Done, said.document)
+        except LifeboatError as error:
+            self._ended()
+            self._failed(error)
+        except asyncio.CancelledError:
+            if self.is_mounted and self.app.is_running:
+                self._ended()
+                self.look_after(None)
+            raise
+        else:
+            self._ended()
+            self.query_one(WizardSteps).go(len(self._pages))
+            self.run.say_done(done)
+            self.refresh_bars()
+
+    def _ended(self) -> None:
+        self.is_at_work = False
+        self.lifeboat.ask_status()
+        self.refresh_bars()
+
+    def _failed(self, error: LifeboatError) -> None:
+        if error.code in UNCERTAIN:
+            self.look_after(error)
+        elif error.code in LOCKED | UNPROVEN or error.code in ("moved_elsewhere", "target_changed"):
+            self.attempt(self._overcome(error))
+        else:
+            self._say_trouble(error)
+
+    def _say_trouble(self, error: LifeboatError) -> None:
+        """Back to a fresh preview, or, of an undo, where one is."""
+        if self._command[0] == "undo":
+            self.run.say_outcome(*(("error", line) for line in describe_trouble(error)))
+            self.refresh_bars()
+            return
+        self.preview.say_trouble(*describe_trouble(error))
+        self.go(PREVIEW)
+
+    async def _overcome(self, error: LifeboatError) -> None:
+        """What the user can let through, or open; then it goes on."""
+        is_undo = self._command[0] == "undo"
+        if is_undo and error.code == "target_changed" and "--force" not in self._command:
+            is_overcome = await self._forced(error)
+        elif error.code == "moved_elsewhere":
+            is_overcome = await self._taken_over(error)
+        elif error.code in UNPROVEN:
+            is_overcome = not self.wanted.accept_unsigned and await self._accepted()
+        else:
+            is_overcome = error.code in LOCKED and await self._unlocked()
+        if not is_overcome:
+            self._say_trouble(error)
+        elif is_undo:
+            self.start(
+                "Taking the last restore back", (*self._command, *["--force"] * (error.code == "target_changed"))
+            )
+        else:
+            self.start(f"Restoring {self.spoken_agent}", build_restore_command(self.wanted, dry_run=False))
+
+    async def _forced(self, error: LifeboatError) -> bool:
+        lines = [f"{error.message}.", f"What was changed since is moved aside and kept for {KEPT}."]
+        question = ConfirmDialog("Take it back all the same?", lines, yes="Take it back", dangerous=True)
+        wants = await self.app.push_screen_wait(question)
+        return bool(wants)
+
+    async def _taken_over(self, error: LifeboatError) -> bool:
+        """Whether the name of the machine that wrote lately was typed."""
+        remote = self.wanted.remote
+        if remote is None:
+            return False
+        there = documents.decode_document(There, (await self.ask("agents", "list", "--remote", remote)).document).agents
+        machine = next((one.machine for one in there if self.wanted.agent in (one.id, one.name)), "")
+        lines = [
+            f"{error.message}.",
+            "If the agent still runs there, stop it first: two of it would go different ways.",
+        ]
+        question = ConfirmDialog("Take it over?", lines, yes="Take it over", phrase=machine)
+        if not machine or not await self.app.push_screen_wait(question):
+            return False
+        self.wanted = replace(self.wanted, take_over=machine)
+        return True
+
+    # What has become of it --------------------------------------------------------------------------------------
+
+    async def _logged(self) -> tuple[Entry, ...] | None:
+        """What the activity log says of restores; None where it says nothing at all."""
+        try:
+            said = await self.ask("log", self.wanted.agent, "--kind", "restore", "--kind", "undo", "--limit", "5")
+            return documents.decode_document(Log, said.document).entries
+        except LifeboatError:
+            return None
+
+    @work(exclusive=True, group="look", exit_on_error=False)
+    async def look_after(self, error: LifeboatError | None) -> None:
+        """After it was stopped, or nobody said how it ended: the log knows whether it was done."""
+        self.run.say_outcome("Looking what has become of it...")
+        before, after = self._before, await self._logged()
+        new = [] if before is None or after is None else [each for each in after if each not in before]
+        if new:
+            lines = ["It was done all the same, before it could be stopped:", new[0].text, "u takes it back."]
+        elif error is None or error.code == "cancelled":
+            lines = ["It was stopped. Nothing was changed: everything stands as it stood.", "esc goes to the preview."]
+        else:
+            lines = [*describe_trouble(error), ALL_OR_NOTHING, "esc makes a fresh preview, which shows how it stands."]
+        self.run.say_outcome(*(("warning" if at == 0 else "", line) for at, line in enumerate(lines)))
+        self.refresh_bars()

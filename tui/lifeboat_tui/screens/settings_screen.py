@@ -1,0 +1,274 @@
+"""Settings: each with its value, where that comes from and what it does; changed one at a time, tried out first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_tui import documents
+from lifeboat_tui.cell_text import escape_title, make_plain
+from lifeboat_tui.documents.setting_documents import Setting, spell_value
+from lifeboat_tui.documents.setting_documents import Settings as Document
+from lifeboat_tui.screens.command_screen import CommandScreen
+from lifeboat_tui.screens.lifeboat_screen import FILTER
+from lifeboat_tui.themes import BY_SETTING
+from lifeboat_tui.user_actions import UserAction
+from lifeboat_tui.widgets.filtered_table import FilteredTable
+from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, TextDialog
+from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, TableRow
+
+COLUMNS = (
+    TableColumn("SETTING", 20, grow=1),
+    TableColumn("VALUE", 16, grow=1),
+    TableColumn("SOURCE", 12, rank=1),
+    TableColumn("EFFECT", 24, grow=5, rank=2),
+)
+EVERYBODY = ""
+"""The choice that is no agent."""
+FIRST_GROUP = "general"
+THEME = "dashboard.theme"
+AT_NEXT_START = frozenset({"dashboard.ascii"})
+EXPECTED = {
+    "number": "a whole number",
+    "share": "a share above 0 and at most 1",
+    "days": "a number of days",
+    "size": "a size, as 100KB, 50MB or 2GB",
+    "duration": "a time, as 30s, 15m, 24h or 90d",
+    "cron": "five fields of cron: minute, hour, day of the month, month, day of the week",
+    "command": "a command as in a shell, or none",
+    "path": "an absolute path, or none",
+    "address": "an address (https://, http://; of a memory server also stdio: and a command), or none",
+}
+
+
+class SettingsScreen(CommandScreen):
+    NAME = "Settings"
+    ACTS = (
+        UserAction(
+            "edit",
+            "e",
+            "change",
+            "Change the setting; the value is tried out before it is kept",
+            footer=True,
+            writes=True,
+        ),
+        UserAction("default", "x", "default", "Take the setting back to its default", footer=True, writes=True),
+        UserAction("agent", "A", "choose agent", "See and change what holds for one agent only", footer=True),
+        FILTER,
+    )
+    HELP = """
+Every setting, grouped by its first word, with where its value comes from: default, the configuration file, the
+environment, or an agent's own. Enter changes the one under the cursor; a value that is not understood changes nothing.
+
+Most settings can be another one for a single agent: A chooses it. Addresses are private, since whoever has one can use
+it: they are never shown.
+"""
+    CSS = """
+    SettingsScreen #problem { height: auto; padding: 0 1; color: $text-error; text-style: bold; display: none; }
+    SettingsScreen #problem.-shown { display: block; }
+    SettingsScreen #settings { height: 1fr; min-height: 6; }
+    SettingsScreen #detail { height: 7; border: round $secondary; padding: 0 1; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._settings: tuple[Setting, ...] = ()
+        self._agent_id: str | None = None
+
+    # What is shown ----------------------------------------------------------------------------------------------
+
+    def body(self) -> ComposeResult:
+        yield Static("", id="problem", markup=False)
+        yield FilteredTable(COLUMNS, title="Settings", empty="Asking...", glyphs=self.glyphs, id="settings")
+        with VerticalScroll(id="detail", can_focus=False):
+            yield Static("", id="detail-text")
+
+    def twin(self) -> tuple[str, ...]:
+        return ("config", "list") if self._agent_id is None else ("config", "list", self._agent_name)
+
+    def crumbs(self) -> tuple[str, ...]:
+        return (*super().crumbs(), *(() if self._agent_id is None else (self._agent_name,)))
+
+    @property
+    def _agent_name(self) -> str:
+        found = self.lifeboat.find_agent(self._agent_id)
+        return (self._agent_id or "") if found is None else found.name
+
+    async def load(self) -> None:
+        of_agent = () if self._agent_id is None else (self._agent_id,)
+        found = documents.decode_document(Document, (await self.ask("config", "list", *of_agent)).document)
+        self._settings = found.settings
+        problem = self.query_one("#problem", Static)
+        problem.set_class(found.problem is not None, "-shown")
+        problem.update(f"{make_plain(found.problem)}; the last good settings are in force" if found.problem else "")
+        self.table.show(self._rows(), flash=True)
+        self._show_detail()
+
+    def _rows(self) -> Iterator[TableRow]:
+        """Those without a group first, then group after group in the order of the command."""
+        groups: dict[str, list[Setting]] = {"": []}
+        for setting in self._settings:
+            groups.setdefault(setting.group, []).append(setting)
+        for group, settings in groups.items():
+            if settings:
+                yield TableRow(f"group:{group}", (group or FIRST_GROUP,), heading=True)
+            for setting in settings:
+                yield self._row(setting)
+
+    def _row(self, setting: Setting) -> TableRow:
+        is_default = setting.source == "default"
+        return TableRow(
+            setting.name,
+            (
+                TableCell(setting.name, "" if is_default else "strong"),
+                TableCell(setting.shown, "muted" if is_default else "accent"),
+                TableCell(setting.source, "muted"),
+                TableCell(setting.effect, "muted"),
+            ),
+        )
+
+    @property
+    def table(self) -> RowTable:
+        return self.query_one("#settings", FilteredTable).table
+
+    @property
+    def chosen(self) -> Setting | None:
+        """The setting under the cursor."""
+        current = self.table.current if self.is_mounted else None
+        return next((one for one in self._settings if current is not None and one.name == current.key), None)
+
+    @on(RowTable.Moved, "#settings-table")
+    def _show_detail(self) -> None:
+        one = self.chosen
+        self.query_one("#detail").border_title = "" if one is None else escape_title(one.name)
+        lines = [] if one is None else list(self._detail(one))
+        self.query_one("#detail-text", Static).update(Content("\n").join(lines))
+        self.refresh_bars()
+
+    def _detail(self, one: Setting) -> Iterator[Content]:
+        yield Content(make_plain(one.effect))
+        yield _pair("value", f"{one.shown}  ({one.source}{self._for_whom(one)})")
+        default = "not set" if one.private else spell_value(one.default)
+        takes = " or ".join(one.choices) if one.choices else EXPECTED.get(one.kind, one.kind)
+        yield _pair("default", default)
+        yield _pair("takes", f"{takes}{f', like {one.example}' if one.example and not one.choices else ''}")
+
+    def _for_whom(self, one: Setting) -> str:
+        if self._agent_id is None:
+            return ""
+        return f"; for {self._agent_name}" if one.per_agent else "; the same for every agent"
+
+    # Acts -------------------------------------------------------------------------------------------------------
+
+    def why_not(self, act: str) -> str | None:
+        one = self.chosen
+        if act in ("edit", "default") and one is None:
+            return "put the cursor on a setting"
+        if act in ("edit", "default") and one is not None and self._agent_id is not None and not one.per_agent:
+            return "it is the same for every agent; A leaves the agent"
+        if act == "default" and one is not None and one.source == "default":
+            return "it has its default"
+        if act == "agent" and not self._agents:
+            return "there is no agent yet"
+        return None
+
+    @property
+    def _agents(self) -> list[tuple[str, str]]:
+        status = self.lifeboat.status
+        return [] if status is None else [(agent.id, agent.name) for agent in status.agents]
+
+    def do_agent(self) -> None:
+        self.attempt(self._choose_agent())
+
+    async def _choose_agent(self) -> None:
+        choices = [(EVERYBODY, "all agents"), *self._agents]
+        chosen = await self.answer(ChoiceDialog("Settings of", choices, here=self._agent_id or EVERYBODY))
+        if chosen is not None:
+            self._agent_id = chosen or None
+            self.refresh_bars()
+
+    @on(RowTable.Chosen, "#settings-table")
+    async def _chosen(self) -> None:
+        await self.action_act("edit")
+
+    def do_edit(self) -> None:
+        self.attempt(self._edit())
+
+    def do_default(self) -> None:
+        one = self.chosen
+        assert one is not None
+        self.attempt(self._set(one, None))
+
+    async def _edit(self) -> None:
+        one = self.chosen
+        assert one is not None
+        if one.is_switch:
+            await self._set(one, spell_value(not one.value))
+        elif one.choices:
+            title = f"{one.name}: {one.effect}"
+            value = await self.answer(ChoiceDialog(title, [(each, each) for each in one.choices], here=one.shown))
+            if value is not None and value != one.shown:
+                await self._set(one, value)
+        else:
+            await self._ask_value(one)
+
+    async def _ask_value(self, one: Setting) -> None:
+        """Until the value is understood, or the user gives up."""
+        value, problem = "" if one.private else one.shown, ""
+        while True:
+            takes = f"It takes {EXPECTED.get(one.kind, 'a value')}{f', like {one.example}' if one.example else ''}."
+            hidden = ["It is private, so it is not shown, now or later."] if one.private else []
+            lines = [one.effect, takes, *hidden, *([f"Not that: {problem}"] if problem else [])]
+            typed = await self.answer(
+                TextDialog(one.name, lines, value=value, secret=one.private, yes="Keep it", problem=_nothing_typed)
+            )
+            if typed is None:
+                return
+            value = typed.strip()
+            try:
+                await self.ask(*self._words("check", one, value), text=_input(one, value))
+            except LifeboatError as error:
+                problem, value = error.message, "" if one.private else value
+                continue
+            await self._set(one, value)
+            return
+
+    def _words(self, command: str, one: Setting, value: str | None) -> tuple[str, ...]:
+        """`config check` or `config set`; None is the default. What is private, or looks like an option, comes on
+        standard input."""
+        agent = () if self._agent_id is None else ("--agent", self._agent_id)
+        given = "--default" if value is None else "--stdin" if _is_told(one, value) else value
+        return ("config", command, one.name, given, *agent)
+
+    async def _set(self, one: Setting, value: str | None) -> None:
+        """Change it, None takes its default, and say what that does."""
+        said = await self.ask(*self._words("set", one, value), text=_input(one, value))
+        now = documents.decode_document(Setting, said.document)
+        whose = "" if self._agent_id is None else f" for {self._agent_name}"
+        later = "; it counts from the next start of the dashboard" if one.name in AT_NEXT_START else ""
+        self.tell_user(f"{now.name} = {now.shown} ({now.source}){whose}: {one.effect}{later}")
+        if one.name == THEME and spell_value(now.value) in BY_SETTING:
+            self.app.theme = BY_SETTING[spell_value(now.value)]
+
+
+def _is_told(one: Setting, value: str) -> bool:
+    """Whether a value goes to standard input."""
+    return one.private or value.startswith("-")
+
+
+def _input(one: Setting, value: str | None) -> str:
+    return f"{value}\n" if value is not None and _is_told(one, value) else ""
+
+
+def _nothing_typed(text: str) -> str | None:
+    return None if text.strip() else "type a value, or cancel (x takes the default)"
+
+
+def _pair(name: str, value: str) -> Content:
+    return Content.assemble((f"{name:<12}", "$foreground 60%"), make_plain(value))

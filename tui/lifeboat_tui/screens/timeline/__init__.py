@@ -1,0 +1,1 @@
+"""The screens of an agent's sequences and of their differences."""

@@ -1,0 +1,242 @@
+"""What changed between two moments: files and memories on the left, their lines on the right."""
+
+from __future__ import annotations
+
+import asyncio
+import glob
+from collections.abc import Iterator
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.widgets import Static
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_core.texts.human_text import count_text, quote_argument
+from lifeboat_tui import documents
+from lifeboat_tui.cell_text import format_local_day, format_local_time, make_plain
+from lifeboat_tui.documents.diff_documents import Difference, Moment
+from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen
+from lifeboat_tui.screens.timeline.diff_lines import (
+    FILES,
+    MEMORIES,
+    OTHERS,
+    WORDS,
+    DiffChange,
+    build_change_lines,
+    list_changes,
+    summarize_changes,
+)
+from lifeboat_tui.user_actions import UserAction
+from lifeboat_tui.widgets.diff_view import DiffView
+from lifeboat_tui.widgets.filtered_table import FilteredTable
+from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, TableRow
+
+WORKSPACE = "workspace"
+"""What the command line calls the workspace as it stands."""
+COLUMNS = (
+    TableColumn("", 1),
+    TableColumn("NAME", 14, grow=1),
+    TableColumn("+", 4, right=True, rank=2),
+    TableColumn("-", 4, right=True, rank=1),
+)
+HEADINGS = {FILES: "FILES", MEMORIES: "MEMORIES", OTHERS: "MADE FROM THESE"}
+_LETTER_KINDS = {"A": "added", "D": "removed", "M": "accent", "T": "muted"}
+
+
+class DiffScreen(LifeboatScreen):
+    """`first` and `second` are sequences or `workspace`, the earlier one first. `path`: only this file, whole."""
+
+    NAME = "Differences"
+    ACTS = (
+        UserAction("next_change", "n", "next", "Go to the next change", footer=True),
+        UserAction("last_change", "N", "previous", "Go to the change before", footer=True),
+        UserAction("whole", "L", "all lines", "Every changed line of the file under the cursor", footer=True),
+        UserAction("restore", "r", "restore before", "Bring it back as it was before the change", footer=True),
+        UserAction("restore_after", "R", "restore after", "Bring it back as it was after the change"),
+        FILTER,
+    )
+    HELP = """
+On the left is what changed, on the right how: + is new, - is gone. The lines follow the cursor on the left; tab goes
+over to them, n and N jump from change to change.
+
+A is new, M is changed, D is removed, T was only touched. Secrets that are cut out of what is kept do not stand here
+either.
+"""
+    CSS = """
+    DiffScreen #about { height: auto; max-height: 4; padding: 0 1; }
+    DiffScreen #split { height: 1fr; }
+    DiffScreen #changes { width: 38%; min-width: 30; max-width: 64; }
+    DiffScreen #lines { width: 1fr; height: 1fr; }
+    DiffScreen.-narrow #split { layout: vertical; }
+    DiffScreen.-narrow #changes { width: 100%; max-width: 100%; height: 35%; min-height: 5; }
+    """
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
+
+    def __init__(self, agent_id: str, first: str, second: str, *, path: str | None = None) -> None:
+        super().__init__()
+        self.agent_id, self.first, self.second, self.path = agent_id, first, second, path
+        self._difference: Difference | None = None
+        self._changes: dict[str, DiffChange] = {}
+        self._is_old = False
+        """Whether one left for a screen that may have changed the workspace."""
+
+    # What is shown ----------------------------------------------------------------------------------------------
+
+    def body(self) -> ComposeResult:
+        yield Static("", id="about", markup=False)
+        with Horizontal(id="split"):
+            yield FilteredTable(COLUMNS, title="Changes", empty="Looking...", glyphs=self.glyphs, id="changes")
+            yield DiffView(glyphs=self.glyphs, id="lines")
+
+    @property
+    def agent_name(self) -> str:
+        agent = self.lifeboat.find_agent(self.agent_id)
+        return self.agent_id if agent is None else agent.name
+
+    def twin(self) -> tuple[str, ...]:
+        return ("diff", self.agent_name, self.first, self.second, *self._only())
+
+    def crumbs(self) -> tuple[str, ...]:
+        path = () if self.path is None else (self.path,)
+        return ("lifeboat", self.agent_name, f"{self.first} {self.glyphs.sign('arrow')} {self.second}", *path)
+
+    def _only(self) -> tuple[str, ...]:
+        return () if self.path is None else (f"--path={glob.escape(self.path)}",)
+
+    async def load(self) -> None:
+        said = await self.ask("diff", self.agent_id, self.first, self.second, *self._only())
+        found = documents.decode_document(Difference, said.document)
+        if found == self._difference:
+            return
+        changes = await asyncio.to_thread(list_changes, found)
+        lines = await asyncio.to_thread(build_change_lines, changes)
+        self._difference, self._changes = found, {change.key: change for change in changes}
+        part = self.view.part
+        self.view.show(lines)
+        self.view.go_to_part(part)
+        self.table.empty = "Nothing changed between the two."
+        self.table.show(_rows(changes))
+        self.query_one("#about", Static).update("\n".join(map(make_plain, self._about(found, changes))))
+
+    def on_screen_resume(self) -> None:
+        """Where no service runs, nobody tells of a restore."""
+        if self._is_old:
+            self._is_old = False
+            self.reload()
+
+    def happened(self, event: JsonObject) -> None:
+        if event.get("event") == "capture" and event.get("agent") == self.agent_id and self.second == WORKSPACE:
+            self.reload()
+
+    def _about(self, found: Difference, changes: list[DiffChange]) -> Iterator[str]:
+        ends = f"{_moment(found.first)} {self.glyphs.sign('arrow')} {_moment(found.second)}"
+        yield f"{ends}: {summarize_changes(changes)} changed"
+        if found.truncated:
+            shown = len(changes)
+            total = shown if found.total is None else found.total.files + found.total.records + found.total.documents
+            missing = f" {count_text(total - shown, 'change')} are left out." if total > shown else ""
+            command = " ".join(("lifeboat", *map(quote_argument, self.twin()), "--limit", "1GB"))
+            yield f"{self.glyphs.sign('warning')} Too much to show whole.{missing} All of it, in a shell: {command}"
+
+    @property
+    def table(self) -> RowTable:
+        return self.query_one("#changes", FilteredTable).table
+
+    @property
+    def view(self) -> DiffView:
+        return self.query_one("#lines", DiffView)
+
+    @property
+    def chosen(self) -> DiffChange | None:
+        """The change under the cursor."""
+        row = self.table.current if self.is_mounted else None
+        return None if row is None else self._changes.get(row.key)
+
+    @on(RowTable.Moved, "#changes-table")
+    def _moved(self, event: RowTable.Moved) -> None:
+        if event.row is not None and event.row.key != self.view.part:
+            self.view.go_to_part(event.row.key)
+        self.refresh_bars()
+
+    @on(RowTable.Chosen, "#changes-table")
+    def _chosen(self) -> None:
+        self.view.focus()
+
+    # Acts -------------------------------------------------------------------------------------------------------
+
+    def why_not(self, act: str) -> str | None:
+        change = self.chosen
+        if act == "whole":
+            return _why_not_whole(change)
+        if act in ("restore", "restore_after") and change is None:
+            return "nothing changed here"
+        if act == "restore" and change is not None and change.path and change.letter == "A":
+            return "it was not there before; R brings back what came"
+        if act == "restore_after" and self.second == WORKSPACE:
+            return "that is how it stands already"
+        if act == "restore_after" and change is not None and change.path and change.letter == "D":
+            return "it was not there any more; r brings back what was before"
+        return None
+
+    def do_next_change(self) -> None:
+        self._go(1, "That was the last change.")
+
+    def do_last_change(self) -> None:
+        self._go(-1, "That was the first change.")
+
+    def _go(self, step: int, otherwise: str) -> None:
+        if self.view.go_to_change(step):
+            self.table.select(self.view.part)
+        else:
+            self.tell_user(otherwise)
+
+    def do_whole(self) -> None:
+        change = self.chosen
+        if change is not None:
+            self.app.push_screen(DiffScreen(self.agent_id, self.first, self.second, path=change.path))
+
+    def do_restore(self) -> None:
+        self._restore(self.first)
+
+    def do_restore_after(self) -> None:
+        self._restore(self.second)
+
+    def _restore(self, at: str) -> None:
+        from lifeboat_tui.screens.restore.restore_wizard import RestoreWizard
+
+        self._is_old = True
+        change = self.chosen
+        paths = (change.path,) if change is not None and change.path else ()
+        self.app.push_screen(RestoreWizard(self.agent_id, at=at, paths=paths))
+
+
+def _why_not_whole(change: DiffChange | None) -> str | None:
+    if change is None or not change.path:
+        return "choose a file on the left"
+    return None if change.is_cut else "all its lines are here"
+
+
+def _moment(moment: Moment) -> str:
+    if moment.sequence is None or moment.time is None:
+        return "the workspace as it stands"
+    return f"{moment.sequence} ({format_local_day(moment.time)} {format_local_time(moment.time)})"
+
+
+def _rows(changes: list[DiffChange]) -> Iterator[TableRow]:
+    kind = None
+    for change in changes:
+        if change.kind != kind:
+            kind = change.kind
+            count = sum(each.kind == kind for each in changes)
+            yield TableRow(f"heading:{kind}", (f"{HEADINGS[kind]} [{count}]",), heading=True)
+        yield TableRow(
+            change.key,
+            (
+                TableCell(change.letter, _LETTER_KINDS.get(change.letter, "")),
+                change.name,
+                TableCell(str(change.added or ""), "added"),
+                TableCell(str(change.removed or ""), "removed"),
+            ),
+            search=f"{change.name} {WORDS.get(change.letter, '')}",
+        )

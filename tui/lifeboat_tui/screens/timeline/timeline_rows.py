@@ -1,0 +1,176 @@
+"""The lines of the timeline: pure functions from what `lifeboat timeline` and `diff` say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from lifeboat_alf.common import times
+from lifeboat_core.texts.human_text import count_text, group_changes
+from lifeboat_tui.cell_text import format_size
+from lifeboat_tui.documents.timeline_documents import Activity, Entry
+from lifeboat_tui.glyphs import Glyphs
+from lifeboat_tui.screens.timeline.diff_lines import FILES, MEMORIES, OTHERS, DiffChange, build_change_lines
+from lifeboat_tui.widgets.diff_view import MUTED, NOTE, TEXT, DiffLine
+from lifeboat_tui.widgets.row_table import TableCell, TableColumn, TableRow
+
+WORKSPACE = "workspace"
+"""The key of the line of the workspace as it stands, and what the command line calls it."""
+COLUMNS = (
+    TableColumn("", 2),
+    TableColumn("SEQ", 5, right=True),
+    TableColumn("TIME", 8),
+    TableColumn("CHANGES", 19, grow=2),
+    TableColumn("SIZE", 8, rank=4, right=True),
+    TableColumn("VERIFIED IN", 12, rank=2),
+    TableColumn("NAME", 8, grow=3, rank=3),
+)
+KINDS = {
+    "capture": "",
+    "restore": "restored",
+    "adopt": "taken up",
+    "snapshot": "safety point",
+    "import": "imported",
+    "rotate": "sealed anew",
+}
+"""What made a sequence, where it is no usual capture."""
+_MOST_NAMES = 12
+"""Lines of names before the changed lines."""
+
+
+def build_timeline_rows(
+    entries: Sequence[Entry], marks: Mapping[str, str], now: datetime, glyphs: Glyphs
+) -> Iterator[TableRow]:
+    """A line for each sequence, under its day."""
+    today, shown = now.astimezone().date(), None
+    for entry in entries:
+        made = times.parse_time(entry.created_at).astimezone()
+        day = made.date()
+        if day != shown:
+            shown = day
+            yield TableRow(f"day:{day}", (format_timeline_day(day.isoformat(), today.isoformat()),), heading=True)
+        yield _row(entry, made, marks.get(str(entry.sequence), ""), glyphs)
+
+
+def _row(entry: Entry, made: datetime, mark: str, glyphs: Glyphs) -> TableRow:
+    changes, verified, name = describe_sequence_changes(entry), describe_verified(entry), describe_sequence_name(entry)
+    return TableRow(
+        str(entry.sequence),
+        (
+            TableCell(mark, "accent"),
+            TableCell(str(entry.sequence), "strong"),
+            made.strftime("%H:%M:%S"),
+            changes,
+            TableCell(format_size(entry.bytes), "muted"),
+            TableCell(f"{glyphs.sign('done')} {verified}" if verified else "", "success"),
+            TableCell(name, "accent"),
+        ),
+        search=f"{entry.sequence} {made:%Y-%m-%d %H:%M:%S %A} {entry.kind} {changes} {verified} {name}",
+    )
+
+
+def build_workspace_row(text: str, kind: str, *, mark: str) -> TableRow:
+    """The line of the workspace as it stands."""
+    state = "not captured" if kind == "warning" else ""
+    cells = (
+        TableCell(mark, "accent"),
+        TableCell("now", "strong"),
+        "",
+        TableCell(text, kind),
+        "",
+        TableCell(state, kind),
+        "",
+    )
+    return TableRow(WORKSPACE, cells, search=f"now workspace {text} {state}")
+
+
+def format_timeline_day(day: str, today: str) -> str:
+    """`TODAY`, `YESTERDAY`, `WED 2026-11-18`."""
+    date, now = datetime.fromisoformat(day), datetime.fromisoformat(today)
+    if date == now:
+        return f"TODAY  {day}"
+    if date == now - timedelta(days=1):
+        return f"YESTERDAY  {day}"
+    return f"{date:%a} {day}".upper()
+
+
+def describe_sequence_changes(entry: Entry) -> str:
+    """`1 file, 2 memories`, with what made it where that is no usual capture."""
+    what = format_change_counts(entry.files, entry.records_changed)
+    made = KINDS.get(entry.kind, entry.kind)
+    return f"{made}: {what}" if made else what
+
+
+def format_change_counts(files: int, memories: int) -> str:
+    """`1 file, 2 memories`."""
+    counts = [count_text(files, "file")] * bool(files)
+    counts += [count_text(memories, "memory", "memories")] * bool(memories)
+    return ", ".join(counts) or "details"
+
+
+def describe_verified(entry: Entry) -> str:
+    """`this disk`, `this disk, stick`."""
+    return ", ".join("this disk" if place == "local" else place for place in entry.verified)
+
+
+def describe_sequence_name(entry: Entry) -> str:
+    """Its name, and why it is never thinned."""
+    return ", ".join(filter(None, (entry.label, *entry.pins)))
+
+
+def format_chart_unit(activity: Activity) -> str:
+    """What stands before the bars."""
+    return {"hour": "captures an hour", "day": "captures a day"}.get(activity.unit, "captures")
+
+
+def format_chart_range(activity: Activity, shown: int) -> str:
+    """What stands behind the newest bars: since when they are, and how much the highest is."""
+    if activity.start is None or not shown:
+        return ""
+    left_out = len(activity.counts) - shown
+    is_by_hour = activity.unit == "hour"
+    begin = times.parse_time(activity.start).astimezone()
+    begin += timedelta(hours=left_out) if is_by_hour else timedelta(days=left_out)
+    since = f"{begin:%a %H:%M}" if is_by_hour else f"{begin:%Y-%m-%d}"
+    return f"since {since}, at most {max(activity.counts[-shown:])}"
+
+
+# What is told of the sequence under the cursor ----------------------------------------------------------------------
+
+
+def describe_sequence(entry: Entry) -> Iterator[DiffLine]:
+    """The sequence itself, before what it changed."""
+    made = times.parse_time(entry.created_at).astimezone()
+    by_hand = ", changed by hand" if entry.trigger == "user" else ""
+    yield DiffLine(f"{entry.sequence}  {made:%a %Y-%m-%d %H:%M:%S}  {entry.kind}{by_hand}", NOTE)
+    groups = group_changes(entry.changes.get("records", {}), entry.changes.get("raw", {}))
+    yield DiffLine(f"{'; '.join(groups) or 'details'}, {format_size(entry.bytes)}".removesuffix(", "), TEXT)
+    if entry.label:
+        yield DiffLine(f"name: {entry.label}", TEXT)
+    if entry.pins:
+        yield DiffLine(f"never thinned: {', '.join(entry.pins)}", TEXT)
+    yield DiffLine(
+        f"verified in {describe_verified(entry)}" if entry.verified else "not read back by itself yet (v)", MUTED
+    )
+    if entry.on:
+        yield DiffLine(f"the newest state of {', '.join(entry.on)}", MUTED)
+
+
+def build_preview_lines(changes: Sequence[DiffChange], *, truncated: bool, command: str) -> list[DiffLine]:
+    """What changed: names first, then lines."""
+    people = [change for change in changes if change.kind != OTHERS]
+    lines = [DiffLine("")]
+    if not people:
+        lines.append(DiffLine("Only details changed." if changes else "Nothing changed.", MUTED))
+    for change in people[:_MOST_NAMES] if len(people) > 1 else ():
+        kind = "memory: " if change.kind == MEMORIES else ""
+        lines.append(DiffLine(f"{change.letter} {kind}{change.name}  {change.counts}", TEXT))
+    if len(people) > _MOST_NAMES:
+        lines.append(DiffLine(f"and {len(people) - _MOST_NAMES} more", MUTED))
+    if len(people) > 1:
+        lines.append(DiffLine(""))
+    # Memories come from files: where the lines of files stand, theirs are the same once more.
+    lines += build_change_lines([each for each in people if each.kind == FILES] or people)
+    if truncated:
+        lines.append(DiffLine(f"This is the beginning; enter shows all. In a shell: {command}", NOTE))
+    return lines

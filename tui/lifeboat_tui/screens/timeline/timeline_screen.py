@@ -1,0 +1,487 @@
+"""The timeline of an agent: every kept sequence by day, and what the one under the cursor changed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.widgets import Static
+from textual.worker import Worker
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.texts.human_text import quote_argument, time_text
+from lifeboat_daemon.control.command_runner import CommandProgress
+from lifeboat_tui import documents
+from lifeboat_tui.cell_text import make_plain
+from lifeboat_tui.documents.diff_documents import Difference
+from lifeboat_tui.documents.timeline_documents import Entry
+from lifeboat_tui.documents.timeline_documents import Timeline as Answer
+from lifeboat_tui.screens.dashboard_screen import describe_outcome
+from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen
+from lifeboat_tui.screens.timeline.diff_lines import FILES, MEMORIES, DiffChange, list_changes
+from lifeboat_tui.screens.timeline.diff_screen import DiffScreen
+from lifeboat_tui.screens.timeline.timeline_rows import (
+    COLUMNS,
+    WORKSPACE,
+    build_preview_lines,
+    build_timeline_rows,
+    build_workspace_row,
+    describe_sequence,
+    format_change_counts,
+    format_chart_range,
+    format_chart_unit,
+)
+from lifeboat_tui.user_actions import UserAction
+from lifeboat_tui.widgets.bar_chart import BarChart
+from lifeboat_tui.widgets.diff_view import MUTED, NOTE, DiffLine, DiffView
+from lifeboat_tui.widgets.filtered_table import FilteredTable
+from lifeboat_tui.widgets.progress_display import ProgressDisplay
+from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, TextDialog
+from lifeboat_tui.widgets.row_table import RowTable
+
+DAYS = 60
+"""Bars of the chart by days."""
+LONGEST_NAME = 200
+PREVIEW = "64KB"
+"""How much of a comparison is asked for while the cursor passes."""
+REMEMBERED = 64
+"""Comparisons that are kept, so that going back shows them at once."""
+PAUSE = 0.08
+"""Seconds that the cursor must rest before anything is compared: who holds a key down compares nothing."""
+_ABOUT_ONE = ("open", "restore", "mark", "label", "now", "verify")
+
+
+class TimelineScreen(LifeboatScreen):
+    """`at`: the sequence on which the cursor is first."""
+
+    NAME = "Timeline"
+    ACTS = (
+        UserAction("open", "enter", "full diff", "What this sequence changed, line by line", footer=True),
+        UserAction("restore", "r", "restore from here", "Bring the agent back as it was then", footer=True),
+        UserAction("mark", "m", "mark", "Mark two moments: what changed between them is shown", footer=True),
+        UserAction(
+            "label", "t", "name", "Give the sequence a name: it is never thinned then", footer=True, writes=True
+        ),
+        UserAction("find", "F", "find in history", "Find words in everything that is kept", footer=True),
+        UserAction("now", "d", "diff to now", "What changed since then, up to the workspace as it stands"),
+        UserAction("verify", "v", "verify", "Read this sequence back and compare every byte"),
+        UserAction("sync", "s", "sync", "Capture the agent now, and send it to every second copy", writes=True),
+        UserAction("stop", "x", "stop", "Stop what runs, at its next safe point"),
+        UserAction("chart", "D", "hours, days", "Draw the chart by hours or by days"),
+        UserAction("older", "H", "older history", "Restore from a history that gave way to another"),
+        FILTER,
+    )
+    HELP = """
+Each line is a state of the agent that is kept: its number means the same on every machine. What it changed stands
+beside it. Above all is the workspace, when it is ahead of what is kept.
+
+A sequence that is verified was read back, every byte. Old ones are thinned by and by; one with a name never is. To
+compare two moments, mark one with m, then the other; esc takes the mark away.
+"""
+    CSS = """
+    TimelineScreen #aside { display: none; height: auto; max-height: 2; padding: 0 1; color: $text-warning; }
+    TimelineScreen #aside.-shown { display: block; }
+    TimelineScreen #running { display: none; }
+    TimelineScreen #running.-shown { display: block; }
+    TimelineScreen #split { height: 1fr; }
+    TimelineScreen #sequences { width: 62%; }
+    TimelineScreen #preview { width: 1fr; height: 1fr; }
+    TimelineScreen.-narrow #split { layout: vertical; }
+    TimelineScreen.-narrow #sequences { width: 100%; height: 60%; }
+    """
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
+
+    def __init__(self, agent_id: str, *, at: int | None = None) -> None:
+        super().__init__()
+        self.agent_id = agent_id
+        self._at = at
+        self._answer = Answer()
+        self._by_key: dict[str, int] = {}
+        """Where in the entries the sequence of a line is."""
+        self._marks: list[str] = []
+        self._ahead: tuple[str, str] | None = None
+        """What the workspace's line says, and the kind of its style."""
+        self._ahead_changes: list[DiffChange] = []
+        self._seen: dict[str, list[DiffLine]] = {}
+        self._days: int | None = None
+        self._at_work: Worker[None] | None = None
+        self._known: tuple[object, ...] = ()
+        self._is_old = False
+        """Whether one left for a screen that may have changed what is kept."""
+
+    # What is shown ----------------------------------------------------------------------------------------------
+
+    def body(self) -> ComposeResult:
+        yield BarChart(self.glyphs, id="chart")
+        yield Static("", id="aside", markup=False)
+        with Horizontal(id="split"):
+            yield FilteredTable(COLUMNS, title="Sequences", empty="Looking...", glyphs=self.glyphs, id="sequences")
+            yield DiffView(glyphs=self.glyphs, id="preview")
+        yield ProgressDisplay(self.glyphs, id="running")
+
+    @property
+    def agent_name(self) -> str:
+        agent = self.lifeboat.find_agent(self.agent_id)
+        return self.agent_id if agent is None else agent.name
+
+    def twin(self) -> tuple[str, ...]:
+        return ("timeline", self.agent_name, *self._chart_words())
+
+    def crumbs(self) -> tuple[str, ...]:
+        return ("lifeboat", self.agent_name, "timeline")
+
+    def _chart_words(self) -> tuple[str, ...]:
+        return () if self._days is None else ("--days", str(self._days))
+
+    async def load(self) -> None:
+        said = await self.ask("timeline", self.agent_id, *self._chart_words())
+        self._answer = documents.decode_document(Answer, said.document)
+        self._by_key = {str(entry.sequence): at for at, entry in enumerate(self._answer.entries)}
+        self._seen.clear()
+        self.table.empty = f"Nothing of {make_plain(self.agent_name)} is kept yet. Press s to capture it now."
+        self._show()
+        self.look_at_workspace()
+        if self._at is not None:
+            self.show_sequence(self._at)
+            self._at = None
+
+    def on_screen_resume(self) -> None:
+        """Where no service runs, nobody tells of a restore."""
+        if self._is_old:
+            self._is_old = False
+            self.reload()
+
+    def happened(self, event: JsonObject) -> None:
+        kind, about_whom = event.get("event"), event.get("agent")
+        if (kind in ("capture", "push", "notice") and about_whom == self.agent_id) or (
+            kind == "status" and self._stands_otherwise()
+        ):
+            self.reload()
+        elif kind == "tick":
+            self._show()  # at midnight, today is yesterday
+
+    def _stands_otherwise(self) -> bool:
+        """Whether the status tells of something that is to be seen here."""
+        agent = self.lifeboat.find_agent(self.agent_id)
+        before, self._known = self._known, () if agent is None else (agent.sequence, agent.last_verified_at)
+        return bool(before) and before != self._known
+
+    def _show(self) -> None:
+        if not self.is_mounted:
+            return
+        activity, aside = self._answer.activity, self._answer.set_aside
+        self.query_one(BarChart).say(
+            activity.counts, format_chart_unit(activity), partial(format_chart_range, activity)
+        )
+        marks = {key: f"m{nth}" for nth, key in enumerate(self._marks, 1)}
+        rows = list(build_timeline_rows(self._answer.entries, marks, self.link.now(), self.glyphs))
+        if self._ahead is not None:
+            rows.insert(0, build_workspace_row(*self._ahead, mark=marks.get(WORKSPACE, "")))
+        table, was_empty = self.table, not self.table.rows
+        is_on_top = table.scroll_offset.y == 0 and table.cursor < table.size.height - 2
+        table.show(rows)
+        if was_empty and self._answer.entries:
+            table.select(str(self._answer.entries[0].sequence))
+        if is_on_top:  # what is new comes into sight
+            table.scroll_to(y=0, animate=False)
+        note = self.query_one("#aside", Static)
+        note.set_class(bool(aside), "-shown")
+        note.update("\n".join(self._aside_lines()))
+
+    def _aside_lines(self) -> Iterator[str]:
+        for one in self._answer.set_aside:
+            until = f" until {time_text(one.until)}" if one.until else ""
+            yield f"{self.glyphs.sign('warning')} A history that gave way is kept here{until}: H restores from it."
+
+    def show_sequence(self, number: int) -> None:
+        """Put the cursor on a sequence, or on the next older one that is still kept."""
+        self.query_one("#sequences", FilteredTable).clear_filter()
+        found = next((entry for entry in self._answer.entries if entry.sequence <= number), None)
+        if found is not None:
+            self.table.select(str(found.sequence))
+            if found.sequence != number:
+                self.tell_user(f"Sequence {number} is not kept any more; this is the one before it.")
+
+    @work(exclusive=True, group="workspace", exit_on_error=False)
+    async def look_at_workspace(self) -> None:
+        """What is not captured yet, as the first line."""
+        if not self._answer.entries:
+            return
+        try:
+            found = documents.decode_document(Difference, (await self.ask("diff", self.agent_id)).document)
+            self._ahead_changes = await asyncio.to_thread(list_changes, found)
+            self._ahead = None if found.is_empty else (_waiting_text(self._ahead_changes), "warning")
+        except LifeboatError as error:
+            self._ahead_changes = []
+            self._ahead = (f"the workspace cannot be read: {error.message}", "error")
+        self._show()
+        if self._chosen_key == WORKSPACE:
+            self.follow_cursor()
+
+    # The sequence under the cursor ------------------------------------------------------------------------------
+
+    @property
+    def table(self) -> RowTable:
+        return self.query_one("#sequences", FilteredTable).table
+
+    @property
+    def view(self) -> DiffView:
+        return self.query_one("#preview", DiffView)
+
+    @property
+    def _chosen_key(self) -> str | None:
+        row = self.table.current if self.is_mounted else None
+        return None if row is None or row.heading else row.key
+
+    @property
+    def chosen(self) -> Entry | None:
+        """The sequence under the cursor; None on the workspace's line too."""
+        at = self._by_key.get(self._chosen_key or "")
+        return None if at is None else self._answer.entries[at]
+
+    def _before(self, entry: Entry) -> Entry | None:
+        """The kept sequence before one."""
+        at = self._by_key[str(entry.sequence)] + 1
+        return self._answer.entries[at] if at < len(self._answer.entries) else None
+
+    @on(RowTable.Moved, "#sequences-table")
+    def _moved(self) -> None:
+        self.refresh_bars()
+        self.follow_cursor()
+
+    @work(exclusive=True, group="preview", exit_on_error=False)
+    async def follow_cursor(self) -> None:
+        """What the sequence under the cursor changed."""
+        key, entry = self._chosen_key, self.chosen
+        if key is None:
+            self._preview("", [])
+        elif entry is None:
+            await self._preview_workspace()
+        else:
+            await self._preview_sequence(key, entry)
+
+    async def _preview_workspace(self) -> None:
+        newest = self._answer.entries[0].sequence if self._answer.entries else ""
+        command = f"lifeboat diff {quote_argument(self.agent_name)}"
+        head = [DiffLine("The workspace as it stands; s captures it", NOTE)]
+        self._preview(
+            f"{newest} {self.glyphs.sign('arrow')} now",
+            [*head, *build_preview_lines(self._ahead_changes, truncated=False, command=command)],
+        )
+
+    async def _preview_sequence(self, key: str, entry: Entry) -> None:
+        before, head = self._before(entry), list(describe_sequence(entry))
+        if before is None:
+            self._preview(
+                key, [*head, DiffLine(""), DiffLine("The first sequence that is kept: everything begins here.", MUTED)]
+            )
+            return
+        title = f"{before.sequence} {self.glyphs.sign('arrow')} {key}"
+        if key not in self._seen:
+            self._preview(title, [*head, DiffLine(""), DiffLine("Comparing...", MUTED)])
+            await asyncio.sleep(PAUSE)
+            self._remember(key, await self._compared(before, entry))
+        self._preview(title, [*head, *self._seen[key]])
+
+    async def _compared(self, before: Entry, entry: Entry) -> list[DiffLine]:
+        words = (str(before.sequence), str(entry.sequence))
+        try:
+            said = await self.ask("diff", self.agent_id, *words, "--limit", PREVIEW)
+            found = documents.decode_document(Difference, said.document)
+        except LifeboatError as error:
+            return [DiffLine(""), DiffLine(f"{error.title}: {error.message}", NOTE)]
+        command = " ".join(("lifeboat", "diff", quote_argument(self.agent_name), *words))
+        return build_preview_lines(
+            await asyncio.to_thread(list_changes, found), truncated=found.truncated, command=command
+        )
+
+    def _remember(self, key: str, lines: list[DiffLine]) -> None:
+        while len(self._seen) >= REMEMBERED:
+            del self._seen[next(iter(self._seen))]
+        self._seen[key] = lines
+
+    def _preview(self, title: str, lines: list[DiffLine]) -> None:
+        self.view.border_title = make_plain(title).replace("[", r"\[")
+        self.view.show(lines)
+
+    # Acts -------------------------------------------------------------------------------------------------------
+
+    def why_not(self, act: str) -> str | None:
+        key, entry = self._chosen_key, self.chosen
+        if act in _ABOUT_ONE and key is None:
+            return "nothing is kept yet (s captures)"
+        if act in ("restore", "label", "verify") and entry is None:
+            return "this is the workspace as it stands; choose a sequence"
+        if act == "open" and entry is not None and self._before(entry) is None:
+            return "there is no sequence before it to compare with (d compares with now)"
+        if act in ("verify", "sync") and self._at_work is not None:
+            return "something runs already (x stops it)"
+        if act == "stop" and self._at_work is None:
+            return "nothing runs"
+        if act == "older" and not self._answer.set_aside:
+            return "no history of this agent gave way"
+        return None
+
+    @on(RowTable.Chosen, "#sequences-table")
+    async def _chosen(self) -> None:
+        await self.action_act("open")
+
+    def do_open(self) -> None:
+        entry = self.chosen
+        if entry is None:
+            self._compare(str(self._answer.entries[0].sequence), WORKSPACE)
+        elif (before := self._before(entry)) is not None:
+            self._compare(str(before.sequence), str(entry.sequence))
+
+    def do_now(self) -> None:
+        entry = self.chosen or self._answer.entries[0]
+        self._compare(str(entry.sequence), WORKSPACE)
+
+    def _compare(self, first: str, second: str) -> None:
+        self.app.push_screen(DiffScreen(self.agent_id, first, second))
+
+    def do_mark(self) -> None:
+        """The first mark, or the second: then the two are compared, the earlier one first."""
+        key = self._chosen_key
+        assert key is not None
+        if key in self._marks:
+            self._marks.remove(key)
+        else:
+            self._marks = [*self._marks, key] if len(self._marks) < 2 else [key]
+        self._show()
+        if len(self._marks) == 2:
+            first, second = sorted(self._marks, key=lambda each: (each == WORKSPACE, int(each.replace(WORKSPACE, "0"))))
+            self._compare(first, second)
+        elif self._marks:
+            self.tell_user("Marked. m on another line compares the two.")
+
+    def do_back(self) -> None:
+        """First a filter goes, then marks, then the screen."""
+        if self._marks and not self.query_one("#sequences", FilteredTable).has_class("-filtering"):
+            self._marks = []
+            self._show()
+            return
+        super().do_back()
+
+    def do_restore(self) -> None:
+        entry = self.chosen
+        assert entry is not None
+        self._restore(at=str(entry.sequence))
+
+    def _restore(self, **of: Any) -> None:
+        from lifeboat_tui.screens.restore.restore_wizard import RestoreWizard
+
+        self._is_old = True
+        self.app.push_screen(RestoreWizard(self.agent_id, **of))
+
+    @work(group="act", exit_on_error=False)
+    async def do_older(self) -> None:
+        """Restore from a history that gave way; which, where there are several."""
+        aside = self._answer.set_aside
+        name: str | None = aside[0].name
+        if len(aside) > 1:
+            choices = [(one.name, f"{one.name}  {time_text(one.since) if one.since else ''}") for one in aside]
+            name = await self.app.push_screen_wait(ChoiceDialog("Which history?", choices))
+        if name is not None:
+            self._restore(remote=name)
+
+    def do_find(self) -> None:
+        from lifeboat_tui.screens.history_search_screen import HistorySearchScreen
+
+        self.app.push_screen(HistorySearchScreen(self.agent_id, found=self.show_sequence))
+
+    def do_chart(self) -> None:
+        self._days = DAYS if self._days is None else None
+        self.reload()
+
+    @work(group="act", exit_on_error=False)
+    async def do_label(self) -> None:
+        """Ask for a name; an empty one takes the name away."""
+        entry = self.chosen
+        assert entry is not None
+        question = TextDialog(
+            f"A name for sequence {entry.sequence}",
+            ["While it has a name it is never thinned on this machine. Empty takes the name away."],
+            value=entry.label or "",
+            placeholder="before the move",
+            problem=_name_problem,
+        )
+        name = await self.app.push_screen_wait(question)
+        if name is None or name.strip() == (entry.label or ""):
+            return
+        words = (name.strip(),) if name.strip() else ("--remove",)
+        try:
+            await self.ask("label", self.agent_id, str(entry.sequence), *words)
+        except LifeboatError as error:
+            self.say_problem(error)
+            return
+        self.tell_user(
+            f"Sequence {entry.sequence} " + (f"is called: {name.strip()}" if name.strip() else "has no name")
+        )
+        self.reload()
+
+    # Work that takes its time -----------------------------------------------------------------------------------
+
+    def do_verify(self) -> None:
+        entry = self.chosen
+        assert entry is not None
+        self._start(f"Verifying sequence {entry.sequence}", "verify", self.agent_id, "--at", str(entry.sequence))
+
+    def do_sync(self) -> None:
+        self._start("Syncing", "sync", self.agent_id)
+
+    def do_stop(self) -> None:
+        if self._at_work is not None:
+            self.tell_user("Stopping at the next safe point...")
+            self._at_work.cancel()
+
+    def _start(self, doing: str, *words: str) -> None:
+        """Run a command; it is the app's, so that it goes on when one leaves this screen."""
+        work_to_do = self._carry_out(doing, words)
+        self._at_work = self.lifeboat.run_worker(work_to_do, group="run", exit_on_error=False)
+
+    async def _carry_out(self, doing: str, words: tuple[str, ...]) -> None:
+        app, name, running = self.lifeboat, self.agent_name, self.query_one(ProgressDisplay)
+        running.tell(CommandProgress(doing))
+        running.add_class("-shown")
+        self.refresh_bars()
+        try:
+            said = await app.link.run(*words, tell=running.tell)
+        except asyncio.CancelledError:
+            app.notify(f"{doing}: stopped.", severity="warning", markup=False)
+            raise
+        except LifeboatError as error:
+            app.notify(make_plain(f"{error.title}: {error.message}"), severity="error", markup=False)
+            self._ended(error)
+        else:
+            ended = make_plain(f"{name}: {describe_outcome(words, said.document)}")
+            app.notify(ended, severity="error" if said.status else "information", markup=False)
+            self._ended(None)
+        finally:
+            self._at_work = None
+            running.remove_class("-shown")
+            app.refresh_bars()
+
+    def _ended(self, error: LifeboatError | None) -> None:
+        self.lifeboat.ask_status()
+        if self.is_attached:
+            self.say_problem(error)
+            if error is None:
+                self.reload()
+
+
+def _waiting_text(changes: list[DiffChange]) -> str:
+    return format_change_counts(*(sum(change.kind == kind for change in changes) for kind in (FILES, MEMORIES)))
+
+
+def _name_problem(text: str) -> str | None:
+    name = text.strip()
+    if len(name) > LONGEST_NAME or not name.isprintable():
+        return f"A name is one line of at most {LONGEST_NAME} characters."
+    return "A name does not begin with -." if name.startswith("-") else None

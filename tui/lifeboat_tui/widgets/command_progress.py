@@ -1,0 +1,117 @@
+"""Over a screen: work that takes its time and can be stopped, and what has come of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Button, Static
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.errors import Cancelled
+from lifeboat_daemon.control.command_runner import CommandAnswer, CommandProgress
+from lifeboat_tui.cell_text import make_plain
+from lifeboat_tui.glyphs import Glyphs
+from lifeboat_tui.widgets.progress_display import ProgressDisplay
+
+Run = Callable[[Callable[[CommandProgress], None]], Awaitable[CommandAnswer]]
+STOPPING = "Stopping where it is safe..."
+
+
+class CommandProgressScreen(ModalScreen[CommandAnswer | LifeboatError]):
+    """Carries out a command while one looks on; esc stops it at its next safe point. The result is what it said, or
+    the error that it ended with."""
+
+    CSS = """
+    CommandProgressScreen { align: center middle; }
+    CommandProgressScreen > Vertical {
+        width: 76; max-width: 95%; height: auto; border: round $border; background: $surface; padding: 1 2;
+    }
+    CommandProgressScreen .title { text-style: bold; margin-bottom: 1; }
+    CommandProgressScreen Horizontal { height: auto; align-horizontal: right; margin-top: 1; }
+    """
+    BINDINGS = [Binding("escape", "stop", "Stop")]
+
+    def __init__(self, title: str, run: Run, glyphs: Glyphs) -> None:
+        super().__init__()
+        self._title, self._run, self._glyphs = title, run, glyphs
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Static(make_plain(self._title), classes="title", markup=False)
+            yield ProgressDisplay(self._glyphs)
+            with Horizontal():
+                yield Button("Stop (esc)", id="stop")
+
+    def on_mount(self) -> None:
+        self.carry_out()
+
+    @work(exclusive=True, group="work", exit_on_error=False)
+    async def carry_out(self) -> None:
+        """The command, until it ends or is stopped."""
+        try:
+            said = await self._run(self._tell)
+        except LifeboatError as error:
+            self.dismiss(error)
+        except asyncio.CancelledError:
+            if self.is_mounted:
+                self.dismiss(Cancelled("you stopped it"))
+            raise
+        else:
+            self.dismiss(said)
+
+    def _tell(self, progress: CommandProgress) -> None:
+        if self.is_mounted:
+            self.query_one(ProgressDisplay).tell(progress)
+
+    @on(Button.Pressed)
+    def action_stop(self) -> None:
+        """Ask the command to stop; it is seen through to a safe point."""
+        self.query_one(".title", Static).update(STOPPING)
+        self.query_one("#stop", Button).disabled = True
+        self.workers.cancel_group(self, "work")
+
+
+class OutcomeScreen(ModalScreen[None]):
+    """What has come of something, for as long as one wants to read it."""
+
+    CSS = """
+    OutcomeScreen { align: center middle; }
+    OutcomeScreen > Vertical {
+        width: 90; max-width: 95%; height: auto; max-height: 100%; border: round $border; background: $surface;
+        padding: 1 2;
+    }
+    OutcomeScreen .title { text-style: bold; }
+    OutcomeScreen VerticalScroll { height: auto; max-height: 55vh; margin: 1 0; }
+    OutcomeScreen Horizontal { height: auto; align-horizontal: right; }
+    """
+    BINDINGS = [
+        Binding("escape", "close", "Close"),
+        Binding("up", "scroll(-1)", show=False),
+        Binding("down", "scroll(1)", show=False),
+    ]
+
+    def __init__(self, title: str, lines: Sequence[str]) -> None:
+        super().__init__()
+        self._title, self._lines = title, lines
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Static(make_plain(self._title), classes="title", markup=False)
+            with VerticalScroll(can_focus=False):
+                yield Static("\n".join(make_plain(line) for line in self._lines), markup=False)
+            with Horizontal():
+                yield Button("Close", id="close")
+
+    def action_scroll(self, lines: int) -> None:
+        """What does not fit is read line by line."""
+        self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
+
+    @on(Button.Pressed)
+    def action_close(self) -> None:
+        self.dismiss(None)

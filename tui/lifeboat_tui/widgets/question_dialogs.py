@@ -1,0 +1,192 @@
+"""Questions over a screen. Cancel has the focus; what destroys is typed out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Button, Input, Static
+
+from lifeboat_tui.cell_text import make_plain
+from lifeboat_tui.widgets.hidden_input import HiddenInput
+from lifeboat_tui.widgets.row_table import RowTable, TableColumn, TableRow
+
+_CSS = """
+{name} {{ align: center middle; }}
+{name} > Vertical {{
+    width: 76; max-width: 95%; height: auto; max-height: 100%; border: round $border; background: $surface;
+    padding: 1 2;
+}}
+{name} .title {{ text-style: bold; }}
+{name} .text {{ height: auto; max-height: 30vh; margin: 1 0; }}
+{name} .problem {{ color: $text-error; text-style: bold; height: auto; }}
+{name} Horizontal {{ height: auto; align-horizontal: right; margin-top: 1; }}
+{name} Button {{ margin-left: 2; }}
+"""
+
+
+class ConfirmDialog(ModalScreen[bool]):
+    """Says what would happen and asks. `phrase`: what has to be typed before the button works, None where pressing it
+    is enough. The result is whether the user wants it."""
+
+    CSS = _CSS.format(name="Confirm")
+    BINDINGS = [
+        Binding("escape", "cancel", "Cancel"),
+        Binding("left", "app.focus_previous", show=False),
+        Binding("right", "app.focus_next", show=False),
+        Binding("up", "scroll(-1)", show=False),
+        Binding("down", "scroll(1)", show=False),
+    ]
+
+    def __init__(
+        self, title: str, lines: Sequence[str], *, yes: str, phrase: str | None = None, dangerous: bool = False
+    ) -> None:
+        super().__init__()
+        self._title, self._lines, self._yes, self._phrase = title, lines, yes, phrase
+        self._dangerous = dangerous or phrase is not None
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Static(make_plain(self._title), classes="title", markup=False)
+            with VerticalScroll(classes="text", can_focus=False):
+                yield Static("\n".join(make_plain(line) for line in self._lines), markup=False)
+            if self._phrase is not None:
+                yield Static(f"Type  {make_plain(self._phrase)}  to go on:", markup=False)
+                yield Input(id="phrase", select_on_focus=False)
+            with Horizontal():
+                yield Button("Cancel", id="cancel")
+                disabled = self._phrase is not None
+                yield Button(self._yes, id="yes", variant="error" if self._dangerous else "primary", disabled=disabled)
+
+    def on_mount(self) -> None:
+        self.query_one("#cancel", Button).focus()
+
+    def action_scroll(self, lines: int) -> None:
+        """What does not fit is read line by line."""
+        self.query_one(".text", VerticalScroll).scroll_relative(y=lines, animate=False)
+
+    def on_key(self, event: events.Key) -> None:
+        """What is typed goes into the field, although Cancel has the focus."""
+        if self._phrase is not None and event.is_printable and not isinstance(self.focused, Input):
+            event.stop()
+            event.prevent_default()
+            field = self.query_one("#phrase", Input)
+            field.focus()
+            field.insert_text_at_cursor(event.character or "")
+
+    @on(Input.Changed, "#phrase")
+    def _typed(self, event: Input.Changed) -> None:
+        self.query_one("#yes", Button).disabled = event.value.strip() != self._phrase
+
+    @on(Input.Submitted, "#phrase")
+    def _entered(self) -> None:
+        """Enter in the field goes on to the button, and does not press it: the last step is one of its own."""
+        button = self.query_one("#yes", Button)
+        if not button.disabled:
+            button.focus()
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        self.dismiss(event.button.id == "yes")
+
+    def action_cancel(self) -> None:
+        self.dismiss(False)
+
+
+class TextDialog(ModalScreen[str | None]):
+    """Asks for one line. `secret`: it is not shown. `problem` says what is wrong with a text, None when it will do. The
+    result is the text, None when the user does not want to."""
+
+    CSS = _CSS.format(name="Ask")
+    BINDINGS = [Binding("escape", "cancel", "Cancel")]
+
+    def __init__(
+        self,
+        title: str,
+        lines: Sequence[str] = (),
+        *,
+        value: str = "",
+        placeholder: str = "",
+        secret: bool = False,
+        yes: str = "OK",
+        problem: Callable[[str], str | None] = lambda text: None,
+    ) -> None:
+        super().__init__()
+        self._title, self._lines, self._yes = title, lines, yes
+        self._value, self._placeholder, self._secret, self._problem = value, placeholder, secret, problem
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Static(make_plain(self._title), classes="title", markup=False)
+            if self._lines:
+                with VerticalScroll(classes="text", can_focus=False):
+                    yield Static("\n".join(make_plain(line) for line in self._lines), markup=False)
+            if self._secret:
+                yield HiddenInput(self._placeholder, id="answer")
+            else:
+                yield Input(make_plain(self._value), placeholder=self._placeholder, id="answer")
+            yield Static("", id="problem", classes="problem", markup=False)
+            with Horizontal():
+                yield Button("Cancel", id="cancel")
+                yield Button(self._yes, id="yes", variant="primary")
+
+    def on_mount(self) -> None:
+        self.query_one("#answer", Input).focus()
+
+    @on(Input.Submitted, "#answer")
+    def _entered(self) -> None:
+        self._take()
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "yes":
+            self._take()
+        else:
+            self.dismiss(None)
+
+    def _take(self) -> None:
+        text = self.query_one("#answer", Input).value
+        problem = self._problem(text)
+        if problem is None:
+            if self._secret:
+                self.query_one("#answer", Input).value = ""  # nothing of it stays on a dialog that is closed
+            self.dismiss(self._value if text == make_plain(self._value) else text)
+        else:
+            self.query_one("#problem", Static).update(make_plain(problem))
+
+    def action_cancel(self) -> None:
+        self.dismiss(None)
+
+
+class ChoiceDialog(ModalScreen[str | None]):
+    """One of several, by arrow keys and enter. `choices` are (key, text). The result is a key, None for none."""
+
+    CSS = _CSS.format(name="Choose") + "Choose Table { height: auto; max-height: 14; }"
+    BINDINGS = [Binding("escape", "cancel", "Cancel")]
+
+    def __init__(self, title: str, choices: Sequence[tuple[str, str]], *, here: str | None = None) -> None:
+        super().__init__()
+        self._title, self._choices, self._here = title, choices, here
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Static(make_plain(self._title), classes="title", markup=False)
+            yield RowTable((TableColumn("", 10, grow=1),), id="choices")
+
+    def on_mount(self) -> None:
+        table = self.query_one("#choices", RowTable)
+        table.styles.height = min(14, len(self._choices) + 1)
+        table.show([TableRow(key, (text,)) for key, text in self._choices])
+        if self._here is not None:
+            table.select(self._here)
+        table.focus()
+
+    def on_row_table_chosen(self, event: RowTable.Chosen) -> None:
+        self.dismiss(event.row.key)
+
+    def action_cancel(self) -> None:
+        self.dismiss(None)

@@ -1,0 +1,467 @@
+"""A table of any length: only the lines that are seen are drawn, and only those that changed are drawn again.
+
+Textual's own DataTable takes seconds for 10,000 rows; here rows are plain data, and a line is made when it is drawn.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from lifeboat_tui.cell_text import escape_title, make_plain
+from lifeboat_tui.glyphs import Glyphs
+
+_GAP = 2
+_LONGEST = 2000
+"""Characters of a cell that are looked at: no terminal shows more, and to measure a megabyte takes a second."""
+_FLASH = 0.8
+"""Seconds that a changed row stands out."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableCell:
+    """`kind` names a style: success, warning, error, accent, muted, strong, added, removed, or "" for none."""
+
+    text: str
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """`key` names it for ever; `search` is what a filter looks through (the cells' texts where it is ""); `heading`: a
+    line between rows, which the cursor skips."""
+
+    key: str
+    cells: tuple[TableCell | str, ...]
+    search: str = ""
+    heading: bool = False
+
+    def fits(self, words: Sequence[str]) -> bool:
+        """Whether every word stands in it, upper or lower case."""
+        text = (self.search or " ".join(get_cell_text(cell) for cell in self.cells)).casefold()
+        return all(word in text for word in words)
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """`width` in cells at least; `grow`: its share of what is left over; `rank`: where the terminal is narrow, columns
+    with the highest rank go first, 0 never goes."""
+
+    title: str
+    width: int
+    grow: int = 0
+    rank: int = 0
+    right: bool = False
+
+
+def get_cell_text(cell: TableCell | str) -> str:
+    return cell if isinstance(cell, str) else cell.text
+
+
+def get_cell_kind(cell: TableCell | str) -> str:
+    return "" if isinstance(cell, str) else cell.kind
+
+
+@dataclass(slots=True)
+class _ColumnLayout:
+    """Which columns are shown, and how wide."""
+
+    shown: list[int] = field(default_factory=list)
+    widths: list[int] = field(default_factory=list)
+
+
+def fit_columns(columns: Sequence[TableColumn], room: int) -> _ColumnLayout:
+    """As many columns as fit, those with the lowest rank first; what is left over goes to those that grow."""
+    shown = list(range(len(columns)))
+
+    def needed() -> int:
+        return sum(columns[at].width for at in shown) + _GAP * max(0, len(shown) - 1)
+
+    while needed() > room and any(columns[at].rank for at in shown):
+        shown.remove(max(shown, key=lambda at: (columns[at].rank, at)))
+    left = max(0, room - needed())
+    shares = sum(columns[at].grow for at in shown)
+    widths = [columns[at].width + (left * columns[at].grow // shares if shares else 0) for at in shown]
+    return _ColumnLayout(shown, widths)
+
+
+class RowTable(ScrollView, can_focus=True):
+    """Rows under a title line, with a cursor. Says `Moved` when the cursor is on another row, `Chosen` on enter or a
+    click on the cursor's row, `Marked` when a mark is set or taken (`markable`)."""
+
+    COMPONENT_CLASSES = {
+        "table--title",
+        "table--cursor",
+        "table--heading",
+        "table--flash",
+        "table--success",
+        "table--warning",
+        "table--error",
+        "table--accent",
+        "table--muted",
+        "table--strong",
+        "table--added",
+        "table--removed",
+    }
+    DEFAULT_CSS = """
+    RowTable { background: $surface; color: $foreground; scrollbar-size-vertical: 1; overflow-x: hidden; }
+    RowTable > .table--title { text-style: bold; color: $foreground 60%; }
+    RowTable > .table--cursor { background: $panel; }
+    RowTable:focus > .table--cursor {
+        background: $block-cursor-background; color: $block-cursor-foreground; text-style: bold;
+    }
+    RowTable > .table--heading { text-style: bold; color: $foreground 60%; }
+    RowTable > .table--flash { text-style: bold underline; }
+    RowTable > .table--success { color: $text-success; }
+    RowTable > .table--warning { color: $text-warning; }
+    RowTable > .table--error { color: $text-error; text-style: bold; }
+    RowTable > .table--accent { color: $text-accent; }
+    RowTable > .table--muted { color: $foreground 60%; }
+    RowTable > .table--strong { text-style: bold; }
+    RowTable > .table--added { color: $text-success; }
+    RowTable > .table--removed { color: $text-error; }
+    """
+    BINDINGS = [
+        Binding("up,k", "move(-1)", "Up", show=False),
+        Binding("down,j", "move(1)", "Down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("home,g", "edge(0)", "First", show=False),
+        Binding("end,G", "edge(1)", "Last", show=False),
+        Binding("enter", "choose", "Open", show=False),
+        Binding("space", "mark", "Mark", show=False),
+    ]
+
+    cursor: reactive[int] = reactive(0, init=False)
+
+    @dataclass
+    class Moved(Message):
+        """The cursor is on another row; None: there is none."""
+
+        table: RowTable
+        row: TableRow | None
+
+        @property
+        def control(self) -> RowTable:
+            return self.table
+
+    @dataclass
+    class Chosen(Message):
+        table: RowTable
+        row: TableRow
+
+        @property
+        def control(self) -> RowTable:
+            return self.table
+
+    @dataclass
+    class Marked(Message):
+        """`keys` are all that are marked now."""
+
+        table: RowTable
+        keys: frozenset[str]
+
+        @property
+        def control(self) -> RowTable:
+            return self.table
+
+    def __init__(
+        self,
+        columns: Sequence[TableColumn],
+        *,
+        title: str = "",
+        empty: str = "",
+        glyphs: Glyphs | None = None,
+        markable: bool = False,
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self.columns, self.title, self.empty = tuple(columns), title, empty
+        self.glyphs, self.markable = glyphs or Glyphs(), markable
+        self.marked: set[str] = set()
+        self._all: list[TableRow] = []
+        self._rows: list[TableRow] = []
+        self._words: list[str] = []
+        self._layout = _ColumnLayout()
+        self._fitted_for = -1
+        self._flashing: set[str] = set()
+        self._said_count = ""
+        self.border_title = title.replace("[", r"\[")
+
+    # What others do -------------------------------------------------------------------------------------------------
+
+    @property
+    def current(self) -> TableRow | None:
+        """The row under the cursor."""
+        return self._rows[self.cursor] if 0 <= self.cursor < len(self._rows) else None
+
+    @property
+    def rows(self) -> Sequence[TableRow]:
+        """Those that the filter lets through."""
+        return self._rows
+
+    def show(self, rows: Iterable[TableRow], *, flash: bool = False, flash_new: bool = False) -> None:
+        """Other rows. The cursor stays on the row with the same key; `flash`: rows that changed stand out for a
+        moment, `flash_new`: those that were not there before, too."""
+        before = {row.key: row for row in self._all} if flash else {}
+        here = self.current
+        self._all = list(rows)
+        if flash and before:
+            changed = {row.key for row in self._all if before.get(row.key) not in (row, None)}
+            self._flash(changed | ({row.key for row in self._all if row.key not in before} if flash_new else set()))
+        self._refilter(None if here is None else here.key)
+
+    def select(self, key: str) -> bool:
+        """Put the cursor on the row with this key; whether there is one."""
+        for at, row in enumerate(self._rows):
+            if row.key == key and not row.heading:
+                self.cursor = at
+                return True
+        return False
+
+    def filter(self, text: str) -> None:
+        """Show only rows in which every word of a text stands."""
+        here = self.current
+        self._words = text.casefold().split()
+        self._refilter(None if here is None else here.key)
+
+    def mark(self, keys: Iterable[str]) -> None:
+        """These rows are marked, no others."""
+        self.marked = set(keys)
+        self.refresh()
+
+    # Rows, cursor, size ---------------------------------------------------------------------------------------------
+
+    def _refilter(self, key: str | None) -> None:
+        old, top = self._rows, self.scroll_offset.y
+        self._rows = [row for row in self._all if row.fits(self._words)] if self._words else self._all
+        self._say_count()
+        at = next((at for at, row in enumerate(self._rows) if row.key == key), None) if key is not None else None
+        moved_from = self.cursor
+        self.set_reactive(
+            RowTable.cursor, self._landing(at if at is not None else min(moved_from, len(self._rows) - 1))
+        )
+        if len(old) != len(self._rows):
+            self._resize()
+        self._redraw(old, moved_from)
+        here = self.current
+        if (None if here is None else here.key) != key or (here is not None and key is None) or here is None:
+            self._say(self.Moved(self, here))
+        elif at is not None and at != moved_from:
+            self.scroll_to(y=max(0, top + at - moved_from), animate=False)
+        self._scroll_to_cursor()
+
+    def _redraw(self, old: list[TableRow], was_at: int) -> None:
+        """Draw again the lines that are others now, and where the cursor was and is."""
+        first = int(self.scroll_offset.y)
+        for line in range(first, min(first + self.size.height, max(len(old), len(self._rows)) + 1)):
+            was = old[line] if line < len(old) else None
+            now = self._rows[line] if line < len(self._rows) else None
+            if was != now or (self.cursor != was_at and line in (self.cursor, was_at)):
+                self._refresh_row(line)
+        if len(old) != len(self._rows):
+            self.refresh()
+
+    def _landing(self, at: int, step: int = 1) -> int:
+        """The nearest row that is no heading, onwards first."""
+        if not self._rows:
+            return 0
+        at = max(0, min(at, len(self._rows) - 1))
+        onwards = range(at, len(self._rows)) if step > 0 else range(at, -1, -1)
+        backwards = range(at, -1, -1) if step > 0 else range(at, len(self._rows))
+        return next((place for place in (*onwards, *backwards) if not self._rows[place].heading), at)
+
+    def _say(self, message: Message) -> None:
+        """Whoever caused it, it comes from here: a message of which a parent is the sender would end at that parent."""
+        self.post_message(message.set_sender(self))
+
+    def _say_count(self) -> None:
+        total = sum(not row.heading for row in self._all)
+        shown = sum(not row.heading for row in self._rows)
+        count = f"{shown} of {total}" if self._words else str(total)
+        said = escape_title(f"{self.title} [{count}]") if self.title else ""
+        if said != self._said_count:  # setting it draws everything again
+            self._said_count = self.border_title = said
+
+    def _resize(self) -> None:
+        self.virtual_size = Size(self._room, len(self._rows) + 1)
+
+    @property
+    def _room(self) -> int:
+        return max(1, self.scrollable_content_region.width)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._resize()
+        self._scroll_to_cursor()
+        self.refresh()
+
+    @property
+    def _lead(self) -> int:
+        """Cells in front of a row, for cursor and mark."""
+        return 2 + (cell_len(self.glyphs.sign("marked")) + 1 if self.markable else 0)
+
+    def watch_cursor(self, before: int, now: int) -> None:
+        self._refresh_row(before)
+        self._refresh_row(now)
+        self._scroll_to_cursor()
+        self._say(self.Moved(self, self.current))
+
+    def _scroll_to_cursor(self) -> None:
+        height = max(1, self.size.height - 1)
+        top = int(self.scroll_offset.y)
+        if self.cursor < top:
+            self.scroll_to(y=self.cursor, animate=False, immediate=True)
+        elif self.cursor >= top + height:
+            self.scroll_to(y=self.cursor - height + 1, animate=False, immediate=True)
+
+    def _refresh_row(self, at: int) -> None:
+        self.refresh(Region(0, at - int(self.scroll_offset.y) + 1, self.size.width, 1))
+
+    def _flash(self, keys: set[str]) -> None:
+        if keys:
+            self._flashing |= keys
+            self.set_timer(_FLASH, lambda: self._unflash(keys))
+
+    def _unflash(self, keys: set[str]) -> None:
+        self._flashing -= keys
+        for at, row in enumerate(self._rows):
+            if row.key in keys:
+                self._refresh_row(at)
+
+    # Keys and mouse -------------------------------------------------------------------------------------------------
+
+    def action_move(self, step: int) -> None:
+        wanted = self.cursor + step
+        if 0 <= wanted < len(self._rows):
+            self.cursor = self._landing(wanted, step)
+
+    def action_page(self, step: int) -> None:
+        self.cursor = self._landing(self.cursor + step * max(1, self.size.height - 2), step)
+
+    def action_edge(self, last: int) -> None:
+        self.cursor = self._landing(len(self._rows) - 1, -1) if last else self._landing(0)
+
+    def action_choose(self) -> None:
+        row = self.current
+        if row is not None and not row.heading:
+            self._say(self.Chosen(self, row))
+
+    def action_mark(self) -> None:
+        row = self.current
+        if row is None or row.heading:
+            return
+        self.marked ^= {row.key}
+        self._refresh_row(self.cursor)
+        self._say(self.Marked(self, frozenset(self.marked)))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Space is the screen's where nothing can be marked."""
+        return self.markable if action == "mark" else True
+
+    def on_click(self, event: events.Click) -> None:
+        inside = event.get_content_offset(self)
+        if inside is None or inside.y < 1:
+            return
+        at = inside.y + int(self.scroll_offset.y) - 1
+        if at >= len(self._rows) or self._rows[at].heading:
+            return
+        if at != self.cursor:
+            self.cursor = at
+        elif self.markable:
+            self.action_mark()
+        else:
+            self.action_choose()
+
+    # Drawing --------------------------------------------------------------------------------------------------------
+
+    def render_line(self, y: int) -> Strip:
+        width, base = self._room, self.rich_style
+        if y == 0:
+            if not self._rows:
+                return Strip([Segment(set_cell_size("", width), base)], width)
+            return self._line(self._titles(), width, base + self.get_component_rich_style("table--title"), None)
+        at = y - 1 + int(self.scroll_offset.y)
+        if not self._rows:
+            return self._empty_line(y, width, base)
+        if at >= len(self._rows):
+            return Strip.blank(width, base)
+        row = self._rows[at]
+        if row.heading:
+            style = base + self.get_component_rich_style("table--heading", partial=True)
+            return Strip([Segment(set_cell_size(f" {make_plain(get_cell_text(row.cells[0]))}", width), style)], width)
+        is_here = at == self.cursor
+        style = base + self.get_component_rich_style("table--cursor") if is_here else base
+        if row.key in self._flashing:
+            style += self.get_component_rich_style("table--flash", partial=True)
+        return self._line(row.cells, width, style, self._leading(row, is_here=is_here), plain_colours=is_here)
+
+    def _titles(self) -> tuple[str, ...]:
+        return tuple(column.title for column in self.columns)
+
+    def _leading(self, row: TableRow, *, is_here: bool) -> str:
+        lead = self.glyphs.sign("cursor") if is_here else " "
+        if self.markable:
+            lead += f" {self.glyphs.sign('marked' if row.key in self.marked else 'unmarked')}"
+        return lead
+
+    def _line(
+        self,
+        cells: Sequence[TableCell | str],
+        width: int,
+        style: Style,
+        lead: str | None,
+        *,
+        plain_colours: bool = False,
+    ) -> Strip:
+        if self._fitted_for != width - self._lead:  # a scrollbar came or went: no resize tells of that
+            self._fitted_for = width - self._lead
+            self._layout = fit_columns(self.columns, self._fitted_for)
+        segments = [Segment(set_cell_size(lead or "", self._lead), style)]
+        for place, (at, room) in enumerate(zip(self._layout.shown, self._layout.widths, strict=True)):
+            cell = cells[at] if at < len(cells) else ""
+            text = _placed(make_plain(get_cell_text(cell)[:_LONGEST]), room, right=self.columns[at].right)
+            gap = " " * _GAP if place + 1 < len(self._layout.shown) else ""
+            segments.append(
+                Segment(text + gap, style + self._kind_style(get_cell_kind(cell), plain_colours=plain_colours))
+            )
+        return Strip(segments).adjust_cell_length(width, style)
+
+    def _kind_style(self, kind: str, *, plain_colours: bool) -> Style:
+        """On the cursor's row a colour would not be readable; the sign and the word stay."""
+        if not kind:
+            return Style.null()
+        found = self.get_component_rich_style(f"table--{kind}")  # blended with what lies under it
+        return Style(bold=found.bold) if plain_colours and self.has_focus else Style(color=found.color, bold=found.bold)
+
+    def _empty_line(self, y: int, width: int, base: Style) -> Strip:
+        """What to do where there is nothing."""
+        text = "Nothing fits the filter; esc clears it." if self._words else self.empty
+        lines = [part for line in text.split("\n") for part in _wrapped(line, max(10, width - 4))]
+        said = lines[y - 1] if 0 <= y - 1 < len(lines) else ""
+        style = base + self.get_component_rich_style("table--muted", partial=True)
+        return Strip([Segment(set_cell_size(f"  {make_plain(said)}", width), style)], width)
+
+
+def _placed(text: str, room: int, *, right: bool) -> str:
+    """A text in exactly so many cells; one that is too long ends with `…`."""
+    length = cell_len(text)
+    if length > room:
+        return set_cell_size(text, max(0, room - 1)) + "…" if room > 0 else ""
+    return " " * (room - length) + text if right else text + " " * (room - length)
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    return textwrap.wrap(line, width) or [""]

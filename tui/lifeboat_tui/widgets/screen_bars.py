@@ -1,0 +1,120 @@
+"""The lines around a screen: where one is, what is wrong with the connection, and the keys that matter now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Static
+
+from lifeboat_tui.cell_text import make_plain, truncate_text
+
+_LONGEST = 1000
+"""Characters of what somebody else wrote: no line here shows more."""
+
+
+class ScreenHeader(Widget):
+    """Breadcrumbs on the left, one word on everything on the right."""
+
+    DEFAULT_CSS = """
+    ScreenHeader { height: 1; background: $panel; color: $foreground; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._crumbs: tuple[str, ...] = ()
+        self._right, self._kind, self._separator = "", "", "›"
+
+    def say(self, crumbs: Sequence[str], right: str, kind: str, *, separator: str = "›") -> None:
+        """Draw again only if something is different."""
+        new = (tuple(crumbs), right, kind, separator)
+        if new != (self._crumbs, self._right, self._kind, self._separator):
+            self._crumbs, self._right, self._kind, self._separator = new
+            self.refresh()
+
+    def render(self) -> Content:
+        left = f" {f' {self._separator} '.join(truncate_text(make_plain(crumb), _LONGEST) for crumb in self._crumbs)}"
+        room = self.size.width - cell_len(left) - 1
+        right = make_plain(self._right) if cell_len(make_plain(self._right)) < room else ""
+        gap = " " * max(1, room - cell_len(right))
+        return Content.assemble((left, "bold"), gap, (right, f"${self._kind}" if self._kind else ""))
+
+
+class ConnectionBanner(Static):
+    """One line under the header, hidden while there is nothing to say."""
+
+    DEFAULT_CSS = """
+    ConnectionBanner {
+        height: auto; max-height: 3; display: none; padding: 0 1;
+        background: $error-muted; color: $text-error; text-style: bold;
+    }
+    ConnectionBanner.-shown { display: block; }
+    ConnectionBanner.-calm { background: $panel; color: $foreground; text-style: none; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__("", markup=False)
+        self._said = ""
+
+    def say(self, text: str, *, calm: bool = False) -> None:
+        """Show a line, or hide for ""."""
+        self.set_class(bool(text), "-shown")
+        self.set_class(calm, "-calm")
+        if text != self._said:
+            self._said = text
+            self.update(truncate_text(make_plain(text), _LONGEST))
+
+
+@dataclass(frozen=True, slots=True)
+class KeyHint:
+    """A key in the footer. `refused`: it would say why it does nothing now, so it is drawn faint."""
+
+    key: str
+    label: str
+    action: str
+    refused: bool = False
+
+
+class ScreenFooter(Widget):
+    """The keys that matter now, as many as fit, and what stands on the right. Each can be clicked."""
+
+    DEFAULT_CSS = """
+    ScreenFooter {
+        height: 1; background: $panel; color: $foreground;
+        link-style: none; link-color: $foreground; link-background: transparent;
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._hints: tuple[KeyHint, ...] = ()
+        self._right = ""
+
+    def say(self, hints: Sequence[KeyHint], right: str) -> None:
+        """Draw again only if something is different."""
+        if (tuple(hints), right) != (self._hints, self._right):
+            self._hints, self._right = tuple(hints), right
+            self.refresh()
+
+    def render(self) -> Content:
+        parts: list[Content | str] = [" "]
+        used = 1
+        for hint in self._hints:
+            width = cell_len(hint.key) + cell_len(hint.label) + 3
+            if used + width > self.size.width:
+                break
+            used += width
+            parts.append(_hint(hint))
+        room = self.size.width - used - 1
+        if 0 < cell_len(self._right) <= room:
+            parts.append(" " * (room - cell_len(self._right)) + make_plain(self._right))
+        return Content.assemble(*parts)
+
+
+def _hint(hint: KeyHint) -> Content:
+    look = "$foreground 60%" if hint.refused else "bold"
+    said = Content.assemble((hint.key, look), " ", (hint.label, "$foreground 60%" if hint.refused else ""), "  ")
+    return said.stylize(f"@click={hint.action}") if hint.action else said

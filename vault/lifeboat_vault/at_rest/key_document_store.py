@@ -1,0 +1,82 @@
+"""Where the wrapped data keys of a tenant lie: one document (see `key_document`), replaced whole."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+from lifeboat_alf.seams.file_operations import FileOperations, read_all, write_atomic
+from lifeboat_vault import errors
+from lifeboat_vault.store.disk_blobs import translate_errors
+from lifeboat_vault.store.lock_file import hold_lock_file
+
+FILE = "keys.json"
+LOCK = "keys.lock"
+_LOCK_SECONDS = 30.0
+
+
+class KeyDocumentStore(Protocol):
+    """The place of one tenant's document. What is replaced or removed there is gone: no older document stays anywhere
+    that this program writes."""
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        ...
+
+    def read(self) -> bytes:
+        """As it is now: others may have changed it. Raises VaultMissing."""
+        ...
+
+    def replace(self, data: bytes) -> None:
+        """Durable, whole or not at all; inside `changing`."""
+        ...
+
+    def remove(self) -> None:
+        """One that is gone already is no error."""
+        ...
+
+    def changing(self) -> AbstractContextManager[None]:
+        """Nobody else replaces it meanwhile; the place is made when it is missing. Raises VaultBusy."""
+        ...
+
+
+class FolderKeyDocumentStore:
+    """`keys.json` in the folder of a tenant. `allowed` may refuse changes by what it raises."""
+
+    def __init__(self, folder: Path, files: FileOperations, allowed: Callable[[], None] = lambda: None) -> None:
+        self._folder = folder
+        self._files = files
+        self._allowed = allowed
+
+    @property
+    def name(self) -> str:
+        return str(self._folder / FILE)
+
+    def read(self) -> bytes:
+        try:
+            with translate_errors():
+                return read_all(self._files, self._folder / FILE)
+        except FileNotFoundError:
+            raise errors.VaultMissing(f"{self.name} does not exist") from None
+
+    def replace(self, data: bytes) -> None:
+        with translate_errors():
+            write_atomic(self._files, self._folder / FILE, data, mode=0o600)
+
+    def remove(self) -> None:
+        with translate_errors(), contextlib.suppress(FileNotFoundError):
+            self._files.remove(self._folder / FILE)
+            self._files.sync_folder(self._folder)
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[None]:
+        with translate_errors():
+            self._files.make_folders(self._folder, 0o700)
+        busy = errors.VaultBusy(f"{self._folder}: another process is changing the data keys")
+        with hold_lock_file(self._folder / LOCK, seconds=_LOCK_SECONDS, busy=busy):
+            self._allowed()
+            yield

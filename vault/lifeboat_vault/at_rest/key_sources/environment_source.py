@@ -1,0 +1,38 @@
+"""A key in a variable of the environment: `env:VARIABLE`, 32 bytes as hexadecimal or base64. It is made elsewhere."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from lifeboat_vault.at_rest.key_sources.local_key import KEY_BYTES, LocalKey, key_of
+from lifeboat_vault.errors import KeySourceRefused
+
+SCHEME = "env"
+
+
+class EnvironmentKind:
+    """`KeySourceKind` of variables."""
+
+    def open(self, where: str, *, outside: Path) -> LocalKey:
+        return LocalKey(f"{SCHEME}:{where}", lambda: _read(where))
+
+    def make(self, where: str, *, outside: Path) -> None:
+        if _read(where) is None:
+            raise KeySourceRefused(
+                f"the variable {where} is not set",
+                fix=f"export {where}=$(openssl rand -hex {KEY_BYTES}) for what is new, else the key it has",
+            )
+
+
+def _read(variable: str) -> bytes | None:
+    text = os.environ.get(variable)
+    if not text:
+        return None
+    key = key_of(text)
+    if key is None:
+        raise KeySourceRefused(f"the variable {variable} does not hold {KEY_BYTES} bytes as hexadecimal or base64")
+    return key
+
+
+KEY_SOURCE_KIND = EnvironmentKind()

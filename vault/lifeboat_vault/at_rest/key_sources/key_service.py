@@ -1,0 +1,261 @@
+"""A key source that is a service elsewhere, as one process asks it.
+
+Every question ends in time, also where the service answers byte by byte. A refusal is believed for some seconds, and
+so is silence, longer each time: who is refused or hears nothing does not ask again and again, and the few threads of a
+process do not all wait for the same silence.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import ipaddress
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Collection
+from concurrent.futures import Future
+from typing import Protocol
+from urllib.parse import parse_qsl, urlsplit
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_vault.at_rest.key_sources.key_source_contract import KeySource
+from lifeboat_vault.errors import KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged
+
+CONNECT_SECONDS, READ_SECONDS = 3.0, 5.0
+"""For one try of two."""
+CACHE_SECONDS = 300.0
+CACHE = "cache"
+"""The option of a specification that says otherwise."""
+_SHORTEST_CACHE, _LONGEST_CACHE = 10, 3600
+_ANSWER_SECONDS = 8.0
+"""For both tries."""
+_ROOM_SECONDS = 0.5
+REFUSED_SECONDS = 5.0
+_AWAY_SECONDS, _LONGEST_AWAY = 1.0, 15.0
+_MOST_AT_ONCE = 2
+_MOST_LEFT = 16
+"""Threads that wait for answers which nobody waits for any more."""
+_MOST_REFUSED = 1000
+_CHECKSUM = 8
+
+Parts = tuple[str, dict[str, str]]
+
+
+class KeyService(Protocol):
+    """A service that is asked right away. Both raise KeyRevoked, KeySourceAway, KeySourceRefused; what another key
+    wrapped, or this one for another purpose, is revoked. No message repeats what was sent or what came back."""
+
+    def encrypt(self, secret: bytes) -> bytes: ...
+
+    def decrypt(self, wrapped: bytes) -> bytes: ...
+
+
+class ServiceKey:
+    """A `KeySource`. What it wraps has a checksum before it, so that damage is told from another key."""
+
+    def __init__(
+        self, spec: str, service: KeyService, cache_seconds: float, *, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._spec = spec
+        self._service = service
+        self._cache_seconds = cache_seconds
+        self._now = now
+        self._room = threading.Condition()
+        self._asking = 0
+        self._left = 0
+        self._refused: dict[tuple[str, bytes], tuple[float, LifeboatError]] = {}
+        self._silences = 0
+        self._silent_until = 0.0
+
+    @property
+    def spec(self) -> str:
+        return self._spec
+
+    @property
+    def cache_seconds(self) -> float:
+        return self._cache_seconds
+
+    def wrap(self, secret: bytes) -> bytes:
+        found = self._asked("encrypt", b"", lambda: self._service.encrypt(secret))
+        return _checksum(found) + found
+
+    def unwrap(self, wrapped: bytes) -> bytes:
+        checksum, kept = wrapped[:_CHECKSUM], wrapped[_CHECKSUM:]
+        if checksum != _checksum(kept):
+            raise VaultDamaged(f"a data key that {self._spec} protects was changed")
+        return self._asked("decrypt", kept, lambda: self._service.decrypt(kept))
+
+    def _asked(self, what: str, subject: bytes, ask: Callable[[], bytes]) -> bytes:
+        self._enter(what, subject)
+        try:
+            answer = self._answer(ask)
+        except (KeyRevoked, KeySourceRefused) as error:
+            self._leave(silent=False)
+            self._remember(what, subject, error)
+            raise
+        except KeySourceAway:
+            self._leave(silent=True)
+            raise
+        except BaseException:
+            self._leave(silent=False)
+            raise
+        self._leave(silent=False)
+        return answer
+
+    def _enter(self, what: str, subject: bytes) -> None:
+        """Raises what is known without asking."""
+        with self._room:
+            ends = self._now() + _ROOM_SECONDS
+            while True:
+                now = self._now()
+                self._raise_known(now, what, subject)
+                if self._asking < (1 if self._silences else _MOST_AT_ONCE):
+                    self._asking += 1
+                    return
+                if self._silences or now >= ends:
+                    raise KeySourceAway(f"{self._spec}: others are waiting for its answer already")
+                self._room.wait(ends - now)
+
+    def _raise_known(self, now: float, what: str, subject: bytes) -> None:
+        for key in ((what, b""), (what, subject)):
+            until, refused = self._refused.get(key, (0.0, None))
+            if refused is not None and now < until:
+                raise copy.copy(refused)
+        if now < self._silent_until:
+            raise KeySourceAway(f"{self._spec} gave no answer a moment ago")
+        if self._left >= _MOST_LEFT:
+            raise KeySourceAway(f"{self._spec} has yet to answer {self._left} times")
+
+    def _leave(self, *, silent: bool) -> None:
+        with self._room:
+            self._asking -= 1
+            self._silences = self._silences + 1 if silent else 0
+            if silent:
+                wait = min(_AWAY_SECONDS * 2 ** (self._silences - 1), _LONGEST_AWAY)
+                self._silent_until = self._now() + wait
+            self._room.notify_all()
+
+    def _remember(self, what: str, subject: bytes, error: KeyRevoked | KeySourceRefused) -> None:
+        only_this = isinstance(error, KeyRevoked) and error.only_this
+        with self._room:
+            now = self._now()
+            if len(self._refused) >= _MOST_REFUSED:
+                self._refused = {key: kept for key, kept in self._refused.items() if now < kept[0]}
+            self._refused[what, subject if only_this else b""] = (now + REFUSED_SECONDS, error)
+
+    def _answer(self, ask: Callable[[], bytes]) -> bytes:
+        """In a thread of its own, which is left to itself when its time is over."""
+        future: Future[bytes] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(ask())
+            except BaseException as error:
+                future.set_exception(error)
+
+        threading.Thread(target=run, name="key source", daemon=True).start()
+        try:
+            return future.result(_ANSWER_SECONDS)
+        except LifeboatError:
+            raise
+        except TimeoutError:
+            with self._room:
+                self._left += 1
+            future.add_done_callback(self._came_back)
+            raise KeySourceAway(f"{self._spec} gave no answer within {_ANSWER_SECONDS:.0f} seconds") from None
+        except Exception as error:
+            raise KeySourceAway(f"{self._spec} could not be asked ({type(error).__name__})") from None
+
+    def _came_back(self, future: Future[bytes]) -> None:
+        with self._room:
+            self._left -= 1
+
+
+_OPEN: dict[tuple[int, str], ServiceKey] = {}
+
+
+def share_service_key(spec: str, make: Callable[[], ServiceKey]) -> ServiceKey:
+    """The source of this specification that all of this process share."""
+    key = (os.getpid(), spec)
+    found = _OPEN.get(key)
+    return found if found is not None else _OPEN.setdefault(key, make())
+
+
+def check_key_source(source: KeySource) -> None:
+    """Whether it wraps and unwraps. Raises KeySourceRefused, KeySourceAway."""
+    trial = os.urandom(32)
+    try:
+        same = source.unwrap(source.wrap(trial)) == trial
+    except KeyRevoked as error:
+        raise KeySourceRefused(error.message, fix=error.fix) from None
+    if not same:
+        raise KeySourceRefused(f"{source.spec} does not give back what it wrapped")
+
+
+def _checksum(kept: bytes) -> bytes:
+    return hashlib.blake2b(kept, digest_size=_CHECKSUM, person=b"lifeboat wrapped").digest()
+
+
+def silence_loggers(*names: str) -> None:
+    """Keep loggers of libraries from telling what they send and receive: it holds data keys in clear."""
+    for name in names:
+        logger = logging.getLogger(name)
+        if logger.level < logging.INFO:
+            logger.setLevel(logging.INFO)
+
+
+# Specifications -------------------------------------------------------------------------------------------------------
+
+
+def parse_options(spec: str, where: str, known: Collection[str]) -> Parts:
+    """`where` without its options, and these by name. Raises KeySourceRefused for one that is not `known`, and does not
+    repeat it: it may be a secret that was put there."""
+    kind = spec.partition(":")[0]
+    place, _, query = where.partition("?")
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True) if query else []
+    except ValueError:
+        raise KeySourceRefused(f"{kind}: what follows the question mark is not name=value&name=value") from None
+    options = dict(pairs)
+    wrong = sorted({name for name, value in pairs if name not in known or not value})
+    if wrong or len(options) != len(pairs):
+        raise KeySourceRefused(f"{kind}: options are {', '.join(sorted(known))}, each once and with a value")
+    return place, options
+
+
+def parse_cache_seconds(spec: str, options: dict[str, str]) -> float:
+    """Raises KeySourceRefused for a time that is too short or too long."""
+    text = options.get(CACHE)
+    if text is None:
+        return CACHE_SECONDS
+    if not text.isascii() or not text.isdecimal() or not _SHORTEST_CACHE <= int(text[:9]) <= _LONGEST_CACHE:
+        raise KeySourceRefused(f"{spec}: {CACHE} is a number of seconds from {_SHORTEST_CACHE} to {_LONGEST_CACHE}")
+    return float(text)
+
+
+def check_address(spec: str, url: str) -> None:
+    """Raises KeySourceRefused for an address that is not https, unless it is one of this machine, and for one that
+    holds a password."""
+    try:
+        found = urlsplit(url)
+        host, is_plain, _ = found.hostname or "", found.scheme == "http", found.port
+    except ValueError:
+        raise KeySourceRefused("the address of the key source cannot be read") from None
+    if found.username is not None or found.password is not None:
+        raise KeySourceRefused("the address of a key source holds no name and no password")
+    if not host or not (found.scheme == "https" or (is_plain and _is_loopback(host))):
+        raise KeySourceRefused(f"{spec}: the address must begin with https://")
+
+
+def is_plain(url: str) -> bool:
+    """Whether a checked address is spoken to without TLS."""
+    return urlsplit(url).scheme == "http"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

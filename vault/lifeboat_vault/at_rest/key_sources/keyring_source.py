@@ -1,0 +1,70 @@
+"""A key in the keyring of the operating system: `keyring:NAME`, asked in a process of its own and for a limited time.
+
+The same process asks that keeps the user's key (`lifeboat_keys.stores.keyring_store`): a keyring that waits for a
+window, or loads half a desktop, does it there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from lifeboat_keys.pairs.strict_base64 import to_base64
+from lifeboat_keys.stores import key_programs, keyring_store
+from lifeboat_keys.stores.key_environment import KeyEnvironment
+from lifeboat_vault.at_rest.key_sources.local_key import KEY_BYTES, LocalKey, key_of
+from lifeboat_vault.errors import KeyRevoked, KeySourceRefused
+
+SCHEME = "keyring"
+SERVICE = "lifeboat endpoint"
+
+
+class KeyringKind:
+    """`KeySourceKind` of items in the keyring, named by their user."""
+
+    def open(self, where: str, *, outside: Path) -> LocalKey:
+        return LocalKey(f"{SCHEME}:{where}", lambda: _read(where))
+
+    def make(self, where: str, *, outside: Path) -> None:
+        """What the keyring holds under this name stays."""
+        try:
+            answer = _asked("keep", where, to_base64(os.urandom(KEY_BYTES)))
+        except KeyRevoked as error:
+            raise KeySourceRefused(error.message) from None
+        if answer["secret"] is None or key_of(answer["secret"]) is None:
+            raise KeySourceRefused(f"the keyring does not keep a key under the name {where}")
+
+
+def _read(name: str) -> bytes | None:
+    secret = _asked("read", name, None)["secret"]
+    if secret is None:
+        return None
+    key = key_of(secret)
+    if key is None:
+        raise KeySourceRefused(f"what the keyring holds under the name {name} is no key")
+    return key
+
+
+def _asked(what: str, name: str, secret: str | None) -> dict[str, Any]:
+    """The keyring's answer. Raises KeyRevoked when it gives none: locked, away or too slow."""
+    request = {"do": what, "service": SERVICE, "user": name, "secret": secret, "may_ask": False}
+    ran = key_programs.run_key_program(
+        keyring_store.PROGRAM,
+        environment=keyring_store.session_environment(KeyEnvironment(environment=dict(os.environ))),
+        input=json.dumps(request).encode(),
+        seconds=keyring_store.SECONDS,
+        folder=os.path.abspath(os.sep),
+    )
+    try:
+        answer = json.loads(ran.output)
+    except (ValueError, RecursionError):
+        answer = None
+    if not isinstance(answer, dict) or "secret" not in answer:
+        why = answer.get("error") if isinstance(answer, dict) else ran.problem or f"status {ran.exit_status}"
+        raise KeyRevoked(f"{SCHEME}:{name}: the keyring gave no answer ({why})")
+    return answer
+
+
+KEY_SOURCE_KIND = KeyringKind()

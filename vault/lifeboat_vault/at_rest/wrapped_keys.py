@@ -1,0 +1,110 @@
+"""`keys.json`: the wrapped data keys of a tenant, as plain data. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import msgspec
+
+from lifeboat_alf.common import json_codec
+from lifeboat_keys.pairs.strict_base64 import from_base64, to_base64
+from lifeboat_vault.at_rest.keyed_sealer import KEY_BYTES
+from lifeboat_vault.errors import VaultDamaged
+
+KIND, VERSION = "lifeboat data keys", 1
+
+
+@dataclass(frozen=True, slots=True)
+class WrappedKey:
+    """A data key as the source wrapped it. `scope` is an agent's id, or "" for the tenant."""
+
+    id: str
+    scope: str
+    created_at: str
+    wrapped: bytes
+
+    def wrapped_as(self, wrapped: bytes) -> Self:
+        return replace(self, wrapped=wrapped)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyDocument:
+    """`source` wraps all keys; `scope` says whether agents have keys of their own. `keys`, oldest first."""
+
+    tenant: str
+    source: str
+    scope: str
+    keys: tuple[WrappedKey, ...] = ()
+
+    def scopes(self) -> list[str]:
+        return list(dict.fromkeys(each.scope for each in self.keys))
+
+    def ids(self) -> list[str]:
+        """Oldest first."""
+        return [each.id for each in self.keys]
+
+    def current(self, scope: str) -> WrappedKey | None:
+        """The newest key of a scope."""
+        return next((each for each in reversed(self.keys) if each.scope == scope), None)
+
+    def named(self, key_id: str) -> WrappedKey | None:
+        return next((each for each in self.keys if each.id == key_id), None)
+
+    def with_key(self, key: WrappedKey) -> Self:
+        return replace(self, keys=(*self.keys, key))
+
+    def without(self, ids: Collection[str]) -> Self:
+        return replace(self, keys=tuple(each for each in self.keys if each.id not in ids))
+
+    def moved(self, source: str, keys: list[WrappedKey]) -> Self:
+        return replace(self, source=source, keys=tuple(keys))
+
+
+def encode_key_document(document: KeyDocument) -> bytes:
+    keys = [
+        {"id": each.id, "scope": each.scope, "created_at": each.created_at, "wrapped": to_base64(each.wrapped)}
+        for each in document.keys
+    ]
+    head = {"kind": KIND, "version": VERSION, "tenant": document.tenant, "source": document.source}
+    return json_codec.encode_pretty({**head, "scope": document.scope, "keys": keys}) + b"\n"
+
+
+def decode_key_document(data: bytes, name: str, tenant: str) -> KeyDocument:
+    """Raises VaultDamaged for what is no such document, of a newer version, or of another tenant."""
+    try:
+        found = json_codec.decode_json(data)
+        if (found["kind"], found["version"]) != (KIND, VERSION):
+            raise ValueError(f"version {found['version']}")
+        keys = tuple(_key(each) for each in found["keys"])
+        document = KeyDocument(str(found["tenant"]), str(found["source"]), str(found["scope"]), keys)
+    except (msgspec.DecodeError, RecursionError, KeyError, TypeError, ValueError) as error:
+        raise VaultDamaged(f"{name} does not hold data keys: {error}") from None
+    if document.tenant != tenant:
+        raise VaultDamaged(f"{name} holds the data keys of the tenant {document.tenant}, not of {tenant}")
+    return document
+
+
+def _key(found: dict[str, Any]) -> WrappedKey:
+    return WrappedKey(str(found["id"]), str(found["scope"]), str(found["created_at"]), from_base64(found["wrapped"]))
+
+
+def pack_key_payload(key: bytes, wrapped: WrappedKey, tenant: str) -> bytes:
+    """What a source wraps: the key with whom it belongs to."""
+    return json_codec.encode_canonical(
+        {"tenant": tenant, "scope": wrapped.scope, "id": wrapped.id, "key": to_base64(key)}
+    )
+
+
+def unpack_key_payload(data: bytes, tenant: str, wrapped: WrappedKey) -> bytes:
+    """The key in a payload. Raises VaultDamaged when it belongs to somebody else."""
+    try:
+        found = json_codec.decode_json(data)
+        owner = (found["tenant"], found["scope"], found["id"])
+        key = from_base64(found["key"], KEY_BYTES)
+    except (msgspec.DecodeError, RecursionError, KeyError, TypeError, ValueError):
+        raise VaultDamaged(f"the data key {wrapped.id} does not unwrap to a key") from None
+    if owner != (tenant, wrapped.scope, wrapped.id):
+        raise VaultDamaged(f"the data key {wrapped.id} is another one in its place")
+    return key

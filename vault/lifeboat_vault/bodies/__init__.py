@@ -1,0 +1,1 @@
+"""Bodies: how contents are encoded, stored and found in a vault."""

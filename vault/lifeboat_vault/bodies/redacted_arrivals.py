@@ -1,0 +1,64 @@
+"""What becomes of bytes that come with their leaf: what a redaction names is taken as it reads now."""
+
+from __future__ import annotations
+
+from lifeboat_alf.errors import RedactionInvalid
+from lifeboat_alf.redaction.redactions import NONE, Redactions
+from lifeboat_alf.states import merkle
+from lifeboat_alf.states.agent_state import Leaf
+from lifeboat_vault.bodies.vault_redactions import NOTHING_KNOWN, VaultRedactions
+from lifeboat_vault.errors import DraftInvalid
+
+
+class RedactedArrivals:
+    """Of one draft. `known` are the redactions of the vault, `sent` those that came with the draft: they tell what the
+    vault lacks, and are believed nothing."""
+
+    def __init__(self, known: VaultRedactions = NOTHING_KNOWN, sent: Redactions = NONE) -> None:
+        self._known = known
+        self._sent = sent
+
+    def entry(self, path: str, leaf: Leaf, body: bytes) -> tuple[Leaf, bytes]:
+        """The leaf and the bytes as they are kept: without salt what was replaced. Raises DraftInvalid."""
+        kept, made = self._settled(path, leaf, body)
+        return kept, made or b""
+
+    def entry_without_body(self, leaf: Leaf, sha256: str | None) -> tuple[Leaf, str | None]:
+        """Of bytes that are elsewhere neither salt nor hash is kept when they were purged."""
+        if self._known.applied.naming(leaf.digest) is None:
+            return leaf, sha256
+        return Leaf(leaf.digest), None
+
+    def line(self, record_id: str, leaf: Leaf, line: bytes | None) -> tuple[Leaf, bytes | None]:
+        """The leaf and the line as they are kept, None where the record is gone. Raises DraftInvalid."""
+        what = f"the record {record_id}"
+        if line is not None:
+            return self._settled(what, leaf, line)
+        if not self._known.every.is_gone(leaf.digest):
+            raise self._unknown(what, leaf)
+        return Leaf(leaf.digest), None
+
+    def _settled(self, what: str, leaf: Leaf, body: bytes) -> tuple[Leaf, bytes | None]:
+        applied = self._known.applied
+        if applied.naming(leaf.digest) is None:
+            return self._vouched(what, leaf, body)
+        try:
+            return Leaf(leaf.digest), applied.settled(leaf, body)
+        except RedactionInvalid:
+            return self._vouched(what, leaf, body)
+
+    def _vouched(self, what: str, leaf: Leaf, body: bytes) -> tuple[Leaf, bytes]:
+        """Bytes that a leaf commits to, or that a redaction which still waits here put in their place."""
+        if merkle.leaf_holds(leaf, body):
+            return leaf, body
+        if leaf.salt:
+            raise DraftInvalid(f"{what}: the bytes are not what the leaf commits to")
+        if not self._known.every.hold(leaf, body):
+            raise self._unknown(what, leaf)
+        return leaf, body
+
+    def _unknown(self, what: str, leaf: Leaf) -> DraftInvalid:
+        naming = self._sent.naming(leaf.digest)
+        if naming is None or naming.id in self._known.every:
+            return DraftInvalid(f"{what} has other bytes than its leaf commits to, and no purge that is known says so")
+        return DraftInvalid(f"{what} was changed by the purge {naming.id}, which is not known here")

@@ -1,0 +1,114 @@
+"""The redactions that a vault knows: those it has applied, and those that wait."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lifeboat_alf.errors import RedactionInvalid
+from lifeboat_alf.redaction import redactions
+from lifeboat_alf.redaction.joined_redactions import select_confirmed
+from lifeboat_alf.redaction.redactions import NONE, Redaction, Redactions
+from lifeboat_alf.states.agent_state import Leaf
+from lifeboat_vault.bodies.body_objects import ObjectReader
+from lifeboat_vault.errors import VaultDamaged
+from lifeboat_vault.rows import vault_statements as sql
+from lifeboat_vault.rows.column_sealer import REDACTION, ColumnSealer
+from lifeboat_vault.rows.sequence_rows import json_of
+from lifeboat_vault.store.store_protocols import MetadataStore, Row
+
+REFUSED = "refused"
+"""What stands where a waiting redaction says until when it waits, once its owner refused it."""
+
+
+class RedactionRow(NamedTuple):
+    """A redaction as a vault knows it: since when (`time`), and until when it waits (timestamp; None: it was applied).
+    One that was `refused` waits for ever: it destroys nothing, and still tells what others sent that had applied it."""
+
+    redaction: Redaction
+    time: str
+    waits_until: str | None = None
+    refused: bool = False
+
+    @property
+    def applied(self) -> bool:
+        return self.waits_until is None and not self.refused
+
+
+class VaultRedactions(NamedTuple):
+    """`applied` say what stands here instead of what arrives, those that join applied ones with them; `every` one,
+    those that wait too, says what may stand in a state."""
+
+    applied: Redactions = NONE
+    every: Redactions = NONE
+
+
+NOTHING_KNOWN = VaultRedactions()
+
+
+SIGNED = "redactions_signed"
+"""The decision that is another one whenever a redaction gets a new signature."""
+
+
+class RedactionCounts(NamedTuple):
+    """How many redactions there are, how many of them are not applied, and what stands for their signatures: they never
+    change otherwise."""
+
+    every: int = 0
+    waiting: int = 0
+    signed: str | None = None
+
+
+def count_redactions(metadata: MetadataStore) -> RedactionCounts:
+    row = metadata.row(sql.REDACTION_COUNTS)
+    return RedactionCounts() if row is None else RedactionCounts(int(row[0]), int(row[1]), row[2])
+
+
+def read_redaction_rows(metadata: MetadataStore, columns: ColumnSealer) -> list[RedactionRow]:
+    """Oldest first. Raises VaultDamaged."""
+    found = []
+    for document, time, waits_until in metadata.rows(sql.REDACTION_ROWS):
+        redaction = open_redaction(columns, document)
+        refused = waits_until == REFUSED
+        found.append(RedactionRow(redaction, time, None if refused else waits_until, refused))
+    return found
+
+
+def open_redaction(columns: ColumnSealer, document: str) -> Redaction:
+    """A redaction as it is kept. Raises VaultDamaged."""
+    try:
+        return redactions.from_json(json_of(columns.text_of(REDACTION, document)))
+    except RedactionInvalid as error:
+        raise VaultDamaged(f"a redaction is not what was written: {error.message}") from None
+
+
+def read_redactions(metadata: MetadataStore, columns: ColumnSealer) -> VaultRedactions:
+    """One cheap query in a vault of which nothing was purged."""
+    counts = count_redactions(metadata)
+    if not counts.every:
+        return NOTHING_KNOWN
+    found = read_redaction_rows(metadata, columns)
+    applied = Redactions(row.redaction for row in found if row.applied)
+    if not counts.waiting:
+        return VaultRedactions(applied, applied)
+    applied = applied.joined(select_confirmed(applied, (row.redaction for row in found if not row.applied)))
+    others = (row.redaction for row in found if row.redaction.id not in applied)
+    return VaultRedactions(applied, Redactions(applied, waiting=others))
+
+
+def count_remaining(metadata: MetadataStore, objects: ObjectReader, every: Redactions, redaction: Redaction) -> int:
+    """How many leaves that it names still stand for their old bytes, or for their hash."""
+    return sum(1 for leaf in redaction.leaves if _is_left(metadata, objects, every, leaf))
+
+
+def _is_left(metadata: MetadataStore, objects: ObjectReader, every: Redactions, leaf: bytes) -> bool:
+    rows = list(metadata.rows(sql.OBJECTS_OF_LEAF, (leaf,)))
+    if any(holds_old(row) for row in rows):
+        return True
+    if len(every.all_naming(leaf)) < 2:
+        return False
+    return any(row[4] and not every.hold(Leaf(leaf), objects.read(row[0])) for row in rows)
+
+
+def holds_old(row: Row) -> bool:
+    """Of a row of `statements.OBJECTS_OF_LEAF`: salt and hash go with the bytes, and never come back."""
+    return row[1] is not None or row[2] is not None

@@ -1,0 +1,346 @@
+"""What a client sends that signs nothing: taken as it means it, as the next states of the agent's vault.
+
+Until a Lifeboat device adopts the agent, that is: over a signed state such a client writes nothing. What it sends is
+numbered here (its own deltas carry no number), unsigned, and dated with this endpoint's clock. Two things it may not
+bring: settings that it redacts line by line, whose secrets stand in clear wherever that fails, and credentials that
+are not encrypted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from lifeboat_alf.archive import archive_layout, artifact_index
+from lifeboat_alf.archive.archive_documents import credentials_in_clear
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.deltas.delta_reader import DeltaReader, RecordLine
+from lifeboat_alf.errors import WrongAgent
+from lifeboat_alf.memory import memory_records, partitions
+from lifeboat_alf.memory.effective_view import SuccessorChains, effective_records, partitions_of
+from lifeboat_alf.seams.system_clock import Clock
+from lifeboat_alf.snapshot import SnapshotReader
+from lifeboat_alf.states import entry_metas
+from lifeboat_alf.states.agent_state import Entry, Partition, Record, State
+from lifeboat_vault.errors import DraftInvalid, RemoteRefused, StaleBase
+from lifeboat_vault.legacy.legacy_memory import LegacyMemory, check_record, purged_ids
+from lifeboat_vault.legacy.legacy_notes import changed_notes
+from lifeboat_vault.vault import FIRST_EPOCH, Draft, EntryPut, RecordPut, SequenceRow, Vault, VaultState
+from lifeboat_vault.vault.empty_state import EmptyState
+
+WRITER = "older client"
+"""Who wrote such a state, as `SequenceRow.writer` says it: those clients have no name of their own."""
+
+SNAPSHOT, DELTA = "snapshot", "delta"
+"""Kinds of such sequences."""
+
+REDACTED = frozenset({"raw/zeroclaw/config.toml"})
+"""Never kept: a settings file that was redacted line by line. Written back it would break the live one."""
+
+
+def is_adopted(vault: Vault) -> bool:
+    """Whether a device of Lifeboat writes this agent: its head is signed, or an epoch began, which only they do."""
+    head = vault.head()
+    return vault.epoch > FIRST_EPOCH or (head is not None and head.signature is not None)
+
+
+def accept_snapshot(
+    vault: Vault, reader: SnapshotReader, *, clock: Clock, writer: str = WRITER, number: int | None = None
+) -> SequenceRow:
+    """Everything that client has, as the next sequence; 0 for an agent without history. It replaces no earlier one.
+    Equal to the head, it changes nothing and the head is given back. `number` is the one that another service gave it,
+    larger than that of the head.
+
+    Raises WrongAgent, StaleBase (a Lifeboat device writes the agent), RemoteRefused (a credential in clear), and the
+    ArchiveError family.
+    """
+    _check_agent(vault, reader.sequence.agent_id)
+    check_not_adopted(vault)
+    _check_credentials(reader)
+    head = vault.head()
+    draft = _whole(reader, purged_ids(vault)) if head is None else _next_snapshot(vault, reader, clock)
+    found = _commit(vault, draft, head, clock, kind=SNAPSHOT, writer=writer, number=number) or head
+    assert found is not None, "a snapshot has a head document at least"
+    return found
+
+
+def accept_delta(
+    vault: Vault, reader: DeltaReader, base: int, *, clock: Clock, writer: str = WRITER, number: int | None = None
+) -> SequenceRow | None:
+    """What that client changed since `base`, as the sequence after it; None when that is nothing. A delta that made
+    the head, sent once more because its answer was lost, gives the head. `number` as for `accept_snapshot`.
+
+    As the client means it: a `create` of what it has and changes to what it has not are ignored, so are operations
+    that nobody knows and further lines about a record that the same delta creates; a deleted record is gone.
+
+    Raises WrongAgent, StaleBase (`base` is not the head, or a Lifeboat device writes the agent), RemoteRefused, and
+    the ArchiveError family.
+    """
+    _check_agent(vault, reader.agent_id)
+    check_not_adopted(vault)
+    head = vault.head()
+    if head is not None and _is_sent_again(vault, reader, head, base, clock):
+        return head
+    head = _checked_base(vault, base)
+    state = vault.state(base)
+    memory = LegacyMemory(vault, state, clock.now())
+    for line in _lines(reader):
+        _apply(memory, line)
+    entries = _notes_after(state, memory)
+    entries |= {**dict(_changed_documents(reader)), **_head_with(state, memory.partitions)}
+    return _commit(vault, Draft(entries, memory.puts), head, clock, kind=DELTA, writer=writer, number=number)
+
+
+def accept_partial_delta(
+    vault: Vault, reader: DeltaReader, base: int, *, clock: Clock, name: str, writer: str = WRITER
+) -> SequenceRow:
+    """What that client changed since `base`, for an agent whose earlier state only another service has: the first
+    sequence here, under the number `base` + 1, or the next one.
+
+    Each change brings its whole record, so it is kept also where there is nothing to change. No note is made: the
+    memories of one are not all here. Raises as `accept_delta`.
+    """
+    _check_agent(vault, reader.agent_id)
+    check_not_adopted(vault)
+    head = vault.head()
+    if head is not None and _is_sent_again(vault, reader, head, base, clock):
+        return head
+    head = None if head is None else _checked_base(vault, base)
+    state = EmptyState(vault.agent_id, vault.redactions) if head is None else vault.state(base)
+    memory = LegacyMemory(vault, state, clock.now())
+    for line in _lines(reader):
+        if line.operation == "delete":
+            memory.remove(line.id)
+        else:
+            memory.put(line.line)
+    listed = [partitions.to_item(partition) for partition in memory.partitions]
+    agent = {
+        "id": vault.agent_id,
+        "name": name,
+        "source_runtime": str(reader.manifest["agent"].get("source_runtime") or ""),
+    }
+    document = {"agent": agent} if head is None else json_codec.decode_json(state.body(archive_layout.MANIFEST))
+    entries = dict(_changed_documents(reader))
+    entries[archive_layout.MANIFEST] = EntryPut({}, json_codec.encode_pretty({**document, "partitions": listed}))
+    draft = Draft(entries, memory.puts)
+    return _commit(vault, draft, head, clock, kind=DELTA, writer=writer, number=base + 1) or _head_of(vault)
+
+
+def _head_of(vault: Vault) -> SequenceRow:
+    head = vault.head()
+    assert head is not None, "a first state has a head document at least"
+    return head
+
+
+def _commit(
+    vault: Vault,
+    draft: Draft,
+    base: SequenceRow | None,
+    clock: Clock,
+    *,
+    kind: str,
+    writer: str,
+    number: int | None,
+) -> SequenceRow | None:
+    """The draft right after `base`, on which it was made, and after nothing that came meanwhile."""
+    if number is None:
+        number = 0 if base is None else base.number + 1
+    try:
+        return vault.commit(draft, kind=kind, writer=writer, time=clock.now(), number=number)
+    except DraftInvalid:
+        head = vault.head()
+        if head is None or head.number < number:
+            raise
+        raise _stale(head, None if base is None else base.number) from None
+
+
+# What is refused ----------------------------------------------------------------------------------------------------
+
+
+def _check_agent(vault: Vault, agent_id: str) -> None:
+    if agent_id.lower() != vault.agent_id.lower():
+        raise WrongAgent(f"the bundle is of the agent {agent_id}, not of {vault.agent_id}")
+
+
+def check_not_adopted(vault: Vault) -> None:
+    """Raises StaleBase, which such clients understand best: they tell their user to restore."""
+    if is_adopted(vault):
+        head = vault.head()
+        raise StaleBase(
+            "a device of Lifeboat writes this agent: clients that sign nothing can restore it, and change it no more",
+            sequence=None if head is None else head.number,
+        )
+
+
+def _checked_base(vault: Vault, base: int) -> SequenceRow:
+    """The head, which the base has to be."""
+    head = vault.head()
+    if head is None:
+        raise StaleBase("the agent has no snapshot there, so there is nothing to change")
+    if head.number != base:
+        raise _stale(head, base)
+    return head
+
+
+def _stale(head: SequenceRow, base: int | None) -> StaleBase:
+    made_on = "nothing" if base is None else str(base)
+    return StaleBase(f"the newest state there is {head.number}, not {made_on}", sequence=head.number)
+
+
+def _check_credentials(reader: SnapshotReader) -> None:
+    if reader.entry(archive_layout.CREDENTIALS) is not None:
+        _check_payloads(reader.body(archive_layout.CREDENTIALS))
+
+
+def _check_payloads(body: bytes) -> None:
+    for credential_id in credentials_in_clear(json_codec.decode_object(body, entry=archive_layout.CREDENTIALS)):
+        raise RemoteRefused(f"the credential {credential_id} is not encrypted: nothing of this was kept")
+
+
+# Snapshots ----------------------------------------------------------------------------------------------------------
+
+
+def _whole(reader: SnapshotReader, purged: frozenset[str]) -> Draft:
+    entries = {entry.path: _taken(reader, entry) for entry in _kept(reader)}
+    return Draft(entries, (_appended(record) for record in reader.records() if record.id not in purged))
+
+
+def _appended(record: Record) -> RecordPut:
+    check_record(memory_records.parse_record(record.line), entry=record.partition, line=record.position + 1)
+    return RecordPut("create", record.id, record.partition, record.line)
+
+
+def _next_snapshot(vault: Vault, reader: SnapshotReader, clock: Clock) -> Draft:
+    state = vault.state()
+    memory = LegacyMemory(vault, state, clock.now())
+    sent = set()
+    for record in reader.records():
+        check_record(memory_records.parse_record(record.line), entry=record.partition, line=record.position + 1)
+        memory.put(record.line)
+        sent.add(record.id)
+    for chain in _alive(state, memory.chains):
+        if sent.isdisjoint(chain):
+            memory.remove(chain[0])
+    return Draft(_next_entries(state, reader, memory.partitions), memory.puts)
+
+
+def _alive(state: State, chains: SuccessorChains) -> Iterator[tuple[str, ...]]:
+    """The chains of all memories that such a client has."""
+    for item in effective_records(state, chains):
+        if not memory_records.is_deleted(item.record):
+            yield item.chain_ids
+
+
+def _kept(reader: SnapshotReader) -> Iterator[Entry]:
+    return (entry for entry in reader.entries() if entry.path not in REDACTED)
+
+
+def _taken(reader: SnapshotReader, entry: Entry) -> EntryPut:
+    if artifact_index.is_referenced(entry.meta):
+        return EntryPut(entry.meta, None, entry.leaf, entry.size, entry.sha256)
+    return EntryPut(entry.meta, partial(reader.body, entry.path))
+
+
+def _next_entries(state: VaultState, reader: SnapshotReader, known: list[Partition]) -> dict[str, EntryPut | None]:
+    """Changed entries and, as None, those that the snapshot has no more."""
+    sent = {entry.path: entry for entry in _kept(reader)}
+    gone = (entry.path for entry in state.entries() if entry.path not in sent)
+    changed = {path: _taken(reader, entry) for path, entry in sent.items() if not _is_there(state, entry)}
+    listed = {"partitions": _listed(state, known)}
+    body = json_codec.encode_pretty({**reader.head, **listed})
+    return {**dict.fromkeys(gone), **changed, archive_layout.MANIFEST: EntryPut({}, body)}
+
+
+def _is_there(state: VaultState, entry: Entry) -> bool:
+    before = state.entry(entry.path)
+    return before is not None and (before.meta, before.size, before.sha256) == (entry.meta, entry.size, entry.sha256)
+
+
+# Deltas -------------------------------------------------------------------------------------------------------------
+
+
+def _lines(reader: DeltaReader) -> Iterator[RecordLine]:
+    for line in reader.records(skip_unknown=True):
+        check_record(memory_records.parse_record(line.line), entry=archive_layout.DELTA_RECORDS, line=line.number)
+        yield line
+
+
+def _is_sent_again(vault: Vault, reader: DeltaReader, head: SequenceRow, base: int, clock: Clock) -> bool:
+    """Whether the head is what this delta makes of its base, and nothing else."""
+    if head.kind != DELTA or base != (head.number - 1 if head.base is None else head.base):
+        return False
+    memory, named = LegacyMemory(vault, vault.state(head.number), clock.now()), set[str]()
+    for line in _lines(reader):
+        named.update(memory.chains.chain_of(line.id))
+        if line.operation == "delete":
+            memory.remove(line.id)
+        else:
+            memory.put(line.line)
+    return not memory.puts and _changed_since(vault, head) <= named
+
+
+def _changed_since(vault: Vault, head: SequenceRow) -> set[str]:
+    """Ids of the records that the head brought: all of a first state."""
+    if head.base is None:
+        return {record.id for record in vault.state(head.number).records()}
+    return {change.record.id for change in vault.changes(head.base, head.number).records}
+
+
+def _apply(memory: LegacyMemory, line: RecordLine) -> None:
+    if memory.holds(line.id) == (line.operation == "create"):
+        return
+    if line.operation == "delete":
+        memory.remove(line.id)
+    else:
+        memory.put(line.line)
+
+
+def _changed_documents(reader: DeltaReader) -> Iterator[tuple[str, EntryPut | None]]:
+    """Documents that travel beside the memory. That client sends whole ones; a patch would need our proof."""
+    for item in reader.items:
+        if item.path in REDACTED or item.path == archive_layout.MANIFEST:
+            continue
+        if item.operation == "remove":
+            yield item.path, None
+        elif item.operation == "put" and item.entry is not None:
+            body = reader.read(item.entry)
+            if item.path == archive_layout.CREDENTIALS:
+                _check_payloads(body)
+            yield item.path, EntryPut(entry_metas.check_meta(item.path, item.meta), body)
+        else:
+            raise RemoteRefused(f"{item.path}: a delta without proof carries whole files only")
+
+
+def _notes_after(state: VaultState, memory: LegacyMemory) -> dict[str, EntryPut | None]:
+    """That client sends its files once, and afterwards memories only: its notes follow from these, so that every state
+    restores as what it is."""
+    runtime = str(_head(state)["agent"].get("source_runtime", ""))
+    prefix = archive_layout.raw_prefix(runtime)
+
+    def read(path: str) -> bytes | None:
+        return None if state.entry(prefix + path) is None else state.body(prefix + path)
+
+    files = memory.files()
+    changed = changed_notes(memory.after(files), files, runtime, read)
+    return {prefix + path: None if body is None else EntryPut({}, body) for path, body in changed.items()}
+
+
+def _head_with(state: VaultState, known: list[Partition]) -> dict[str, EntryPut | None]:
+    """The head document, if partitions were opened."""
+    head, listed = _head(state), _listed(state, known)
+    if listed == head.get("partitions"):
+        return {}
+    return {archive_layout.MANIFEST: EntryPut({}, json_codec.encode_pretty({**head, "partitions": listed}))}
+
+
+def _listed(state: VaultState, known: list[Partition]) -> list[JsonObject]:
+    """The list of partitions for a head: as it stands there, unless it changed."""
+    if known == partitions_of(state):
+        return list(_head(state).get("partitions", []))
+    return [partitions.to_item(partition) for partition in known]
+
+
+def _head(state: VaultState) -> JsonObject:
+    head: JsonObject = json_codec.decode_json(state.body(archive_layout.MANIFEST))
+    return head

@@ -1,0 +1,176 @@
+"""An agent as a client can use it that knows neither successors nor cuts, and that writes raw files as they are.
+
+That client restores the tree `raw/<runtime>/` and looks at nothing else when there is one; where there is none it
+makes notes of every record, dead ones too. So it gets one snapshot of what the agent is now: the effective memory,
+the identity and who the agent knows, and a tree that says the same as the memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.archive.snapshot_manifest import DOCUMENT_FIELDS
+from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.memory import memory_records
+from lifeboat_alf.memory.effective_view import chains_of
+from lifeboat_alf.redaction.redactions import Redactions
+from lifeboat_alf.states import entry_metas, merkle
+from lifeboat_alf.states.agent_state import BodyAbsent, Entry, GoneRecord, Record, Sequence, State, path_key
+from lifeboat_vault.legacy.legacy_notes import gather_notes, is_database
+from lifeboat_vault.legacy.legacy_pushes import REDACTED
+
+_DOCUMENTS = (archive_layout.IDENTITY, archive_layout.PRINCIPALS, archive_layout.CREDENTIALS)
+_MADE_HERE = ("agent", "partitions", "raw_sources", "raw_state", "sync", "layers", DOCUMENT_FIELDS)
+"""Fields of a head that are about what is not in the view, or that follow from what is."""
+
+_NAME_HEX = "name_hex"
+
+
+def legacy_view(state: State) -> State:
+    """What `GET /agents/{id}/restore` gives, as a state without proof; `write_snapshot` makes the archive.
+
+    Left out: dead memories and those that others supersede, files of the runtime's home and of former runtimes, files
+    with a secret cut out, links, folders, vectors, artifacts, histories. Memories that stand in no file that is left
+    are in notes of their own. The same state gives the same view.
+    """
+    return _LegacyView(state)
+
+
+class _LegacyView:
+    """`_kept` are entries of the state by path, `_made` what stands in the place of some, or beside them."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._chains = chains_of(state)
+        head: JsonObject = json_codec.decode_json(state.body(archive_layout.MANIFEST))
+        self._runtime = str(head["agent"].get("source_runtime", ""))
+        self._prefix = archive_layout.raw_prefix(self._runtime)
+        self._kept = {entry.path: entry for entry in state.entries() if self._is_kept(entry)}
+        self._made: dict[str, bytes] = {}
+        memory = self._surveyed()
+        self._gather(memory.loose)
+        self._made[archive_layout.MANIFEST] = json_codec.encode_pretty(self._head(head, memory.partitions))
+
+    # State --------------------------------------------------------------------------------------------------------
+
+    @property
+    def sequence(self) -> Sequence:
+        return replace(self._state.sequence, digest=b"", signature=None)
+
+    def entries(self, prefix: str = "") -> Iterator[Entry]:
+        kept = (_plain(entry) for path, entry in self._kept.items() if path not in self._made)
+        made = (_entry(path, self._made[path]) for path in sorted(self._made, key=path_key))
+        both = heapq.merge(kept, made, key=lambda entry: path_key(entry.path))
+        return (entry for entry in both if entry.path.startswith(prefix))
+
+    def entry(self, path: str) -> Entry | None:
+        if path in self._made:
+            return _entry(path, self._made[path])
+        return _plain(self._kept[path]) if path in self._kept else None
+
+    def body(self, path: str) -> bytes:
+        if path in self._made:
+            return self._made[path]
+        if path not in self._kept:
+            raise KeyError(path)
+        return self._state.body(path)
+
+    def records(self, partition: str | None = None) -> Iterator[Record]:
+        for record in self._state.records(partition):
+            if self._chains.wins(record.id) and _is_there(memory_records.parse_record(record.line)):
+                yield record._replace(line=_without_nulls(record.line))
+
+    def record(self, record_id: str) -> Record | None:
+        found = self._state.record(record_id) if self._chains.wins(record_id) else None
+        if found is None or not _is_there(memory_records.parse_record(found.line)):
+            return None
+        return found._replace(line=_without_nulls(found.line))
+
+    def gone(self) -> Iterator[GoneRecord]:
+        """None: an older client knows nothing of purges, and nothing here is signed."""
+        return iter(())
+
+    @property
+    def redactions(self) -> Redactions:
+        return self._state.redactions
+
+    # What is in it ------------------------------------------------------------------------------------------------
+
+    def _is_kept(self, entry: Entry) -> bool:
+        if entry.path in _DOCUMENTS:
+            return True
+        if not entry.path.startswith(self._prefix) or entry.path in REDACTED:
+            return False
+        is_odd = not entry_metas.is_file(entry.meta) or entry_metas.CUTS in entry.meta or _NAME_HEX in entry.meta
+        return not is_odd and self._is_held(entry)
+
+    def _is_held(self, entry: Entry) -> bool:
+        """Whether the bytes are here; only those that were destroyed have no salt."""
+        if entry.leaf.salt:
+            return True
+        try:
+            self._state.body(entry.path)
+        except BodyAbsent:
+            return False
+        return True
+
+    def _surveyed(self) -> _MemorySurvey:
+        """One pass over the memory."""
+        memory = _MemorySurvey(set(), [])
+        listed = {number for entry in self._kept.values() for number in entry.meta.get(entry_metas.RECORDS, ())}
+        for item in self.records():
+            memory.partitions.add(item.partition)
+            record = memory_records.parse_record(item.line)
+            has_file = item.id in listed or self._has_file(memory_records.origin_file(record))
+            if not has_file and memory_records.is_visible(record):
+                memory.loose.append(record)
+        return memory
+
+    def _has_file(self, origin: str) -> bool:
+        """A database in the tree is a copy of once; the memories in it have no file."""
+        return self._prefix + origin in self._kept and not is_database(origin)
+
+    def _gather(self, loose: list[JsonObject]) -> None:
+        taken = {path.removeprefix(self._prefix) for path in (*self._kept, *self._made)}
+        for path, body in gather_notes(loose, taken).items():
+            self._made[self._prefix + path] = body
+
+    def _head(self, head: JsonObject, partitions: set[str]) -> JsonObject:
+        """The head document of what is in the view, as a reader derives it from the manifest."""
+        listed = [item for item in head.get("partitions", []) if item["file"] in partitions]
+        rest = {name: value for name, value in head.items() if name not in _MADE_HERE}
+        has_raw = any(path.startswith(self._prefix) for path in (*self._kept, *self._made))
+        sources = {"raw_sources": [self._runtime]} if has_raw else {}
+        return {"agent": head["agent"], "partitions": listed, **rest, **sources}
+
+
+class _MemorySurvey(NamedTuple):
+    """Partitions that have some, and memories that stand in no file."""
+
+    partitions: set[str]
+    loose: list[JsonObject]
+
+
+def _is_there(record: JsonObject) -> bool:
+    """Whether that client has the memory. Its own archived notes are still files; what vanished from one is not."""
+    return memory_records.status_of(record) in ("active", "archived") and not memory_records.is_missing(record)
+
+
+def _plain(entry: Entry) -> Entry:
+    """What bytes do not say has no place in such an archive."""
+    return entry._replace(meta={})
+
+
+def _entry(path: str, body: bytes) -> Entry:
+    return Entry(path, {}, merkle.new_leaf(body), len(body), hashlib.sha256(body).hexdigest())
+
+
+def _without_nulls(line: bytes) -> bytes:
+    """That client takes no null for a list."""
+    return memory_records.line_of(memory_records.parse_record(line)) if b":null" in line or b": null" in line else line

@@ -1,0 +1,78 @@
+"""The join line: all that another machine needs to reach an endpoint, in one line to copy.
+
+    lifeboat+https://TOKEN@HOST:PORT/PATH?pin=HEX
+
+`pin` is the SHA-256 of the SubjectPublicKeyInfo (DER) of the authority that signed the endpoint's certificate; it is
+missing where the certificate is one that everybody trusts, and over plain HTTP, which is for one machine only. The line
+holds the token: whoever has it comes in.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+from lifeboat_vault.errors import JoinInvalid
+
+PREFIX = "lifeboat+"
+_PIN = re.compile(r"[0-9a-f]{64}\Z")
+_TOKEN = re.compile(r"[A-Za-z0-9._~-]{1,512}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class JoinLine:
+    """`url` is the endpoint's address without a slash at its end, `pin` 64 hexadecimal digits or ""."""
+
+    url: str
+    token: str
+    pin: str = ""
+
+    def __repr__(self) -> str:
+        return f"Join(url={self.url!r}, token=..., pin={self.pin!r})"
+
+
+def is_join_line(text: str) -> bool:
+    """Whether a text is meant as a join line, be it a right one or not."""
+    return text.strip().lower().startswith(PREFIX)
+
+
+def format_join_line(join: JoinLine) -> str:
+    """The line. Raises JoinInvalid where its parts could not be read again."""
+    parts = urlsplit(join.url)
+    userinfo = quote(join.token, safe="")
+    query = f"?pin={join.pin}" if join.pin else ""
+    text = f"{PREFIX}{parts.scheme}://{userinfo}@{parts.netloc}{parts.path.rstrip('/')}/{query}"
+    if parse_join_line(text) != JoinLine(join.url.rstrip("/"), join.token, join.pin):
+        raise JoinInvalid("these parts do not make a join line")
+    return text
+
+
+def parse_join_line(text: str) -> JoinLine:
+    """The parts of a line. Raises JoinInvalid; its message never repeats the line, which holds a token."""
+    text = text.strip()
+    if not is_join_line(text):
+        raise JoinInvalid(f"a join line begins with {PREFIX}https://")
+    scheme, host, path, userinfo, query = _parts(text[len(PREFIX) :])
+    token, pin = unquote(userinfo), query.get("pin", [""])[0].lower()
+    if scheme not in ("https", "http"):
+        raise JoinInvalid(f"a join line begins with {PREFIX}https://")
+    if not _TOKEN.match(token):
+        raise JoinInvalid("the join line holds no token: it may have been cut off when it was copied")
+    if pin and not _PIN.match(pin):
+        raise JoinInvalid("the pin of the join line is not 64 hexadecimal digits: it may have been cut off")
+    return JoinLine(f"{scheme}://{host}{path.rstrip('/')}", token, pin)
+
+
+def _parts(address: str) -> tuple[str, str, str, str, dict[str, list[str]]]:
+    """Scheme, host with port, path, what stands before the @, and the query."""
+    try:
+        found = urlsplit(address)
+        found.port  # noqa: B018 - raises for a port that is none
+        userinfo, _, host = found.netloc.rpartition("@")
+        query = parse_qs(found.query, strict_parsing=bool(found.query))
+    except ValueError:
+        raise JoinInvalid("the join line is no address") from None
+    if not found.hostname or found.fragment:
+        raise JoinInvalid("the join line names no host")
+    return found.scheme.lower(), host, found.path, userinfo, query

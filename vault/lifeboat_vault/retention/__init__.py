@@ -1,0 +1,1 @@
+"""Which sequences are kept and which are thinned."""

@@ -1,0 +1,83 @@
+"""Forward migrations of tables. A copy of the file is kept; a newer file is refused by name.
+
+The version stands in the column `vault_schema` of a table with one row: `vault` in a vault's file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_vault import errors
+from lifeboat_vault.store import vault_schema
+from lifeboat_vault.store.disk_blobs import translate_errors
+from lifeboat_vault.store.store_protocols import MetadataStore
+
+Steps = Mapping[int, Sequence[str]]
+
+STEPS: Steps = {
+    1: (
+        "alter table redaction add column waits_until text",
+        "alter table redaction add column swept integer not null default 0",
+        "create index object_leaf on object(leaf)",
+        "create index object_bodyless on object(leaf) where body is null and file is null",
+    )
+}
+"""From schema version k to k + 1: the statements. A vault of schema 1 keeps the column `replaced_by` of its objects and
+its index, both empty: without them every row of bodies would be written anew."""
+
+
+def migrate_tables(
+    metadata: MetadataStore,
+    file: Path,
+    steps: Steps = STEPS,
+    target: int = vault_schema.VERSION,
+    *,
+    table: str = "vault",
+) -> Path | None:
+    """Bring the tables to `target` in one transaction; the path of the kept copy, None when nothing was to be done.
+
+    The transaction is begun before the copy is made: nobody commits in between, and of two processes that open an older
+    file at once the second finds it done. `table` holds the version. Raises VaultNewer, VaultDamaged (no row there),
+    VaultFull.
+    """
+    found = _version(metadata, file, table)
+    if found > target:
+        raise errors.VaultNewer(f"{file} has schema {found}, this program knows {target}")
+    if found == target:
+        return None
+    with metadata.transaction():
+        found = _version(metadata, file, table)
+        if found == target:
+            return None
+        copy = _keep(metadata, file, found)
+        reach_crash_point(CrashPoint.MIGRATE_COPIED)
+        for version in range(found, target):
+            for statement in steps[version]:
+                metadata.execute(statement)
+        metadata.execute(f"update {table} set schema = ?", (target,))
+        reach_crash_point(CrashPoint.MIGRATE_DONE)
+    reach_crash_point(CrashPoint.MIGRATE_NOTED)
+    return copy
+
+
+def _keep(metadata: MetadataStore, file: Path, version: int) -> Path:
+    """A copy of the tables as they are; under its name it is whole. The service removes it after 30 days."""
+    copy = file.with_name(f"{file.name}.schema-{version}")
+    begun = file.with_name(f".{copy.name}.tmp")
+    with translate_errors():
+        begun.unlink(missing_ok=True)
+        metadata.copy_to(begun)
+        reach_crash_point(CrashPoint.MIGRATE_COPYING)
+        begun.replace(copy)
+        SystemFiles().sync_folder(copy.parent)
+    return copy
+
+
+def _version(metadata: MetadataStore, file: Path, table: str) -> int:
+    row = metadata.row(f"select schema from {table}")
+    if row is None:
+        raise errors.VaultDamaged(f"{file} holds no {table}")
+    return int(row[0])

@@ -1,0 +1,321 @@
+"""A vault's rows in one SQLite file.
+
+Write-ahead log: a commit is one flush instead of three, and the timeline can be read while a capture commits. With
+`synchronous=FULL` a commit that returned survives a power cut. `auto_vacuum` has to be set before the log mode and
+before the first table, or it is silently ignored. Raw SQL throughout: `sqlite_utils` would begin its transactions
+deferred, where a second writer fails at once instead of waiting.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from sqlite_utils import Database
+
+from lifeboat_vault import errors
+from lifeboat_vault.store import readable_copy, vault_schema
+from lifeboat_vault.store.disk_blobs import translate_errors
+from lifeboat_vault.store.store_protocols import Parameters, Row
+
+BUSY_SECONDS = 10.0
+_LOG_LIMIT = 16 << 20
+_PAGES_PER_STEP = 4096
+
+_AT_CREATION = ("pragma page_size = 4096", "pragma auto_vacuum = incremental", "pragma journal_mode = wal")
+_ALWAYS = (
+    "pragma synchronous = full",
+    "pragma fullfsync = on",
+    "pragma secure_delete = on",
+    "pragma foreign_keys = on",
+    f"pragma journal_size_limit = {_LOG_LIMIT}",
+)
+
+
+class SqliteStore:
+    """A `MetadataStore` in the file `path`. Belongs to the thread that made it."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        create: bool = False,
+        tables: Sequence[str] = vault_schema.TABLES,
+        allowed: Callable[[], None] | None = None,
+    ) -> None:
+        """Open the file; with `create` it may be missing or empty. `tables` are what `prepare` makes, those of a vault
+        unless given. `allowed` is asked inside each transaction, before anything changes; what it raises is raised.
+        Raises VaultMissing, VaultDamaged."""
+        if not create and not path.exists():
+            raise errors.VaultMissing(f"{path} does not exist")
+        self._path = path
+        self._tables = tables
+        self._allowed = allowed
+        self.is_read_only = False
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        with _TranslatedErrors(path):
+            if create:
+                _for_its_owner(path)
+            self._connection = self._connected(create)
+            self.database = Database(self._connection, execute_plugins=False, recursive_triggers=False)
+
+    def _connected(self, create: bool) -> sqlite3.Connection:
+        """Where nothing can be written, a connection that reads: what was kept stays readable on a full disk."""
+        connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None)
+        try:
+            for pragma in (*(_AT_CREATION if create else ()), *_ALWAYS):
+                connection.execute(pragma).fetchall()
+            connection.execute("select 1 from sqlite_master").fetchone()
+            return connection
+        except sqlite3.Error as error:
+            connection.close()
+            if create or not readable_copy.is_for_want_of_writing(error):
+                raise
+            return self._readable(error)
+        except BaseException:
+            connection.close()
+            raise
+
+    def _readable(self, refused: sqlite3.Error) -> sqlite3.Connection:
+        """Raises `refused` where the file cannot be read either: it says why SQLite opened nothing."""
+        try:
+            connection, self._copy = readable_copy.open_readable(self._path)
+        except (OSError, sqlite3.Error):
+            raise refused from None
+        self.is_read_only = True
+        return connection
+
+    def prepare(self) -> None:
+        if self.database.table_names():
+            return
+        with self.transaction():
+            if self.database.table_names():
+                return  # another process was first
+            for statement in self._tables:
+                self.execute(statement)
+
+    @contextlib.contextmanager
+    def transaction(self, *, wait: bool = True) -> Iterator[None]:
+        self._begin(wait)
+        try:
+            yield
+            with _TranslatedErrors(self._path):
+                self._connection.execute("commit")
+        except BaseException:
+            # After "disk full" SQLite has rolled back by itself, and a second rollback would hide the cause.
+            if self._connection.in_transaction:
+                self._connection.execute("rollback")
+            raise
+
+    def _begin(self, wait: bool) -> None:
+        if self.is_read_only:
+            raise self._refusal()
+        if self._connection.in_transaction:
+            raise errors.VaultBusy(f"{self._path}: a change or a snapshot is under way in this very place")
+        self._lock(wait)
+        if self._allowed is not None:
+            try:
+                self._allowed()
+            except BaseException:
+                self._connection.execute("rollback")
+                raise
+
+    def _refusal(self) -> errors.VaultError:
+        message = f"{self._path}: nothing can be written there"
+        return errors.VaultFull(message) if _is_full(self._path.parent) else errors.VaultUnusable(message)
+
+    def _lock(self, wait: bool) -> None:
+        with _TranslatedErrors(self._path):
+            if wait:
+                self._connection.execute("begin immediate")
+                return
+            self._set_timeout(0)
+            try:
+                self._connection.execute("begin immediate")
+            finally:
+                self._set_timeout(BUSY_SECONDS)
+
+    def _set_timeout(self, seconds: float) -> None:
+        self._connection.execute(f"pragma busy_timeout = {int(seconds * 1000)}").fetchall()
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        if self._connection.in_transaction:
+            yield
+            return
+        with _TranslatedErrors(self._path):
+            self._connection.execute("begin")
+        try:
+            yield
+        finally:
+            self._connection.execute("rollback")
+
+    def execute(self, statement: str, parameters: Parameters = ()) -> int:
+        with _TranslatedErrors(self._path):
+            return self._connection.execute(statement, parameters).rowcount
+
+    def execute_many(self, statement: str, rows: Iterable[Parameters]) -> None:
+        with _TranslatedErrors(self._path):
+            self._connection.executemany(statement, rows)
+
+    def row(self, statement: str, parameters: Parameters = ()) -> Row | None:
+        with _TranslatedErrors(self._path):
+            row: Row | None = self._connection.execute(statement, parameters).fetchone()
+            return row
+
+    def rows(self, statement: str, parameters: Parameters = ()) -> Iterator[Row]:
+        with _TranslatedErrors(self._path):
+            cursor = self._connection.execute(statement, parameters)
+        return self._stream(cursor)
+
+    def _stream(self, cursor: sqlite3.Cursor) -> Iterator[Row]:
+        while True:
+            with _TranslatedErrors(self._path):
+                rows = cursor.fetchmany(64)
+            if not rows:
+                return
+            yield from rows
+
+    def problems(self) -> list[str]:
+        try:
+            found = [str(text) for (text,) in self.rows("pragma integrity_check(20)") if text != "ok"]
+            broken = sum(1 for _ in self.rows("pragma foreign_key_check"))
+        except errors.VaultDamaged as error:
+            return [error.message]
+        return found + ([f"{broken} rows name objects that are not there"] if broken else [])
+
+    def size(self) -> int:
+        names = (self._path, self._path.with_name(self._path.name + "-wal"))
+        return sum(path.stat().st_size for path in names if path.exists())
+
+    def compact(self) -> None:
+        """In steps, so that a reader never waits long; then the log is emptied, or deleted content would stay in it."""
+        # Whoever is reading keeps the log from being emptied; the next run does it.
+        with contextlib.suppress(errors.VaultBusy):
+            while self._free_pages() and self._vacuum_step():
+                pass
+            self._pragma("pragma wal_checkpoint(truncate)")
+
+    def scrub(self, *, wait: bool = True) -> bool:
+        """All pages are written anew: `secure_delete` clears what is deleted, but when a page is split or joined SQLite
+        leaves copies of the cells that it moved behind in the unused part of the page. Through a connection of its own:
+        statements that run in this one would forbid it."""
+        self.drop_copies()
+        seconds = BUSY_SECONDS if wait else 0.0
+        with (
+            _TranslatedErrors(self._path),
+            contextlib.closing(sqlite3.connect(self._path, timeout=seconds, isolation_level=None)) as connection,
+        ):
+            for pragma in _ALWAYS:
+                connection.execute(pragma).fetchall()
+            connection.execute("vacuum")
+            busy, *_ = connection.execute("pragma wal_checkpoint(truncate)").fetchone()
+        return not busy
+
+    def drop_copies(self) -> None:
+        """Remove what `migrations` kept beside the file."""
+        for copy in self._path.parent.glob(f"*{self._path.name}.schema-*"):
+            with contextlib.suppress(FileNotFoundError), translate_errors():
+                copy.unlink()
+
+    def _vacuum_step(self) -> bool:
+        before = self._free_pages()
+        self._pragma(f"pragma incremental_vacuum({_PAGES_PER_STEP})")
+        return self._free_pages() < before
+
+    def _free_pages(self) -> int:
+        row = self.row("pragma freelist_count")
+        return int(row[0]) if row else 0
+
+    def _pragma(self, statement: str) -> None:
+        with _TranslatedErrors(self._path):
+            self._connection.execute(statement).fetchall()
+
+    def copy_to(self, path: Path) -> None:
+        """Through a connection of its own: a backup waits for ever for its own connection's open transaction. Where
+        nothing can be written no other connection could be opened, and this one has no transaction."""
+        path.touch(mode=0o600)
+        own = contextlib.nullcontext(self._connection)
+        with (
+            _TranslatedErrors(self._path),
+            own if self.is_read_only else contextlib.closing(sqlite3.connect(self._path)) as source,
+            contextlib.closing(sqlite3.connect(path)) as target,
+        ):
+            source.backup(target)
+
+    def close(self) -> None:
+        with _TranslatedErrors(self._path):
+            self._connection.close()
+        if self._copy is not None:
+            self._copy.cleanup()
+
+
+_BY_CODE: dict[int, type[errors.VaultError]] = {
+    sqlite3.SQLITE_FULL: errors.VaultFull,
+    sqlite3.SQLITE_BUSY: errors.VaultBusy,
+    sqlite3.SQLITE_LOCKED: errors.VaultBusy,
+    sqlite3.SQLITE_CORRUPT: errors.VaultDamaged,
+    sqlite3.SQLITE_NOTADB: errors.VaultDamaged,
+    sqlite3.SQLITE_ERROR: errors.VaultDamaged,
+    sqlite3.SQLITE_CONSTRAINT: errors.DraftInvalid,
+}
+
+
+_FIXES: dict[object, str] = {errors.VaultDamaged: "lifeboat agents remove AGENT"}
+"""A file that SQLite does not read has no sequence to go back to: the agent begins anew, and the file is kept."""
+
+
+_TOO_LITTLE = 64 << 10
+"""Bytes: what SQLite needs to open its log."""
+
+
+def _is_full(folder: Path) -> bool:
+    """Whether an I/O error is in truth a full disk: SQLite tells them apart for its own file only."""
+    try:
+        return shutil.disk_usage(folder).free < _TOO_LITTLE
+    except OSError:
+        return False
+
+
+def _for_its_owner(path: Path) -> None:
+    """Make the file that SQLite would make for everybody to read. Where that fails SQLite says why.
+
+    A database that is there is never opened here: closing it would let go every lock that this process has on it, and
+    another process that thinks itself the last one would remove the log under those that write.
+    """
+    if path.exists():
+        return
+    with contextlib.suppress(OSError):
+        descriptor, empty = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+        os.close(descriptor)
+        try:
+            os.link(empty, path)
+        finally:
+            os.unlink(empty)
+
+
+class _TranslatedErrors:
+    """Turns SQLite's errors into ours, by the low byte of its code. A class: it surrounds every statement."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, sqlite3.Error) and hasattr(error, "sqlite_errorcode"):
+            make = _BY_CODE.get(error.sqlite_errorcode & 0xFF, errors.VaultUnusable)
+            if make is errors.VaultUnusable and _is_full(self._path.parent):
+                make = errors.VaultFull
+            raise make(f"{self._path}: {error}", fix=_FIXES.get(make)) from error
+        if isinstance(error, UnicodeDecodeError):  # SQLite quotes what is damaged, and that may be no text
+            damaged = errors.VaultDamaged
+            raise damaged(f"{self._path}: it holds what is no text", fix=_FIXES.get(damaged)) from error

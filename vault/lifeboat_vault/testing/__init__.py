@@ -1,0 +1,1 @@
+"""What tests of vaults and remotes use."""
