@@ -18,6 +18,7 @@ from lifeboat_cli.commands.sync_command import print_capture
 from lifeboat_cli.keys.key_status_text import NEVER_PROVEN
 from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmation, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 from lifeboat_cli.terminal.option_types import AGENT, DURATION, REMOTE, RUNTIME
 from lifeboat_core.agents import manage_agents as registry
 from lifeboat_core.agents import offers
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
-@click.group()
+@click.group(cls=DefaultCommandGroup, default="list")
 def agents() -> None:
     """Agents: find, protect, look into, move, copy, pause."""
 

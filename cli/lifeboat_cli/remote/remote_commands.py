@@ -14,6 +14,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.remote.remote_test_command import test
 from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmation, can_ask, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 from lifeboat_cli.terminal.option_types import REMOTE
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.errors import BadSetting
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _FOLDER = "file"
 
 
-@click.group()
+@click.group(cls=DefaultCommandGroup, default="list")
 def remote() -> None:
     """Second copies: endpoints on other machines, folders on other disks."""
 
