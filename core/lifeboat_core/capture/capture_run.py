@@ -1,4 +1,4 @@
-"""One capture, from the lock to the caches: what is new in an agent's workspace becomes one signed sequence."""
+"""Run one capture, from the lock to the caches: what is new in an agent's workspace becomes one signed sequence."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def capture_agent(
 ) -> CaptureReport:
     """Capture what changed in an agent's workspace; nothing in the workspace is written.
 
-    `kind` is the kind of the sequence (capture, restore, adopt); `full` reads every file whatever its stat says.
-    `paced` leaves large files for later that were captured a short time ago (`artifacts.interval`).
-    Raises Busy, SystemRefused, DiskFull, and what the vault, the keys and the adapter raise; what cannot be read is in
-    the report.
+    `kind` is the kind of the sequence (capture, restore, adopt). `full` reads every file whatever its stat says.
+    `paced` postpones large files that were captured a short time ago (`artifacts.interval`). Raises Busy,
+    SystemRefused, DiskFull, and what the vault, the keys and the adapter raise. Files that cannot be read are in the
+    report.
     """
     with convert_system_errors(), agent_lock(context, agent.id, "capture"), context.vault(agent.id) as vault:
         try:
@@ -75,7 +75,7 @@ def capture_agent(
 
 
 def _note_failure(context: Context, agent: Agent, vault: Vault, error: Exception) -> None:
-    """So that `status` says it too. What stopped the capture may stop this as well: then only the command said it."""
+    """Store the failure for `status`. If the same cause prevents that, only the command reports it."""
     with contextlib.suppress(OSError, sqlite3.Error), StateDb.open(context.home.state_file(agent.id), vault.id) as db:
         db.put(LAST_CAPTURE, {**(db.get(LAST_CAPTURE) or {}), FAILED: _why(error)})
 
@@ -88,7 +88,7 @@ def _why(error: Exception) -> str:
 def _with_any_caches(
     context: Context, agent: Agent, vault: Vault, kind: str, *, full: bool, paced: bool
 ) -> CaptureReport:
-    """With the caches as they are, or anew when they are damaged."""
+    """Capture with the present caches, and again with new ones if they are damaged or a redaction came meanwhile."""
     try:
         with contextlib.suppress(RedactedMeanwhile):
             return _with_caches(context, agent, vault, kind, full=full, paced=paced)
@@ -101,7 +101,7 @@ def _with_any_caches(
 
 
 def _complete_keys(context: Context) -> None:
-    """What this machine can make again by itself never stops a capture. Raises NoKey when the user's key was lost."""
+    """Create missing keys that this machine can make by itself. Raises NoKey when the user's key was lost."""
     keys = context.keys()
     if keys.is_complete:
         _ = keys.device
@@ -111,7 +111,8 @@ def _complete_keys(context: Context) -> None:
 
 
 def _with_caches(context: Context, agent: Agent, vault: Vault, kind: str, *, full: bool, paced: bool) -> CaptureReport:
-    """Raises sqlite3.DatabaseError when the caches are damaged: what they hold is in the vault and the workspace."""
+    """Capture with the caches of `state.db`. Raises sqlite3.DatabaseError when they are damaged; the vault and the
+    workspace have all that they hold."""
     with StateDb.open(context.home.state_file(agent.id), vault.id) as db, _without_collector():
         report = _run(CaptureSession.begin(context, agent, vault, db, kind, paced=paced), full=full)
         if not db.is_lasting:
@@ -123,7 +124,7 @@ def _with_caches(context: Context, agent: Agent, vault: Vault, kind: str, *, ful
 
 
 def capture_into(context: Context, agent: Agent, vault: Vault, db: StateDb) -> CaptureReport:
-    """A complete read of a workspace into a given vault: a copy for an export or a comparison. The caller holds the
+    """Read a workspace completely into a given vault: a copy for an export or a comparison. The caller holds the
     agent's lock. Raises what `capture_agent` raises."""
     with _without_collector():
         return _run(CaptureSession.begin(context, agent, vault, db, CAPTURE), full=True)
@@ -131,7 +132,8 @@ def capture_into(context: Context, agent: Agent, vault: Vault, db: StateDb) -> C
 
 @contextlib.contextmanager
 def _without_collector() -> Iterator[None]:
-    """A capture makes many small objects and no cycles: looking for some took a third of a large agent's first one."""
+    """Disable garbage collection: a capture makes many small objects and no cycles, and collecting took a third of a
+    large agent's first capture."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -168,8 +170,8 @@ def _run(session: CaptureSession, *, full: bool) -> CaptureReport:
 
 @contextlib.contextmanager
 def _said_once_committed(report: CaptureReport, row: SequenceRow | None) -> Iterator[None]:
-    """What was committed is captured, also when what makes the next capture quick cannot be written any more: then the
-    report warns. Raises what happens before a commit."""
+    """Turn an error after the commit into a warning: the sequence exists, only the caches are incomplete. Errors before
+    the commit, and damaged caches, are raised."""
     try:
         yield
     except (OSError, sqlite3.Error, VaultFull, VaultUnusable) as error:
@@ -214,7 +216,8 @@ def _commit(
 
 
 def _cache(session: CaptureSession, seen: WorkspaceSurvey, work: CaptureWork, row: SequenceRow | None) -> None:
-    """Keep what makes the next capture quick. After the commit: whoever is stopped here has only a slower one."""
+    """Store what makes the next capture quick. This runs after the commit: if it is interrupted, the next capture is
+    only slower."""
     memory = work.cutter.changed_memory()
     if memory is not None:
         session.vault.set(SECRETS, memory, kind="secrets")
@@ -251,7 +254,7 @@ def _cache(session: CaptureSession, seen: WorkspaceSurvey, work: CaptureWork, ro
 
 
 def _note_kept_out(session: CaptureSession, work: CaptureWork) -> None:
-    """Where lies what was purged, for `status`; and the end of the filter once there is none any more."""
+    """Store where purged text is in live files, for `status`, and end the filter when there is none any more."""
     if not session.keep_out:
         return
 
@@ -265,7 +268,7 @@ def _note_kept_out(session: CaptureSession, work: CaptureWork) -> None:
 
 
 def _end_hold(session: CaptureSession, row: SequenceRow) -> None:
-    """End a hold once a restore, or a user, has brought back the memories or files that were removed."""
+    """End a hold once a restore, or the user, brought back the memories or files that were removed."""
     held, report = session.report.held, session.report
     if held is None:
         return
@@ -291,8 +294,8 @@ def _end_hold(session: CaptureSession, row: SequenceRow) -> None:
 
 
 def _memory_ids(session: CaptureSession, number: int) -> set[str]:
-    """The ids of every memory of a sequence. What comes back with another time of its file is a new version of the
-    memory, with an id of its own."""
+    """Return the ids of every version of every memory of a sequence. A memory that comes back with another file time is
+    a new version, with an id of its own."""
     return {one for each in visible_records(session.vault.state(number)) for one in each.chain_ids}
 
 
@@ -303,7 +306,7 @@ def _file_paths(session: CaptureSession, number: int) -> set[str]:
 
 
 def _note(session: CaptureSession, row: SequenceRow | None) -> None:
-    """What `status` shows of the last capture; written only when it says something new."""
+    """Store what `status` shows of the last capture, if it changed."""
     report = session.report
     known = session.db.get(LAST_CAPTURE) or {}
     said: JsonObject = {
@@ -322,8 +325,8 @@ def _note(session: CaptureSession, row: SequenceRow | None) -> None:
 
 
 def _not_captured(report: CaptureReport, known: JsonObject, name: str) -> JsonObject:
-    """What `not_captured.parse_not_captured` reads. While the workspace is missing, what the last look at it found
-    stays known: after a loss it says what no restore brings back."""
+    """Return what `parse_not_captured` reads. While the workspace is missing, the last known result stays: it says what
+    no restore brings back."""
     if report.outcome == ROOT_MISSING:
         return {name: known[name] for name in (PENDING, NAMED, OVER_LIMIT, FIX, NOT_READ, KINDS) if name in known}
     return {

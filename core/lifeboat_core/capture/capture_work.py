@@ -1,4 +1,4 @@
-"""From a look to a draft: reads what changed, derives documents and memories from it, raises the flag of the guard."""
+"""Turn a scan into a draft: read what changed, derive documents and memories from it, and check for losses."""
 
 from __future__ import annotations
 
@@ -53,18 +53,18 @@ from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_vault.vault import SequenceRow
 
 Measures = tuple[list[SequenceRow], int, datetime, LossLimits]
-"""What the guard measures a loss by."""
+"""The inputs by which the guard measures a loss."""
 
 FORGOTTEN = "forgotten"
 """The vault's decision that lists memories the user dropped although a file holds them."""
 
 SHARING = "sharing"
-"""Where `state.db` keeps whose the rest of what agents have in common was."""
+"""The fact of `state.db` that says which part of the files that agents share was this agent's."""
 
 
 class CaptureWork:
-    """One capture's work. What it finds out is in the session's overlay and report; `counts` is that in numbers;
-    `tree` and `stored` say what the caches have to learn, `links` what the vault has to."""
+    """The work of one capture. Its results are in the session's overlay and report; `counts` has them in numbers;
+    `tree` and `stored` have what the caches must store, `links` what the vault must."""
 
     def __init__(self, session: CaptureSession, seen: WorkspaceSurvey) -> None:
         self._session, self._seen = session, seen
@@ -156,7 +156,8 @@ class CaptureWork:
         self.rows.read(changed=rows_changed, everything=self.tree.reads_everything)
 
     def _take_back_changed(self, settled: Iterable[multi_file_stores.MultiFileStore]) -> None:
-        """A store that was written while it was read is of no one state, nor is one of which a large file waits."""
+        """Undo the capture of stores that were written while they were read, or of which a large file waits: they would
+        mix several states."""
         report = self._session.report
         for store in settled:
             is_new = any(found.path in self.tree.changed for found in store.files)
@@ -172,22 +173,22 @@ class CaptureWork:
             self.tree.take_back_removals(store.name, self._seen.known)
 
     def _shared_anew(self) -> tuple[str, ...]:
-        """The prefixes of files that agents have in common, when another part of them is this agent's than before; also
-        while values in them could not be opened: the key may be there by now."""
+        """Return the prefixes of files that agents share, if this agent's part of them changed, or while values in them
+        could not be opened, because the key may be there now."""
         is_same = self._seen.installation.sharing == (self._session.db.get(SHARING) or "")
         if is_same and not self.cutter.holds_locked():
             return ()
         return tuple(root.prefix for root in self._seen.roots[1:])
 
     def _learned(self, stored: CapturedTables | None) -> bool:
-        """Whether a secret that was not known before turned up in a store: it may stand in any file."""
+        """Return whether a store holds a new secret, which may be in any file."""
         return stored is not None and self.cutter.learn(stored.secrets())
 
     # What follows from them -------------------------------------------------------------------------------------
 
     def derive(self) -> Iterator[RecordStep]:
-        """The lines to write. Documents come first: memories carry the identity's version and the principal's id. When
-        the last line was taken, overlay, report and counts are complete."""
+        """Yield the record lines to write. Documents come first, because memories carry the identity's version and the
+        principal's id. Overlay, report and counts are complete after the last line."""
         session, changed = self._session, self.tree.changed
         first = session.head is None
         head = self._taken_over(sequence_commit.read_head(session.overlay))
@@ -207,13 +208,13 @@ class CaptureWork:
         self._count()
 
     def _named(self) -> Installation:
-        """The installation, with names that do not repeat a secret: the agent itself writes them."""
+        """Return the installation with known secrets masked in its names, because the agent itself writes them."""
         found, cutter = self._seen.installation, self.cutter
         version = None if found.version is None else cutter.without_values(found.version)
         return replace(found, name=cutter.without_values(found.name), version=version)
 
     def _link(self, *, first: bool) -> None:
-        """Say which capability needs which credential, when anything that this follows from has changed."""
+        """Link capabilities with credentials, if anything that this depends on has changed."""
         session, adapter = self._session, self._seen.adapter
         said = {archive_layout.IDENTITY, archive_layout.CREDENTIALS} & session.overlay.puts.keys()
         reads = [one.reads for one in adapter.derivations() if one.document == IDENTITY]
@@ -226,8 +227,8 @@ class CaptureWork:
         )
 
     def _taken_over(self, head: JsonObject) -> JsonObject:
-        """An agent that comes from another runtime is one of this runtime from now on. What that one left is kept, and
-        how old it is."""
+        """Update the head document of an agent that comes from another runtime. The files of that runtime stay, with
+        the sequence of their last capture."""
         agent, runtime = head.get("agent", {}), self._seen.adapter.runtime
         former = agent.get("source_runtime", runtime)
         if former != runtime:
@@ -241,7 +242,8 @@ class CaptureWork:
         return head
 
     def _keep_version(self, head: JsonObject, former: str) -> None:
-        """Which identity the files of another runtime tell of: as long as it is that one, they need not be made."""
+        """Note which identity version the files of the former runtime describe. While it is current, they need not be
+        rendered again."""
         identity = self._session.overlay.read(archive_layout.IDENTITY)
         if identity is not None:
             known = head.get("raw_identity")
@@ -258,8 +260,8 @@ class CaptureWork:
         return ledger
 
     def _seal(self, ledger: PartitionLedger) -> None:
-        """Past periods close, but only when the clock can be believed, and by what it says: the time of a sequence may
-        be that of a clock which was ahead."""
+        """Close past periods, but only when the clock is trusted, and by the clock itself: the time of a sequence may
+        come from a clock that was ahead."""
         context = self._session.context
         if clock_trust.is_clock_trusted(context, self._session.head):
             now = times.parse_time(min(self._session.now, context.now()))
@@ -294,7 +296,7 @@ class CaptureWork:
         return (lambda text: []) if self._session.head is None else self._session.vault.records_with_content
 
     def _described(self, head: JsonObject) -> JsonObject:
-        """The head document with what does not follow from a derivation; what one said stands."""
+        """Return the head document with the fields that no derivation sets."""
         runtime, version = self._seen.adapter.runtime, self._named().version
         name = self.cutter.without_values(self._session.agent.name)
         about = {"id": self._session.agent.id, "name": name, "source_runtime": runtime}
@@ -307,8 +309,7 @@ class CaptureWork:
         return head
 
     def _describe_rights(self, head: JsonObject) -> None:
-        """The rights of the folders that hold everything else. Those of the runtime's own folder stay as they were said
-        while it is not there."""
+        """Set the rights of the root folders. Those of the state directory stay as they were while it is not there."""
         if self._session.head is None and os.name != "nt":
             head[RIGHTS] = ALL
         held = self._seen.scan.files
@@ -338,7 +339,8 @@ class CaptureWork:
     # The guard --------------------------------------------------------------------------------------------------
 
     def guard(self) -> None:
-        """Hold what removes so much that it looks like an accident: pin what was before, say it. Captured it is."""
+        """Mark the capture as held if its loss looks like an accident, and pin the sequence before it. The capture is
+        committed anyway."""
         session = self._session
         session.report.held = session.vault.get(mass_loss_guard.DECISION)
         if session.head is None or session.kind != CAPTURE or session.report.held is not None:
@@ -386,7 +388,7 @@ class CaptureWork:
         return iter(()) if head is None else head.entries(prefix)
 
     def _measures(self) -> Measures:
-        """Return what the guard measures a loss by: earlier sequences, the one to count from, the time, the limits."""
+        """Return earlier sequences, the one to count from, the time, and the limits."""
         session = self._session
         accepted = (session.vault.get(mass_loss_guard.ACCEPTED) or {}).get("sequence", -1)
         verified = session.vault.last_verified()
@@ -399,8 +401,8 @@ class CaptureWork:
 
 
 def _set(head: JsonObject, name: str, value: str) -> None:
-    """Say something in the head document, or nothing. What it says already keeps its place: another order of the same
-    would be a change."""
+    """Set or remove a field of the head document. An existing field keeps its position, because another order would be
+    a change."""
     if value:
         head[name] = value
     else:
@@ -412,5 +414,5 @@ def _memories_in(meta: JsonObject | None) -> int:
 
 
 def locate_staging(session: CaptureSession) -> Path:
-    """Where cut copies of large files wait for the commit."""
+    """Return the folder where cut copies of large files wait for the commit."""
     return session.context.home.state_folder / f"{session.agent.id}.staged"

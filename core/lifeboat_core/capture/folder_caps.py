@@ -1,4 +1,4 @@
-"""Folders of which only so much is kept, because a program writes into them all the time."""
+"""Limit the folders that a program writes into all the time to a number, size and rate of files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lifeboat_core.texts.human_text import time_text
 
 @dataclass(frozen=True, slots=True)
 class FolderCaps:
-    """Every cap with the prefix of the names it is for."""
+    """The caps of all roots, each with the prefix of the native names that it applies to."""
 
     by_prefix: tuple[tuple[str, FolderCap], ...] = ()
 
@@ -30,7 +30,8 @@ class FolderCaps:
     def over(
         self, suspects: Mapping[str, ScannedEntry], known: Mapping[str, KnownFile], there: Collection[str]
     ) -> dict[str, str]:
-        """New names for which there is no place, with the reason. What is held already goes on being kept."""
+        """Return the new files for which a capped folder has no place left, with the reason. Files that are captured
+        already stay captured."""
         found: dict[str, str] = {}
         for prefix, cap in self.by_prefix:
             below = (name for name, one in suspects.items() if name.startswith(prefix) and one.kind == FILE)
@@ -41,7 +42,7 @@ class FolderCaps:
         return found
 
     def too_soon(self, found: ScannedEntry, captured_at: str | None, now: str) -> str | None:
-        """Why another version of a file is not taken yet; None when it is."""
+        """Return why another version of a file is not captured yet; None when it is due."""
         cap = self.of(found)
         if cap is None or captured_at is None:
             return None

@@ -1,4 +1,4 @@
-"""Large artifacts: which of them are captured now, within the limits for artifacts and the room of the vault."""
+"""Decide which large artifacts this capture reads, within the artifact limits and the quota of the vault."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ PACED_SIZE = 50 << 20
 
 @dataclass(frozen=True, slots=True)
 class ArtifactLimits:
-    """What is kept of artifacts: sizes in bytes, `interval` between two captures of a large file that nobody asks for:
-    of one over 50 MB it is longer, so that reading it always takes the same share of a processor."""
+    """Limits for artifacts. Sizes are in bytes. `interval` is the time between two unrequested captures of a large
+    file; for files over 50 MB it grows with the size, so that reading always takes the same share of a processor."""
 
     threshold: int
     max_file: int
@@ -27,13 +27,13 @@ class ArtifactLimits:
     interval: timedelta
 
     def wait_for(self, size: int) -> timedelta:
-        """How long a file of so many bytes is left alone after a capture."""
+        """Return how long a file of this size is not captured again."""
         return self.interval * max(1.0, size / PACED_SIZE)
 
 
 class ArtifactRefusal(NamedTuple):
-    """Why a large file is not taken now. `wait` says in how many seconds it may be, None for a limit; `fix` is the
-    setting that helps, with its value."""
+    """Why a large file is not captured now. `wait` is the number of seconds until it can be, None for a limit; `fix` is
+    the setting that helps, with its value."""
 
     why: str
     wait: float | None = None
@@ -42,7 +42,7 @@ class ArtifactRefusal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LargeArtifact:
-    """A large artifact, or a file of a capped folder, that is captured now."""
+    """A large artifact, or a file of a capped folder, that this capture reads."""
 
     size: int
     captured_at: str
@@ -50,9 +50,9 @@ class LargeArtifact:
 
 @dataclass(slots=True)
 class LargeArtifacts:
-    """Those of one capture of the agent of this name. `before` has size and time of the last capture by archive path;
-    `measure` looks how much room the vault has; `new` is what is captured now, `no_room` why something was not for want
-    of it."""
+    """The large files of one capture of `agent`. `before` has size and time of the last capture by archive path;
+    `measure` returns the room in the vault; `new` is what this capture reads; `no_room` says why something was left out
+    for lack of room."""
 
     limits: ArtifactLimits
     before: Mapping[str, tuple[int, str]]
@@ -68,14 +68,15 @@ class LargeArtifacts:
         return may_be and found.kind == FILE and found.key.size > self.limits.threshold
 
     def captured_at(self, path: str) -> str | None:
-        """When the version that is held was captured."""
+        """Return when the stored version was captured."""
         return self.before[path][1] if path in self.before else None
 
     def take(self, path: str, size: int) -> None:
         self.new[path] = LargeArtifact(size, self.now)
 
     def reason_against(self, found: ScannedEntry, *, anyhow: bool) -> ArtifactRefusal | None:
-        """Why a large file is not taken now; None when it is. `anyhow`: however short ago it was captured."""
+        """Return why a large file is not captured now; None when it is. With `anyhow`, ignore how recently it was
+        captured."""
         size, limits = found.key.size, self.limits
         if size > limits.max_file:
             return self.too_large(size)
@@ -99,22 +100,22 @@ class LargeArtifacts:
         return ArtifactRefusal(why, wait.total_seconds())
 
     def too_large(self, size: int) -> ArtifactRefusal:
-        """Why a file of so many bytes is not taken before the user raises the limit."""
+        """Return the refusal of a file of this size until the user raises the limit."""
         raised = f"artifacts.max_file {_raised(size)}"
         return ArtifactRefusal(f"{size_text(size)}, larger than artifacts.max_file", fix=raised)
 
     def fix_of(self, refusal: ArtifactRefusal) -> str | None:
-        """The command that makes room for a file, None where there is none."""
+        """Return the command that makes room for a file, None when there is none."""
         return (
             None if refusal.fix is None else f"lifeboat config set {refusal.fix} --agent {quote_argument(self.agent)}"
         )
 
     def _shortage(self, size: int) -> str | None:
-        """Looked up once, and only for a large file: notes and credentials are always taken."""
+        """Measure the room once, and only for a large file: notes and credentials are always captured."""
         self._room = self._room or self.measure()
         return self._room.shortage(size + sum(one.size for one in self.new.values()))
 
 
 def _raised(size: int) -> str:
-    """A limit for so many bytes, with room to grow by half."""
+    """Return a limit for this many bytes, with room to grow by half."""
     return f"{-(-size * 3 // (2 << 20))}MB"

@@ -1,4 +1,4 @@
-"""What the last capture saw of a file: the words that the scan and its cache share."""
+"""What the last capture saw of a file, as the scan and the stat cache share it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class StatKey(NamedTuple):
-    """What has to be equal for a file to count as unchanged; `mode` is compared too, it is part of the meta."""
+    """The stat values that must be equal for a file to be unchanged. `mode` is included because it is part of the meta."""
 
     size: int
     mtime_ns: int

@@ -1,7 +1,7 @@
-"""Cutting: no secret the agent is known to hold leaves a file in clear; what was cut is sealed for the user's key.
+"""Cut known secrets out of files, and seal what was cut for the user's key.
 
-Each file has credentials of its own (a secret in two files is two), so that a change of one file never needs to open
-what was sealed for another. What is remembered between captures is keyed prints: of each value, to find it again in
+Each file has its own credentials (a secret in two files is two credentials), so that a change of one file never
+requires opening what was sealed for another. Between captures, only keyed prints are kept: of each value, to find it in
 other text, and of each sealed payload, to keep the ciphertext while nothing changed.
 """
 
@@ -43,27 +43,28 @@ from lifeboat_keys.signed import credential_sealing
 
 MOST_SECRETS = 2000
 DECISION = "secrets"
-"""Where the vault keeps the prints: {"credentials": {id: {"path", "value", "payload"}}, "values": {print: [service,
-credential type, label, what there is of a Shape]}, "matters": {path: [print, SHA-256 of the cut file]}}."""
+"""The vault's decision with the prints: {"credentials": {id: {"path", "value", "payload"}}, "values": {print: [service,
+credential type, label, fields of a PrintShape]}, "matters": {path: [print, SHA-256 of the cut file]}}."""
 
 EXPOSED = "exposed_secrets"
-"""Where the vault keeps which files held a secret in clear before it was known to be one: {path: last such sequence}.
+"""The vault's decision that names files which held a secret in clear before it was known: {path: last such sequence}.
 """
 
 MACHINE_BOUND = "machine-bound"
-"""The tag of a credential that is only put back into the machine it was taken from."""
+"""Tag of a credential that is only restored on the machine it was captured on."""
 
 RUNTIME_KEY = "needs-runtime-key"
-"""The tag of a credential whose value is encrypted with a key of the runtime's that could not be read."""
+"""Tag of a credential whose value is encrypted with a key of the runtime that could not be read."""
 
 BY_LOOK = "known-by-look"
-"""The tag of a credential that was cut because it looks like a secret."""
+"""Tag of a credential that was cut because it looks like a secret."""
 
 MOST_VALUES = 256
 """Values of one secret that are remembered, the newest ones."""
 
 LARGEST_CUT = 4 << 20
-"""Bytes. A larger compressed part with a known secret in it is named and stays: a sealed credential holds all of it."""
+"""Bytes. A larger compressed part with a known secret is reported and stays, because a sealed credential holds all of
+it."""
 
 HOLDS_SECRET = "a known secret in a compressed part that is too large to be cut out"
 
@@ -71,11 +72,12 @@ HOLDS_WORDS = "a search index in the database, which may hold words of a known s
 _VIRTUAL_TABLE = re.compile(rb"create\s+virtual\s+table", re.IGNORECASE)
 
 LONGEST_KNOWN = 4096
-"""Characters. Nobody copies more of a secret into a note, and every file is searched for every known value."""
+"""Characters. Longer values are not searched for: they are hardly ever copied into notes, and each search costs time.
+"""
 
 
 VERSION = 2
-"""Of what the vault keeps: since 2 without prints of values that can be guessed."""
+"""Version of the vault's decision. Since 2 it has no prints of values that can be guessed."""
 
 
 def is_cut_for_look(document: JsonObject, name: str) -> bool:
@@ -87,7 +89,7 @@ def is_cut_for_look(document: JsonObject, name: str) -> bool:
 
 
 class CredentialKind(NamedTuple):
-    """What a credential is for."""
+    """Service, type, label and properties of a credential."""
 
     service: str
     credential_type: str
@@ -99,8 +101,8 @@ class CredentialKind(NamedTuple):
 
 
 class Sealable(NamedTuple):
-    """A secret of a file, and the value of the credential that it is, or is a part of. `is_guessable` says that no
-    print of the value may be kept."""
+    """A secret of a file, and the value of the credential that it is or belongs to. `is_guessable`: no print of the
+    value may be kept."""
 
     secret: FileSecret
     value: str
@@ -108,9 +110,10 @@ class Sealable(NamedTuple):
 
 
 class SecretCutter:
-    """One capture's work on secrets. `memory` is the vault's decision `secrets`; `finish` gives the new one. `gaps` are
-    the paths of files that a restore wrote with placeholders, and those that still have some afterwards; `cut_looks`
-    are the files and rows of which what looks like a secret is cut, `uncut_looks` those of which it no longer is."""
+    """Cuts the secrets of one capture. `memory` is the vault's decision `secrets`; `finish` puts the credentials into
+    the overlay. `gaps` are the paths of files that a restore wrote with placeholders, afterwards those that still have
+    some. `cut_looks` are files and rows whose lookalikes are cut, `uncut_looks` those for which the user took that
+    back."""
 
     def __init__(
         self,
@@ -152,12 +155,12 @@ class SecretCutter:
         self.gaps: set[str] = set(gaps)
 
     def memory(self) -> JsonObject:
-        """What the next capture has to know."""
+        """Return what the next capture has to know."""
         known = {"version": VERSION, "credentials": self._credentials, "values": self._prints}
         return {**known, "matters": self._matters} if self._matters else known
 
     def changed_memory(self) -> JsonObject | None:
-        """`memory`, None when it is what it was."""
+        """Return `memory`, None when it did not change."""
         return None if json_codec.encode_canonical(self.memory()) == self._before else self.memory()
 
     def _read_documents(self) -> dict[str, JsonObject]:
@@ -165,14 +168,15 @@ class SecretCutter:
         return {item["id"]: item for item in state_documents.list_credentials(document) if isinstance(item["id"], str)}
 
     def _find_shut(self) -> set[str]:
-        """Return the credentials whose key this home has lost; none where its keys cannot be read."""
+        """Return the credentials whose key this home has lost; none when its keys cannot be read."""
         try:
             return {one["id"] for one in self._keys.lost_pairs_of(self._agent_id, self._documents.values())}
         except (KeysError, SignatureError):
             return set()
 
     def secrets_in(self, path: str, data: bytes) -> list[FileSecret] | None:
-        """What the adapter finds. Raises UnparsableSecrets, also for a file with more secrets than anybody has."""
+        """Return the secrets that the adapter finds. Raises UnparsableSecrets, also for a file with more than
+        `MOST_SECRETS`."""
         found = self._adapter.secrets(path, data)
         if self._cuts_looks(path):
             found = secret_lookalikes.add_chosen_secrets(path, data, found or ())
@@ -187,12 +191,12 @@ class SecretCutter:
         return self._adapter.opened(self._installation, found) if found else found
 
     def cuts_looks_of_row(self, name: str) -> bool:
-        """Whether the user said that what looks like a secret is cut out of a row."""
+        """Return whether the user has lookalikes in a row cut."""
         return name in self._cut_looks
 
     def _cuts_looks(self, path: str) -> bool:
-        """Whether what looks like a secret is cut out of a file: the user said so here, or where it was captured
-        before and the user did not take it back."""
+        """Return whether lookalikes in a file are cut: the user said so here, or on another machine and did not take it
+        back."""
         if path in self._cut_looks or path in self._uncut_looks:
             return path in self._cut_looks
         old = self._overlay.old(path)
@@ -205,7 +209,7 @@ class SecretCutter:
         return any(is_cut_for_look(document, path) for document in known)
 
     def learn(self, secrets: list[FileSecret]) -> bool:
-        """Look for these values everywhere from now on; True when one of them was not known before."""
+        """Search for these values everywhere from now on; return whether one of them is new."""
         self.look_for(secrets)
         news = False
         for secret in filter(_is_looked_for, secrets):
@@ -226,7 +230,7 @@ class SecretCutter:
         return news
 
     def look_for(self, secrets: Iterable[FileSecret]) -> None:
-        """Look for these values everywhere in this capture, also inside of words, where a print finds none."""
+        """Search for these values everywhere in this capture, also inside of words, where prints find none."""
         for secret in filter(_is_looked_for, secrets):
             # A copy in a note expires with the note, and is restored wherever the note is.
             self._values.setdefault(secret.value, _kind_of(secret)._replace(expires_at=None, bound=False, locked=False))
@@ -239,7 +243,7 @@ class SecretCutter:
         return self._known
 
     def _forget_oldest(self, kind: CredentialKind) -> None:
-        """Make room for another value of a secret: a login rotates every hour, for years."""
+        """Make room for another value of a secret, because a login can rotate every hour for years."""
         about = [kind.service, kind.credential_type, kind.label]
         marks = [mark for mark, known in self._prints.items() if known[:3] == about]
         for mark in marks[: max(len(marks) - MOST_VALUES + 1, 0)]:
@@ -249,10 +253,10 @@ class SecretCutter:
     def cut(
         self, path: str, data: bytes, secrets: list[FileSecret], *, may_differ: bool = True
     ) -> tuple[bytes, list[JsonObject]]:
-        """The bytes that may be kept, and the list of cuts. The sealed credentials follow with `finish`.
+        """Return the bytes that may be stored, and the list of cuts. The sealed credentials follow with `finish`.
 
-        `may_differ` False: the caller knows that the file is the one of the last capture. Of values that can be guessed
-        no print is kept, so that nothing else tells it where a file holds no other ones.
+        `may_differ` False: the caller knows that the file is unchanged since the last capture. Values that can be
+        guessed have no print, so nothing else shows that for a file that holds only such values.
         """
         work = DecodingBudget.for_size(len(data))
         known = list(self.known_in(data, work))
@@ -264,8 +268,8 @@ class SecretCutter:
     def cut_known(
         self, path: str, data: bytes, known: list[KnownSecretMatch], *, exposed: bool
     ) -> tuple[bytes, list[JsonObject]]:
-        """As `cut`, of values that were found before the bytes were put together; `exposed` says that one of them
-        stands in clear in the head."""
+        """Cut values that were found before the bytes were put together, as `cut` does. `exposed`: the head has one of
+        them in clear."""
         if exposed:
             self.exposed.add(path)
         return self._cut_found(path, data, [], known)
@@ -314,7 +318,7 @@ class SecretCutter:
         return parts.data, parts.cuts
 
     def _gaps_in(self, path: str, data: bytes) -> list[JsonObject]:
-        """Where placeholders of the newest version stand in a file that a restore wrote with them."""
+        """Return where placeholders of the newest version are in a file that a restore wrote with them."""
         old = self._overlay.old(path) if path in self.gaps else None
         former = None if old is None else self._overlay.old_body(path)
         return (
@@ -324,37 +328,37 @@ class SecretCutter:
         )
 
     def _without_purged(self, path: str, data: bytes, parts: CutFile) -> tuple[bytes, CutFile]:
-        """What was purged was known by its line as it was kept, without the secrets in it."""
+        """Remove purged text, which is known by its lines without secrets, so this follows the cut."""
         edits = self._keep_out.edits(path, parts.data) if self._keep_out else ()
         return secret_cutting.apply_edits_to_cut_file(parts, edits) if edits else (data, parts)
 
     def _stood_in_clear(self, path: str) -> bool:
-        """Whether the head has a known value in this file: it became known since."""
+        """Return whether the head has a known value of this file in clear, because it became known since."""
         old = self._overlay.old_body(path)
         return old is not None and any(True for _ in self.known_in(old))
 
     def _looks_stood_in_clear(self, path: str, data: bytes, own: list[Sealable]) -> bool:
-        """Whether the head has in clear what is cut for its look from now on."""
+        """Return whether the head has in clear what is cut for its look from now on."""
         looks = [data[one.secret.start : one.secret.end] for one in own if one.secret.by_look]
         old = self._overlay.old_body(path) if looks else None
         return old is not None and any(literal in old for literal in looks)
 
     def release(self, path: str) -> None:
-        """The file is gone, or holds no secret any more."""
+        """Forget the credentials of a file that was removed or holds no secret any more."""
         self._matters.pop(path, None)
         self.gaps.discard(path)
         self._keep_only(path, set())
 
     def holds_what_matters(self, path: str, matters: bytes) -> bool:
-        """Whether the head has a version of a file in which everything that matters is the same."""
+        """Return whether the head has a version of a file in which everything that matters is the same."""
         old = self._overlay.old(path)
         if old is None or old.sha256 is None or self._matters.get(path) != self._version(matters, old.sha256):
             return False
         return not self._stood_in_clear(path)
 
     def note_what_matters(self, path: str, matters: bytes, cut: bytes) -> None:
-        """Remember a version that is captured now, by its bytes after they were cut; not one whose secrets can all be
-        guessed, for then its print tells them."""
+        """Remember a captured version by its bytes after cutting. A version whose secrets can all be guessed is not
+        remembered, because its print would reveal them."""
         held = [known["value"] for known in self._credentials.values() if known["path"] == path]
         if held and not any(held):
             self._matters.pop(path, None)
@@ -362,20 +366,20 @@ class SecretCutter:
         self._matters[path] = self._version(matters, hashlib.sha256(cut).hexdigest())
 
     def _version(self, matters: bytes, sha256: str) -> list[str]:
-        """Prints alone: a plain digest of a file would outlive a purge of what stood in it."""
+        """Return keyed prints, because a plain digest of a file would outlive a purge of its text."""
         return [self._print.of(matters), self._print.of(sha256.encode())]
 
     def holds_locked(self) -> bool:
-        """Whether a credential is sealed as the runtime encrypted it, because the runtime's key was not there."""
+        """Return whether a credential is sealed as the runtime encrypted it, because the runtime's key was missing."""
         return any(RUNTIME_KEY in as_list(document.get("tags")) for document in self._documents.values())
 
     def places(self) -> dict[str, str]:
-        """The archive path of each credential that was cut, by id."""
+        """Return the archive path of each credential that was cut, by id."""
         return {key: known["path"] for key, known in self._credentials.items()}
 
     def holders_of_shut(self) -> set[str]:
-        """The archive paths of files whose credentials were sealed to a key that was lost: read again, they are sealed
-        to the key that there is."""
+        """Return the files whose credentials were sealed to a lost key. Reading them again seals them to the present
+        key."""
         return {known["path"] for key, known in self._credentials.items() if key in self._shut}
 
     def finish(self) -> None:
@@ -395,8 +399,9 @@ class SecretCutter:
         *,
         may_differ: bool,
     ) -> bool:
-        """Whether a file is the one of the last capture, secrets included. The print of a payload holds the digest of
-        the whole file, so a value that cannot be guessed tells it; where there is none, the caller does."""
+        """Return whether a file, secrets included, is unchanged since the last capture. The print of a payload covers
+        the digest of the whole file, so one value that cannot be guessed proves it; without one, the caller has to say.
+        """
         if strong:
             prints = {key: self._print.of(payloads[key].encode()) for key in strong}
             return all(self._credentials[key]["payload"] == mark for key, mark in prints.items())
@@ -406,8 +411,8 @@ class SecretCutter:
     def _choose(
         self, path: str, values: dict[str, CredentialKind], guessable: Set[str], missing: set[str]
     ) -> dict[str, str]:
-        """The credential id of each value in a file: the one it had, that of the value it replaces, or a new one.
-        Those that are `missing` keep theirs. One that is `guessable` is known by its name alone."""
+        """Return the credential id of each value in a file: its former one, that of the value it replaces, or a new
+        one. Credentials that are `missing` keep theirs. A value that is `guessable` is matched by its name alone."""
         self._adopt(path)
         marks = {value: self._print.of(_bytes_of(f"{path}\n{value}")) for value in values if value not in guessable}
         known = {known["value"]: key for key, known in self._credentials.items() if known["path"] == path}
@@ -419,8 +424,8 @@ class SecretCutter:
         return chosen
 
     def _adopt(self, path: str) -> None:
-        """Credentials that came with an archive belong to the file they were cut out of, and keep their ids. Those of a
-        file that was not written here stay as they came."""
+        """Assign credentials from an archive to the file that they were cut out of, under their ids. Those of a file
+        that was not written here stay as they came."""
         old = self._overlay.old(path) if self._unplaced else None
         for item in old.meta.get(entry_metas.CUTS, ()) if old is not None else ():
             if item[secret_cutting.CREDENTIAL] in self._unplaced:
@@ -428,7 +433,7 @@ class SecretCutter:
                 self._credentials[item[secret_cutting.CREDENTIAL]] = {"path": path, "payload": "", "value": ""}
 
     def _replaced(self, path: str, kind: CredentialKind, taken: set[str]) -> str | None:
-        """The credential of the same name whose value stands in the file no more."""
+        """Return the credential of the same name whose value is not in the file any more."""
         for key, known in self._credentials.items():
             document = self._documents.get(key)
             if known["path"] != path or key in taken or document is None:
@@ -450,7 +455,7 @@ class SecretCutter:
     def _seal_unprinted(
         self, credential_id: str, kind: CredentialKind, payload: CredentialPayload, *, is_same: bool
     ) -> None:
-        """Seal a value of which no print is kept, unless the file is the same as before."""
+        """Seal a value without keeping a print, unless the file is unchanged."""
         old = self._documents.get(credential_id)
         known = self._credentials[credential_id]
         if old is None or not is_same or credential_id in self._shut:
@@ -486,8 +491,8 @@ class SecretCutter:
         return document | ({"last_rotated_at": self._now} if rotated else {})
 
     def _binding(self, old: JsonObject, kind: CredentialKind) -> JsonObject:
-        """The fields that say of which machine a credential is, or that its value is still encrypted; what others wrote
-        into them stays."""
+        """Return the fields that say to which machine a credential is bound, or that its value is still encrypted. What
+        other programs wrote into them stays."""
         tags = [tag for tag in as_list(old.get("tags")) if tag not in (MACHINE_BOUND, RUNTIME_KEY)]
         about = {name: value for name, value in as_object(old.get("x_lifeboat")).items() if name != "bound_to"}
         if kind.locked:
@@ -510,19 +515,19 @@ class SecretCutter:
         return CredentialKind(*self._prints[self._print.of(_bytes_of(value))][:3])
 
     def _discreet(self, kind: CredentialKind) -> CredentialKind:
-        """What a credential is called stands in clear, and comes from names that anybody may have given."""
+        """Mask known values in service and label, which are stored in clear and come from names that an agent may
+        choose."""
         return kind._replace(service=self.without_values(kind.service), label=self.without_values(kind.label))
 
     def without_values(self, text: str) -> str:
-        """A name as it may stand in clear: `[secret]` in the place of known values."""
+        """Return a name as it may be stored in clear, with `[secret]` in place of known values."""
         data = _bytes_of(text)
         return mask_spans(data, ((found.start, found.end) for found in self._search.spans(data))).decode(
             "utf-8", "replace"
         )
 
     def known_in(self, data: bytes, work: DecodingBudget | None = None) -> Iterator[KnownSecretMatch]:
-        """Where known values stand, also in what an encoded part of the text says. `work` then names what was not
-        looked into."""
+        """Yield where known values are, also in encoded parts of the text. `work` collects what was not searched."""
         work = work or DecodingBudget.for_size(len(data))
         if not (self._values or self._prints):
             return
@@ -536,7 +541,7 @@ class SecretCutter:
                     yield from (KnownSecretMatch(start, end, found.value) for start, end in spans)
 
     def _spelled_in(self, data: bytes) -> Iterator[KnownSecretMatch]:
-        """Values of this capture, and those that only earlier ones read, as words of their own."""
+        """Yield the values of this capture, and as separate words those that only earlier captures read."""
         yield from self._search.spans(data)
         if self._former:
             yield from self._print.known_in(data, self._former)
@@ -547,7 +552,7 @@ def _is_looked_for(secret: FileSecret) -> bool:
 
 
 def _bytes_of(text: str) -> bytes:
-    """Bytes that are no UTF-8 come back as they were; half a surrogate pair becomes `?`."""
+    """Encode text. Bytes that are not UTF-8 come back unchanged; half a surrogate pair becomes `?`."""
     return replace_surrogates(text).encode("utf-8", "surrogateescape")
 
 
@@ -557,7 +562,7 @@ def _kind_of(secret: FileSecret) -> CredentialKind:
 
 
 def _sealable(secrets: list[FileSecret]) -> list[Sealable]:
-    """Secrets with what their credential holds: their own value, or {member: value} of all in their group."""
+    """Return secrets with the value of their credential: their own, or {member: value} of all in their group."""
     groups: dict[str, dict[str, str]] = {}
     for secret in secrets:
         if secret.group:
@@ -571,7 +576,7 @@ def _sealable(secrets: list[FileSecret]) -> list[Sealable]:
 
 
 def _apart(spans: list[CutSpan]) -> list[CutSpan]:
-    """Of spans that overlap, the longest: the others are part of it."""
+    """Return the longest of spans that overlap; the others are part of it."""
     kept: list[CutSpan] = []
     for span in sorted(set(spans), key=lambda one: (one.start - one.end, one.start)):
         at = bisect_left(kept, span)

@@ -1,5 +1,5 @@
-"""`lifeboat alf import`: an archive into a workspace. The archive becomes the newest state of that agent here, so that
-what the runtime cannot hold (links, lineage, roster, unknown fields) comes out again at the next export."""
+"""Import an archive into a workspace (`lifeboat alf import`). The archive becomes the newest state of the agent here,
+so that what the runtime cannot hold (links, lineage, roster, unknown fields) is in the next export again."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Vault, draft_of_sta
 
 KIND = "import"
 OTHERWISE = "openclaw"
-"""The runtime to write for where the archive's own has no adapter here."""
+"""The runtime to write for when the archive's own has no adapter here."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """`restored` says what was written; `agent` is the id it has here, `copied_from` the id in the archive where that
-    is another one (this home knew the agent already, or the id is no UUID), `name` its name here. `seen` is the code of
-    an unsigned state, of a dry run."""
+    """`restored` says what was written. `agent` is the id here, `copied_from` the id in the archive if that differs
+    (this home knew the agent already, or the id is not a UUID), `name` its name here. `seen` is the code of an unsigned
+    state, for a dry run."""
 
     restored: RestoreReport
     agent: str
@@ -94,13 +94,13 @@ def import_archive(
     ask_consent: Callable[[RestorePlan], None] = lambda plan: None,
 ) -> ImportReport:
     """Write an archive (with deltas on top, in order) into a workspace and register its agent, not yet watched.
-    `runtime` is the archive's own unless named, OpenClaw where that is not known here.
+    `runtime` is the archive's own unless named, OpenClaw if that is not known here.
 
-    An agent that this home knows comes in as a copy with another id. `ask_consent` gets the plan of an archive that
-    nobody signed before anything of it is written, and may raise.
+    An agent that this home knows is imported as a copy with another id. `ask_consent` gets the plan of an unsigned
+    archive before anything is written, and may raise.
 
     Raises ArchiveError, ApplyError, SignatureError, UnsignedState, TargetRefused, ConsentNeeded, AlreadyProtected, and
-    what `encrypted_archives.open_archive` raises.
+    what `open_archive` raises.
     """
     options = RestoreOptions(
         with_credentials=with_credentials,
@@ -140,7 +140,8 @@ def _own_runtime(context: Context, state: State) -> str:
 
 @contextmanager
 def _opened(context: Context, file: Path, deltas: Sequence[Path], passphrase: str | None) -> Iterator[ArchiveStack]:
-    """The files are read several times: from copies, which nobody changes between the check and the use."""
+    """Open the files from private copies, because they are read several times and must not change between check and
+    use."""
     with ExitStack() as stack:
         archives = [
             stack.enter_context(encrypted_archives.open_archive(context, each, passphrase, private=True))
@@ -163,7 +164,7 @@ def _refuse_protected(context: Context, folder: Path) -> None:
 
 
 def _take_keys(context: Context, files: ArchiveStack, file: Path) -> list[str]:
-    """Keep the agent's wrapped keys that travel with the files; what another user wrapped is of no use here."""
+    """Keep the agent's wrapped keys from the files. Keys wrapped by another user are of no use here."""
     context.keys().ensure()
     home_key.note_met_key(context, files.base.sequence, file)
     if files.keys is None:
@@ -176,7 +177,8 @@ def _take_keys(context: Context, files: ArchiveStack, file: Path) -> list[str]:
 
 
 def _import(context: Context, made: RestorePlan, warnings: list[str], tell: Tell) -> ImportReport:
-    """The vault first, aside; then the workspace, all or nothing; then both get their names."""
+    """Fill the vault in a scratch folder, then restore the workspace, then move the vault into place and register the
+    agent."""
     known = made.agent_id in {agent.id for agent in agents.list_agents(context)}
     agent_id = ids.make_id(context.now()) if known else made.agent_id
     named = made.state.sequence.agent_id
@@ -197,7 +199,7 @@ def _import(context: Context, made: RestorePlan, warnings: list[str], tell: Tell
 
 
 def _leave_agent_id(made: RestorePlan, agent_id: str) -> list[str]:
-    """Leave the id that the reference client made, so that it knows its agent; ids made here are all UUIDv7."""
+    """Write the id that the reference client made, so that it recognises its agent; ids made here are all UUIDv7."""
     if ids.is_version_7(agent_id) or made.state.sequence.digest:
         return []
     try:
@@ -210,7 +212,7 @@ def _leave_agent_id(made: RestorePlan, agent_id: str) -> list[str]:
 
 
 def _fill_vault(context: Context, made: RestorePlan, folder: Path, agent_id: str) -> list[str]:
-    """A vault whose only sequence is the archive's state, under its own number, signed by this device."""
+    """Make a vault whose only sequence is the archive's state, under its own number, signed by this device."""
     Vault.create(folder, agent_id, files=context.files, clock=context.clock).close()
     device = context.keys().device
     said: list[str] = []
@@ -232,12 +234,13 @@ def _fill_vault(context: Context, made: RestorePlan, folder: Path, agent_id: str
 
 
 def _is_taken_over(made: RestorePlan, agent_id: str) -> bool:
-    """Whether the state comes in leaf by leaf, with the purges that explain it; a copy is as it reads now."""
+    """Return whether the state is imported leaf by leaf, with the redactions that explain it. A copy is imported as it
+    reads now."""
     return made.verdict is SignatureVerdict.SIGNED and agent_id == made.state.sequence.agent_id
 
 
 def _draft(context: Context, made: RestorePlan, agent_id: str, said: list[str]) -> Draft:
-    """Everything the state holds, with its commitments where nothing in it changes."""
+    """Return everything in the state, with its commitments if nothing in it changes."""
     if made.inventory.redactions and _is_taken_over(made, agent_id):
         return draft_of_state(made.state.as_signed)
     state = made.state
@@ -261,7 +264,8 @@ def _draft(context: Context, made: RestorePlan, agent_id: str, said: list[str]) 
 
 
 def _leave_out_payloads_in_clear(state: State, puts: dict[str, EntryPut]) -> list[str]:
-    """Keep no credential that another writer did not encrypt: the vault goes to remotes. Return warnings that name it.
+    """Remove credentials that another writer did not encrypt, because the vault goes to remotes. Return warnings that
+    name them.
 
     A state that a device of Lifeboat signed has none, and its bytes stay.
     """
@@ -276,12 +280,12 @@ def _leave_out_payloads_in_clear(state: State, puts: dict[str, EntryPut]) -> lis
 
 
 def _private_with_cuts(put: EntryPut) -> EntryPut:
-    """From now on this device vouches for the state: a file that will hold credentials is nobody else's to read."""
+    """Restrict a file that will have credentials to its owner, because this device vouches for the state from now on."""
     return put._replace(meta={**put.meta, "private": True}) if put.meta.get(entry_metas.CUTS) else put
 
 
 def _put(state: State, entry: Entry) -> EntryPut:
-    """An entry taken over; a large artifact that is only described stays so."""
+    """Return an entry unchanged; a large artifact that is only described stays so."""
     attachment = as_object(entry.meta.get("attachment"))
     leaf = None if entry.leaf.digest == ABSENT_LEAF else entry.leaf
     if attachment.get("tier") == 3 or entry.sha256 is None:

@@ -1,4 +1,4 @@
-"""A copy of an agent under another id: everything that names the old one names the new one."""
+"""Give a copy of an agent another id, in everything that names the old one."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ _NAMES = ("agent_id",)
 
 @dataclass(frozen=True, slots=True)
 class AgentIdChange:
-    """From one agent id to another, in documents and record lines."""
+    """Replaces one agent id by another in documents and record lines."""
 
     old: str
     new: str
 
     def document(self, body: bytes) -> bytes:
-        """A JSON document in the form archives use, with the new id wherever `agent_id` or `agent.id` was the old."""
+        """Return a JSON document in the form of archives, with the new id wherever `agent_id` or `agent.id` was the old
+        one."""
         return json_codec.encode_pretty(self._value(json_codec.decode_json(body)))
 
     def line(self, line: bytes) -> bytes:
-        """A record line; unchanged bytes when the old id does not stand in it."""
+        """Return a record line; unchanged bytes when it does not have the old id."""
         return json_codec.encode_json(self._value(json_codec.decode_json(line))) if self.old.encode() in line else line
 
     def _value(self, value: Any, key: str = "") -> Any:
@@ -38,8 +39,8 @@ class AgentIdChange:
 
 
 def seal_credentials_for_copy(keys: HomeKeys, body: bytes, agent_id: str, said: list[str]) -> bytes:
-    """The credentials sealed again for the copy. What cannot be opened here stays sealed as it is, for the agent it
-    was sealed for, and is named in `said`."""
+    """Return the credentials sealed again for the copy. What cannot be opened here stays sealed for the original agent,
+    and is reported in `said`."""
     document = json_codec.decode_json(body)
     listed = document.get("credentials")
     if isinstance(listed, list):

@@ -1,5 +1,5 @@
-"""Before a purge is applied that contradicts a known one: the redaction that says what both leave, signed here (see
-`lifeboat_alf.redaction.joined_redactions`)."""
+"""Sign a joint redaction when a new one contradicts a known one: it says what both together leave (see
+`lifeboat_alf.joining`)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from lifeboat_keys.signed import redaction_signatures
 
 
 def make_joint_redaction(context: Context, opened: Histories, redaction: Redaction) -> Redaction | None:
-    """What has to be applied first, so that nothing is lost that nobody purged; None when there is nothing to join.
-    Raises NoKey, VaultError."""
+    """Return the redaction to apply first, so that nothing is lost that no purge named; None when there is nothing to
+    join. Raises NoKey, VaultError."""
 
     def items() -> Iterator[PurgeItem]:
         for history in opened.open:
@@ -27,7 +27,7 @@ def make_joint_redaction(context: Context, opened: Histories, redaction: Redacti
 
 
 def describe_joint_redaction(opened: Histories, redaction: Redaction, joint: Redaction) -> str:
-    """What the receipt of a joint redaction says."""
+    """Return the note of a joint redaction for its receipt."""
     joined = joined_redactions.find_joined(_known(opened), redaction, joint)
     named = ", ".join(each.id for each in joined)
     return f"joins {named}: purges of the same bytes that did not know of each other"

@@ -1,5 +1,5 @@
-"""What one machine does with a redaction, whoever asked for the purge: its own user a moment ago, or another machine
-whose order came from a second copy. Everything can be done again; `purge_orders` says what was begun."""
+"""Apply a redaction on one machine: one that its user just requested, or one that another machine sent through a
+remote. Everything can be repeated; `purge_orders` records what was begun."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ Search = Callable[[Histories], Mapping[str, int]]
 
 @dataclass(slots=True)
 class AppliedRedaction:
-    """What was done here. `objects` lost their bytes in all histories; `remains` names the histories in whose
-    files something may still be left, because others read them or there is no room: it is tried again;
-    `workspace_purge` are the live files that were cut, None where they were left alone; `searched` is what was looked
-    through afterwards, and `hits` in it."""
+    """The result on this machine. `objects` is the number of objects that lost their bytes in all histories. `remains`
+    names histories whose files may still have something, because other programs read them or there is no room: it is
+    tried again. `workspace` are the live files that were changed, None if they were left alone. `searched` counts what
+    was searched afterwards, and the `hits` in it."""
 
     objects: int = 0
     undo_folders: int = 0
@@ -62,12 +62,12 @@ def apply_redaction(
     unreachable: tuple[UnreachableCopy, ...] = (),
     tell: Tell = tell_nobody,
 ) -> AppliedRedaction:
-    """Destroy what a redaction names on this machine: in every history, undo folders, staging, caches and, where that
-    is asked for, in the live workspace. Whoever calls this has verified the signature. `search` looks once more for
-    what was wanted, which only the user who asked knows.
+    """Destroy what a redaction names on this machine: in every history, undo folders, staging, caches and, with
+    `workspace`, in the live workspace. The caller has verified the signature. `search` searches once more for the
+    requested text, which only the requesting user knows.
 
-    Raises Busy, SystemRefused, DiskFull, VaultError, KeysError; RedactionInvalid for what nobody can apply, then no
-    order of it stays. Cut off anywhere, `resuming` completes it.
+    Raises Busy, SystemRefused, DiskFull, VaultError, KeysError; RedactionInvalid for a redaction that cannot be
+    applied, whose order is then removed. After an interruption `purge_recovery` completes it.
     """
     with convert_system_errors(), agent_lock(context, agent.id, "purge"):
         order = PurgeOrder(redaction, workspace, keep_print=keep_print)
@@ -88,8 +88,8 @@ def carry_out_order(
     unreachable: tuple[UnreachableCopy, ...] = (),
     tell: Tell = tell_nobody,
 ) -> AppliedRedaction:
-    """All of it, or the rest of it; before that, where it contradicts a purge that is known here, the one that joins
-    both. The caller holds the agent's lock."""
+    """Carry out an order, or the rest of it. If it contradicts a redaction known here, first apply one that joins both.
+    The caller holds the agent's lock."""
     joint = _joint(context, agent, order.redaction)
     if joint is not None:
         purge_orders.write_order(context, joint)
@@ -123,7 +123,7 @@ def carry_out_order(
 
 
 def _joint(context: Context, agent: Agent, redaction: Redaction) -> PurgeOrder | None:
-    """The order that has to be carried out first."""
+    """Return the order that has to be carried out first, None when there is none."""
     with histories.open_histories(context, agent.id) as opened:
         made = joint_redaction.make_joint_redaction(context, opened, redaction)
         return (
@@ -134,7 +134,7 @@ def _joint(context: Context, agent: Agent, redaction: Redaction) -> PurgeOrder |
 
 
 def _redacted_in_all(context: Context, opened: Histories, order: PurgeOrder, tell: Tell) -> dict[str, int]:
-    """How many objects lost their bytes, by history."""
+    """Redact all histories; return how many objects lost their bytes, by history."""
     redacted = count_units(tell, "Destroying it in the histories", len(opened.open))
     objects = {}
     for each in opened.open:
@@ -144,8 +144,8 @@ def _redacted_in_all(context: Context, opened: Histories, order: PurgeOrder, tel
 
 
 def _redacted(context: Context, history: History, order: PurgeOrder) -> int:
-    """How many objects lost their bytes. What has to be kept out of captures is derived from them before, and kept in
-    the same transaction."""
+    """Redact one history; return how many objects lost their bytes. The keep-out filter is derived from them before,
+    and stored in the same transaction."""
     vault, redaction, is_own = history.vault, order.redaction, history.name == histories.OWN
     is_fresh = redaction.id not in vault.redactions
     derived = is_own and is_fresh
@@ -155,7 +155,8 @@ def _redacted(context: Context, history: History, order: PurgeOrder) -> int:
 
 
 def _planned(context: Context, opened: Histories, order: PurgeOrder) -> KeepOut | None:
-    """The filter with digests of all that goes, in memory, while the bytes are still here."""
+    """Return a filter with digests of everything that is removed. It exists in memory only, while the bytes are still
+    here."""
     return None if opened.own is None else KeepOut.planned(context, opened.own, order.redaction)
 
 
@@ -175,7 +176,8 @@ def _write_receipt(
     done: AppliedRedaction,
     unreachable: tuple[UnreachableCopy, ...],
 ) -> None:
-    """Second copies stand in it from the beginning: whoever is cut off before they are told has said so."""
+    """Write the receipt. Remotes are listed in it from the beginning, so that an interruption before they are told is
+    recorded."""
     cut = None if done.workspace is None else len(done.workspace)
     until = None if opened.own is None else keep_out.KeepOut.of(context, opened.own).until
     here = MachinePurgeNote(done.undo_folders, 0, True, cut, until, done.searched)
@@ -189,7 +191,7 @@ def _write_receipt(
 
 
 def _note(context: Context, order: PurgeOrder, history: History, objects: int, done: AppliedRedaction) -> None:
-    """A vault signs when nothing is left to do in it."""
+    """Note a history in the receipt; its vault signs when nothing is left to do in it."""
     redaction = order.redaction
     vault, note = history.vault, partial(receipt_signing.note_vault, context, redaction.id, history.vault.id)
     if history.name in done.remains:

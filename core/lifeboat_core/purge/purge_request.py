@@ -1,4 +1,4 @@
-"""What somebody wants to be gone."""
+"""The request of a purge."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from lifeboat_alf.purging.purge_terms import PurgeTerms
 
 @dataclass(frozen=True, slots=True)
 class PurgeRequest:
-    """Records by id, and whatever holds a text or fits a pattern. Nothing of `wanted` is ever written down. `reason` is
-    one of the four of ALF §3.1.11. `workspace`: the live files are cut too; `capture`: what lies there now is captured
-    first, so that the filter knows it; `keep_print`: captures know also a text again that can be guessed."""
+    """Records by id, and everything that has a text or matches a pattern. `wanted` is never written anywhere. `reason`
+    is one of the four of ALF §3.1.11. `workspace`: purge the live files too; `capture`: capture the workspace first, so
+    that the filter knows its text; `keep_print`: captures also recognise text that can be guessed."""
 
     record_ids: tuple[str, ...] = ()
     wanted: PurgeTerms = field(default_factory=PurgeTerms, repr=False)

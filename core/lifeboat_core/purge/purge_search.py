@@ -1,5 +1,5 @@
-"""Where it is: every history of the agent here, the states that only second copies keep, the live workspace, undo
-folders and logs. Nothing is changed, and nothing of what is looked for is written down."""
+"""Search for the text of a purge: in every history of the agent here, states that only remotes keep, the live
+workspace, undo folders and logs. Nothing is changed, and the text is not written anywhere."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from lifeboat_vault.vault import Vault
 
 @dataclass(slots=True)
 class RemoteSearch:
-    """One second copy. `problem` says why it could not be asked; `only_there` are states that it keeps and this machine
-    does not, which were looked through as well."""
+    """The search at one remote. `problem` says why it could not be asked; `only_there` are states that only the remote
+    keeps, which were searched too."""
 
     config: RemoteConfig
     problem: str | None = None
@@ -48,7 +48,7 @@ class RemoteSearch:
 
 @dataclass(slots=True)
 class KeptVersions:
-    """Versions of one file or memory, and the first and the last kept sequence that has one of them."""
+    """The number of versions of one file or memory, and the first and last kept sequence with one of them."""
 
     versions: int
     first: int
@@ -57,12 +57,12 @@ class KeptVersions:
 
 @dataclass(slots=True)
 class PurgeMatches:
-    """What was found. `head` and `purges`: the newest sequence and how many redactions there were when it was looked
-    for; what came later has to be looked for again. `sequences` are the numbers of states that hold any of it,
-    `searched` all that were looked through, `live` what can be cut in the workspace. `closed` are histories that do not
-    open, by name; `kept` says of each file and memory that loses something in which kept states it does, `also` what
-    they lose beside the matches, which are blacked out in it. `opaque`: the form of each file, by name, whose content
-    is not looked into. `has_weak`: something of it can be guessed, so no print of it is kept unless the user asks."""
+    """The result of a search. `head` and `purges` are the newest sequence and the number of redactions at that time:
+    later ones have to be searched again. `sequences` are states with matches, `searched` all that were searched, `live`
+    what can be removed from the workspace. `closed` are histories that do not open. `kept` has the states with matches
+    by file and memory; `also` what these lose besides the matches, with those masked. `opaque` is the form of each file
+    that cannot be searched. `has_weak`: part of it can be guessed, so that no print of it is kept unless the user asks.
+    """
 
     plan: CutPlan
     head: int | None
@@ -96,8 +96,8 @@ def find_purge_matches(
     remotes: list[RemoteSearch],
     tell: Tell = tell_nobody,
 ) -> PurgeMatches:
-    """Look through everything. `remotes` were asked before (`search_remotes`): that takes a network. Raises PurgeError
-    for an id that no history knows and for a match of too much, VaultDamaged."""
+    """Search everything. `remotes` is from `search_remotes`, which needs the network. Raises PurgeError for an id that
+    no history knows and for a match of too much, VaultDamaged."""
 
     def items() -> Iterator[PurgeItem]:
         looked = count_units(tell, "Looking through the histories", len(opened.open))
@@ -137,7 +137,7 @@ def find_purge_matches(
 
 
 def _opaque(items: Iterable[PurgeItem]) -> dict[str, str]:
-    """The form of what the histories keep, by name, that no search looks into."""
+    """Return the form of entries, by name, that no search can read."""
     found: dict[str, str] = {}
     for item in items:
         if item.path is not None and item.path.startswith((archive_layout.RAW, archive_layout.ARTIFACTS)):
@@ -148,7 +148,7 @@ def _opaque(items: Iterable[PurgeItem]) -> dict[str, str]:
 
 
 def search_beside_histories(context: Context, agent: Agent, wanted: PurgeTerms, opened: Histories) -> LocalFileSearch:
-    """What lies beside the histories, and names of sequences."""
+    """Search outside the histories, and the names of sequences."""
     looked = local_file_search.search_local_files(context, agent, wanted)
     looked.sights += [
         FileSight(local_file_search.HOME, f"the name of sequence {number}", None, "")
@@ -159,19 +159,19 @@ def search_beside_histories(context: Context, agent: Agent, wanted: PurgeTerms, 
 
 
 def find_named_sequences(vault: Vault, wanted: PurgeTerms) -> list[int]:
-    """Sequences to which somebody gave a name that holds what is wanted."""
+    """Return the sequences whose names contain the text."""
     return [row.number for row in vault.sequences() if row.label and wanted.spans("", row.label.encode())]
 
 
 def _is_sealed(context: Context, agent: Agent, vault: Vault, wanted: PurgeTerms) -> bool:
-    """Whether a text is a secret that captures cut out: its sealed form says nothing without the user's key."""
+    """Return whether a text is a secret that captures cut out: its sealed form reveals nothing without the user's key."""
     known = (vault.get(SECRETS) or {}).get("values", {})
     prints = SecretPrints(context.keys(), agent.id)
     return bool(known) and any(prints.of(text.encode()) in known for text in wanted.texts)
 
 
 def _holding(vault: Vault, plan: CutPlan, numbers: list[int]) -> Iterator[int]:
-    """Kept states in which a named leaf stands."""
+    """Yield the kept states that have an affected leaf."""
     touched = set[int]()
     for item in vault.history() if plan.leaves else ():
         if item.leaf.digest in plan.leaves:
@@ -180,7 +180,7 @@ def _holding(vault: Vault, plan: CutPlan, numbers: list[int]) -> Iterator[int]:
 
 
 def _kept(vault: Vault, plan: CutPlan, numbers: list[int]) -> dict[str, KeptVersions]:
-    """By archive path, or id of a memory: where a named leaf stands."""
+    """Return the kept states with affected leaves, by archive path or memory id."""
     found: dict[str, KeptVersions] = {}
     for item in vault.history() if plan.leaves else ():
         held = _numbers_of(item.first, item.last, numbers)
@@ -194,12 +194,12 @@ def _kept(vault: Vault, plan: CutPlan, numbers: list[int]) -> dict[str, KeptVers
 
 
 def _numbers_of(first: int, end: int | None, numbers: list[int]) -> list[int]:
-    """Kept sequences from `first` up to `end`, which has it no more."""
+    """Return the kept sequences from `first` up to, but without, `end`."""
     return numbers[bisect_left(numbers, first) : None if end is None else bisect_left(numbers, end)]
 
 
 def _elsewhere(context: Context, agent: Agent, wanted: PurgeTerms) -> dict[str, int]:
-    """Other agents of this home whose histories hold it: {name: places}. Each is purged by itself."""
+    """Return other agents of this home whose histories match, as {name: places}. They are purged separately."""
     found: dict[str, int] = {}
     for other in agents.list_agents(context):
         if other.id != agent.id:
@@ -211,7 +211,7 @@ def _elsewhere(context: Context, agent: Agent, wanted: PurgeTerms) -> dict[str, 
 
 
 def count_matching_bodies(opened: Histories, wanted: PurgeTerms) -> tuple[int, int]:
-    """How many bodies all histories have, and how many of them hold what is wanted."""
+    """Return the number of bodies in all histories, and how many of them match."""
     bodies = hits = 0
     for history in opened.open:
         for item in histories.iter_vault_items(history.vault):
@@ -231,7 +231,7 @@ def _holds(item: PurgeItem, wanted: PurgeTerms) -> bool:
 
 
 def search_remotes(context: Context, agent: Agent, vault: Vault | None, tell: Tell = tell_nobody) -> list[RemoteSearch]:
-    """Every second copy, and what only it keeps. What is wrong with one is in its answer."""
+    """Search every remote for what only it keeps. Problems are in the results."""
     configs = remote_registry.list_remotes(context)
     found = []
     for number, config in enumerate(configs):
@@ -260,7 +260,7 @@ def _ask(context: Context, agent: Agent, vault: Vault | None, config: RemoteConf
 
 
 def _items_of(there: Iterator[PurgeItem], vault: Vault) -> list[PurgeItem]:
-    """What this machine has not, in memory: states that differ from one that is kept here differ in little."""
+    """Return the bodies that this machine lacks, in memory: such states differ little from the ones here."""
     known = {item.leaf.digest for item in vault.history()}
     return [item._replace(body=partial(_same, item.body())) for item in there if item.leaf.digest not in known]
 

@@ -1,4 +1,4 @@
-"""The runtime's own commands that make a restore take effect (ALF §6.2: re-index)."""
+"""Run the runtime's own commands that make a restore take effect (ALF §6.2: re-index)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run_next_steps(
     tell: Tell = tell_nobody,
     run: Run = runtime_programs.run_program,
 ) -> RestoreReport:
-    """Run what runs by itself (all of it with `finish`), list the rest, and add both to the receipt."""
+    """Run the automatic steps (all of them with `finish`), list the others, and add both to the receipt."""
     installation = installation_of(context, plan)
     if installation is None:
         return report
@@ -54,7 +54,7 @@ def run_next_steps(
 
 
 def list_next_steps(context: Context, plan: RestorePlan, report: RestoreReport) -> RestoreReport:
-    """Run nothing, and list all of it."""
+    """List all steps without running them."""
     installation = installation_of(context, plan)
     steps = [] if installation is None else plan.adapter.next_steps(installation, plan.state)
     done = replace(report, next=[_listed(step) for step in steps])
@@ -65,7 +65,7 @@ def list_next_steps(context: Context, plan: RestorePlan, report: RestoreReport) 
 def give_credentials(
     context: Context, plan: RestorePlan, report: RestoreReport, run: Run = runtime_programs.run_program
 ) -> RestoreReport:
-    """Run the deliveries of a plan, one after the other, and look whether they arrived."""
+    """Run the deliveries of a plan, one after the other, and check whether they arrived."""
     if not plan.deliveries:
         return report
     ran = [each for each in plan.deliveries if each.command]
@@ -87,7 +87,7 @@ def give_credentials(
 
 
 def _beside_credentials(plan: RestorePlan, ran: list[CredentialDelivery], missing: Mapping[Place, Reason]) -> list[str]:
-    """What did not arrive and is no credential, which nothing else tells."""
+    """Return warnings about what did not arrive and is not a credential, because no fate reports it."""
     told = {stand.path for stands in plan.stands.values() for stand in stands}
     places = ((each, place) for each in ran for place in each.places if place in missing and place[0] not in told)
     said = (f"{each.where} of {make_printable(each.places[place])}: {missing[place]}" for each, place in places)
@@ -97,7 +97,7 @@ def _beside_credentials(plan: RestorePlan, ran: list[CredentialDelivery], missin
 def _deliver(
     context: Context, plan: RestorePlan, number: int, delivery: CredentialDelivery, run: Run
 ) -> delivery_run.DeliveryEnd:
-    """The restore itself is done: what the system refuses now is a credential that did not arrive."""
+    """Run a delivery. The restore itself is done, so an error of the system only means a missing credential."""
     try:
         folder = None if plan.installation is None else plan.installation.state_dir
         return delivery_run.run_delivery(context, plan.agent_id, f"{plan.id}-{number}", delivery, folder, run)
@@ -111,7 +111,7 @@ def _not_arrived(
     ran: list[CredentialDelivery],
     failures: Mapping[Place, Reason],
 ) -> Mapping[Place, Reason]:
-    """What is not in the runtime's store now, whatever its commands said."""
+    """Return what is not in the runtime's store now, whatever its commands reported."""
     if installation is None:
         return failures
     found = [plan.adapter.not_arrived(installation, delivery) for delivery in ran]
@@ -119,7 +119,7 @@ def _not_arrived(
 
 
 def installation_of(context: Context, plan: RestorePlan) -> Installation | None:
-    """The runtime around what was restored, as it is now."""
+    """Return the present runtime around what was restored."""
     state_dir = plan.installation.state_dir if plan.installation is not None else None
     if plan.options.state_dir is None or state_dir is None:
         return locate_installation(context, plan.adapter, plan.target)
@@ -149,7 +149,7 @@ def _run(context: Context, step: NextStep, run: Run, hide: secret_hiding.HideTex
 
 
 def _listed(step: NextStep) -> JsonObject:
-    """A step as it is printed. Its command works in any shell: it names the installation that it is for."""
+    """Return a step for printing. Its command works in any shell, because it names its installation."""
     variables = [f"{name}={value}" for name, value in sorted(step.environment.items())]
     command = shlex.join([*(("env", *variables) if variables else ()), *step.command])
     title = f"{step.title} ({step.waits})" if step.waits else step.title

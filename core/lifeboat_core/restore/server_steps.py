@@ -1,5 +1,5 @@
-"""Memories that a runtime keeps behind a server: they are put there once everything else is in its place, for where the
-server is stands in the configuration. No journal takes that back."""
+"""Put memories into a server of the runtime once everything else is in place, because the configuration names the
+server. No journal undoes this."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _PUT = (ItemOutcome.ACCEPTED, ItemOutcome.TRANSFORMED)
 
 
 def put_memories(context: Context, plan: RestorePlan, report: RestoreReport) -> tuple[RestorePlan, RestoreReport]:
-    """Put a plan's memories into its server, where that may be asked. What does not work is no failure of the restore,
-    which is done: the receipt says it."""
+    """Put a plan's memories into its server, if that is allowed. A failure does not fail the restore, which is done;
+    the receipt reports it."""
     server = plan.server
     if server is None or server.write is None:
         return plan, report

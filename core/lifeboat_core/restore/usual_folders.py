@@ -1,4 +1,4 @@
-"""Where an agent that comes to this machine would lie, for each runtime: what is offered, and taken only when asked."""
+"""Propose a folder for an agent that comes to this machine, for each runtime."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _NO_LETTERS = re.compile(r"[^a-z0-9]+")
 
 
 def find_usual_folders(context: Context, name: str) -> dict[str, Path]:
-    """For each runtime a folder for an agent of this name: the one that it would use, or one beside it where that is
-    not empty."""
+    """Return a folder for an agent of this name by runtime: the one that the runtime would use, or one beside it if
+    that is not empty."""
     word = _NO_LETTERS.sub("-", name.casefold()).strip("-") or "agent"
     usual = {one.runtime: one.usual_workspace(context.user_home, word) for one in context.adapters()}
     return {runtime: _free(folder, word) for runtime, folder in usual.items()}
