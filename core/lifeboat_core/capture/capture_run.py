@@ -150,13 +150,13 @@ def _run(session: CaptureSession, *, full: bool) -> CaptureReport:
         return session.report
     reach_crash_point(CrashPoint.CAPTURE_SCANNED)
     work = CaptureWork(session, seen)
-    _clear_staging(session)  # of a capture that was ended half-way
+    _clear_staging(session)  # left by a killed capture
     try:
         work.read()
         reach_crash_point(CrashPoint.CAPTURE_READ)
         lines: Iterable[record_lifecycle.RecordStep] = work.derive()
         if session.head is not None:
-            lines = list(lines)  # not many, and the guard judges all of them together
+            lines = list(lines)  # they are few, and the guard judges all of them together
         reach_crash_point(CrashPoint.CAPTURE_DERIVED)
         row = _commit(session, work, lines)
     finally:
@@ -277,14 +277,14 @@ def _end_hold(session: CaptureSession, row: SequenceRow) -> None:
         return
     vault, previous = session.vault, int(held["previous"])
     if session.kind == CAPTURE and row.number == previous + 1:
-        return  # this capture is the loss itself: what it brings beside it brings nothing back
+        return  # this capture is the loss itself, so new files in it are not the lost ones
     limits = MassRemovalLimits(session.setting("held.share"), session.setting("held.minimum"))
     names = _file_paths if of_files else _memory_ids
     if of_files:
         before = _file_paths(session, previous)
     else:
         before = {each.record["id"] for each in visible_records(vault.state(previous))}
-    # Losses of earlier captures may have added up to it: the last one alone can be below the minimum.
+    # Earlier losses may have added up to this one: the last loss alone can be below the minimum.
     is_kept = any(each.number == previous + 1 for each in vault.sequences())
     lost = len(before - names(session, previous + 1)) if is_kept else limits.minimum
     if mass_loss_guard.is_loss_over(before, names(session, row.number), lost, limits):

@@ -130,7 +130,7 @@ class CaptureWork:
         report.skipped = found.skipped
         report.left_out.update(found.refused)
         everything = not self._seen.trusted or self.cutter.is_outdated
-        # What the stores of the runtime hold is known before the first file is cut.
+        # Secrets in stores of the runtime have to be known before the first file is cut.
         again = self.tree.withheld | self.cutter.holders_of_shut()
         waiting = any(path.startswith(self._databases.prefix) for path in again)
         stored = self._databases.read(everything=everything or waiting)

@@ -327,7 +327,7 @@ class FileCapture:
         if cuts:
             meta[entry_metas.CUTS] = cuts
         if content.is_share and "mtime_ns" in old and self._head_has(found.path, data):
-            meta["mtime_ns"] = old["mtime_ns"]  # only what another agent has of the file changed
+            meta["mtime_ns"] = old["mtime_ns"]  # only another agent's part of the file changed
         data, meta = self._as_it_is_held(found.path, data, meta)
         changed = self.overlay.put(found.path, meta, data)
         self._note(found.path, changed)
@@ -413,7 +413,7 @@ class FileCapture:
         """Return whether a file is ignored now, or the system confirms that it does not exist."""
         root = next(root for root in roots if name.startswith(root.prefix))
         relative = name[len(root.prefix) :]
-        # A folder above that was found as a file or a link holds nothing any more.
+        # If a folder above is a file or a link now, nothing below it exists any more.
         if stat.S_ISDIR(one.key.mode) or _was_skipped(root.prefix + archive_names.to_archive_name(relative)[0], scan):
             return True
         if any(parent in scan.found and scan.found[parent].kind != FOLDER for parent in list_parents(name)):

@@ -18,7 +18,8 @@ TICKS_NS = 20_000_000
 
 
 class FileContent(NamedTuple):
-    """The bytes of a file and the stat they belong to. `is_share`: only this agent's part of a file of several agents."""
+    """The bytes of a file and the stat they belong to. `is_share`: only this agent's part of a file of several
+    agents."""
 
     data: bytes
     key: StatKey

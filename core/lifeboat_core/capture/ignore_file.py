@@ -36,7 +36,7 @@ class IgnoreRule(NamedTuple):
             if part is not None:
                 reach = {used + 1 for used in reach if used < len(names) and part.fullmatch(names[used])}
             elif reach:
-                # At the end `**` means what lies below, not the folder itself.
+                # At the end, `**` matches everything below the folder, but not the folder itself.
                 first = min(reach) + (number > 0 and number == len(self.parts) - 1)
                 reach = set(range(first, len(names) + 1))
         return len(names) in reach

@@ -77,7 +77,7 @@ def _wait(
         at += len(line) + 1
     kept.arrived.update(withheld_items.make_row_name(path, name) for name in names - still)
     if _is_cut((session.overlay.meta(path) or {}).get(entry_metas.CUTS, ()), spans):
-        # A line with cuts cannot be put beside new ones: which credential a cut is depends on all of the file.
+        # A line with cuts cannot be added to new ones: credentials are sealed with the digest of the whole file.
         kept.files[path] = (
             f"{len(waiting)} rows that the last restore could not write wait in it; {advise_on_missing(session)}"
         )

@@ -93,7 +93,8 @@ def _share(change: MemoryTurnover, window: list[SequenceRow], limits: MassRemova
     at_start = max(change.before + deleted - change.deleted - created, 1)
     if not is_memory_loss(at_start, created + change.created, deleted, limits):
         return None
-    return f"{deleted} of {at_start + created} memories were removed {words}"  # some came and went meanwhile
+    # counts memories that were created and removed in between
+    return f"{deleted} of {at_start + created} memories were removed {words}"
 
 
 def _count(row: SequenceRow, kind: str, name: str) -> int:

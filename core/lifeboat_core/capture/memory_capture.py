@@ -63,7 +63,7 @@ class MemoryLookup:
         record = self.record(record_id)
         if record is None or self.winner(record_id) != record_id or self.is_listed(record_id):
             return False
-        # One that its user took for superseded stands in its file all the same.
+        # A memory that its user marked as superseded is still in its file.
         return memory_records.status_of(memory_records.parse_record(record.line)) in ("active", "superseded")
 
     def is_gone(self, record_id: str, now: datetime) -> bool:

@@ -33,7 +33,7 @@ def hold_back_busy_stores(scan: RootScan, now_ns: int) -> list[MultiFileStore]:
     other stores."""
     settled: list[MultiFileStore] = []
     for store in find_stores(scan):
-        # The time of a file is what its writer says, which may be in the future.
+        # The writer of a file chooses its time, which may be in the future.
         if all(abs(now_ns - found.key.mtime_ns) >= SETTLED_NS for found in store.files):
             settled.append(store)
             continue

@@ -1,4 +1,5 @@
-"""Read which files of a workspace are not in the newest sequence in their present version, as the last capture found."""
+"""Read which files of a workspace are not in the newest sequence in their present version, as the last capture
+found."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Overlay:
 
     def __init__(self, head: State | None) -> None:
         self.head = head
-        # Asked once: of what is purged later the commit says that the capture has to begin anew.
+        # Read once: if something is purged later, the commit makes the capture start again.
         self._redactions = NONE if head is None else head.redactions
         self.puts: dict[str, EntryPut | None] = {}
 

@@ -228,7 +228,7 @@ class RootWalk:
             self.scan.mounts.add(f"{self.root.prefix}{relative}/")
         is_kept = self._folder(entry.path, relative + "/")
         path, name_hex = placed
-        # Of the runtime's own folder nothing is kept but what was asked for, and the folders that it lies in.
+        # In the state directory, only selected files and the folders around them are captured.
         if (not is_kept and self.root.only is None) or (is_kept and not has_usual_rights(status.st_mode)):
             native = self.root.prefix + relative
             key = StatKey(0, 0, 0, 0, status.st_mode)
@@ -304,7 +304,8 @@ def scan_roots(
     ignore: IgnoreFile,
     known: Mapping[str, KnownFile],
 ) -> RootScan:
-    """Scan all roots, of which the first is the workspace. Raises nothing: what cannot be read is noted in the result."""
+    """Scan all roots, of which the first is the workspace. Raises nothing: what cannot be read is noted in the
+    result."""
     held = files if isinstance(files, HeldRoots) else HeldRoots(files, roots)
     scan = RootScan(held)
     for number, root in enumerate(roots):

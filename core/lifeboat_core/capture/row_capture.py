@@ -96,7 +96,7 @@ class RowCapture:
         """Return whether the store may have changed since it was read."""
         fact, runtime = self._session.db.get(SHADOW) or {}, self._seen.adapter.runtime
         if {self._known.get("runtime", runtime), fact.get("runtime", runtime)} != {runtime}:
-            # The rows are those of another runtime, in which the agent lived before.
+            # The rows belong to another runtime, in which the agent lived before.
             self._has_left, self._known = True, {}
         if self._databases.stands_alone():
             return False

@@ -107,7 +107,7 @@ class RowMemories:
             return self._edit(last, body, row)
         if not {record_id, last.id} & self._lookup.forgotten:
             return self._revive(last, body, row)
-        # The user dropped it although its row is there: only another text is another memory.
+        # The user dropped the memory although its row exists: only a new text makes a new memory.
         return record_id if row.memory.text == self._ended(body).get("content") else self.new(row)
 
     def new(self, row: MemoryRow) -> str:
@@ -151,7 +151,7 @@ class RowMemories:
             return last.id
         fields = _following(body, before.memory, row.memory)
         is_other = row.memory.text != body.get("content")
-        # A restore writes a row under its id, so a sealed memory gets a successor for another id, too.
+        # A restore writes a row under its id, so a new id also makes a successor of a sealed memory.
         identity = self._source.store.id
         has_other_id = as_json(before.values.get(identity)) != as_json(row.values.get(identity))
         is_seen = is_other or has_other_id or any(fields[name] != body.get(name) for name in SEEN if name in fields)

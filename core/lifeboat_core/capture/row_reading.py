@@ -78,7 +78,7 @@ class RowDifferences:
     _packed: list[bytes] = field(default_factory=list)
 
     def add(self, rows: list[DifferingRow]) -> None:
-        # Four fifths of a first capture's memory; these bytes never leave the process.
+        # Rows are four fifths of a first capture's memory. `marshal` is safe here: the bytes never leave the process.
         self._packed.append(zlib.compress(marshal.dumps([tuple(row) for row in rows]), 1))
 
     def batches(self) -> Iterator[list[DifferingRow]]:
@@ -213,7 +213,7 @@ def _read(
     new = _take(opened.execute(query.differing(everything=everything), query.parameters), query, found, look)
     (held,) = opened.execute(f"select {HELD_ROWS.format(schema='lifeboat')}").fetchone()
     if total - found.nameless - new - len(found.came) != held:
-        # Costs as much as the comparison itself: numbers say whether it is worth it.
+        # This query costs as much as the comparison itself, so it runs only if the numbers show that rows are missing.
         found.gone = list(opened.execute(query.gone(), query.parameters))
     yield
 

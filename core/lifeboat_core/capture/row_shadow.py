@@ -16,7 +16,8 @@ HELD, CAME, GONE = 0, 1, 2
 removed."""
 
 HELD_ROWS = (
-    "(select count(*) from {schema}.shadow) - (select count(*) from {schema}.shadow where kind <> 0)"  # by indexes
+    # both counts use an index
+    "(select count(*) from {schema}.shadow) - (select count(*) from {schema}.shadow where kind <> 0)"
 )
 _OWN = ("row", "record", "kind", "key", "whole", "vector", "marked")
 

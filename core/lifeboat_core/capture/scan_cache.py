@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 
 class StatKey(NamedTuple):
-    """The stat values that must be equal for a file to be unchanged. `mode` is included because it is part of the meta."""
+    """The stat values that must be equal for a file to be unchanged. `mode` is included because it is part of
+    the meta."""
 
     size: int
     mtime_ns: int

@@ -83,7 +83,7 @@ VERSION = 2
 def is_cut_for_look(document: JsonObject, name: str) -> bool:
     """Return whether this credential was cut for its look out of the file or row of this name."""
     label = str(document.get("label") or "")
-    # Only the label tells of one that was sealed before there was the tag: in clear it would be a leak.
+    # Credentials sealed before the tag existed have only the label. Not cutting them would be a leak.
     is_by_look = BY_LOOK in as_list(document.get("tags")) or secret_lookalikes.has_former_label(document, label)
     return is_by_look and secret_lookalikes.is_label_of(label, name)
 
@@ -215,7 +215,7 @@ class SecretCutter:
         for secret in filter(_is_looked_for, secrets):
             kind, value = self._discreet(_kind_of(secret)), _bytes_of(secret.value)
             if is_guessable(secret.value):
-                news = True  # without a print nothing says that it was known before
+                news = True  # without a print it is unknown whether the value is new
                 continue
             mark = self._print.of(value)
             if mark not in self._prints:
@@ -232,7 +232,7 @@ class SecretCutter:
     def look_for(self, secrets: Iterable[FileSecret]) -> None:
         """Search for these values everywhere in this capture, also inside of words, where prints find none."""
         for secret in filter(_is_looked_for, secrets):
-            # A copy in a note expires with the note, and is restored wherever the note is.
+            # A copy in a note is restored with the note, on any machine and at any time.
             self._values.setdefault(secret.value, _kind_of(secret)._replace(expires_at=None, bound=False, locked=False))
             self._former.pop(self._print.of(_bytes_of(secret.value)), None)
             self._known = None
@@ -261,7 +261,8 @@ class SecretCutter:
         work = DecodingBudget.for_size(len(data))
         known = list(self.known_in(data, work))
         if known and HEADER in data and _VIRTUAL_TABLE.search(data):
-            work.unread.add(HOLDS_WORDS)  # it keeps the words of a text apart, sorted and in small letters
+            # a search index stores words separately and in lower case, so values are not found in it
+            work.unread.add(HOLDS_WORDS)
         self.unread[path] = unread_words(data, work)
         return self._cut_found(path, data, _sealable([secret for secret in secrets if secret.value]), known, may_differ)
 

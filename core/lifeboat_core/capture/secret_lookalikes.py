@@ -70,7 +70,7 @@ class LookalikeMatch(NamedTuple):
 def find_lookalikes(data: bytes) -> list[LookalikeMatch]:
     """Return what looks like a secret in a file, in order. Encoded and binary parts are searched only for the formats
     of known issuers, because a name before a random value means little there."""
-    from lifeboat_alf.decoding.decoder import decode_layers  # loaded where something is read
+    from lifeboat_alf.decoding.decoder import decode_layers  # imported late: most commands decode nothing
 
     top = data[:LOOKED_AT]
     is_binary = b"\0" in top[:_BINARY_SEEN_IN]
@@ -135,7 +135,7 @@ def has_former_label(document: JsonObject, label: str) -> bool:
 def is_label_of(label: str, name: str) -> bool:
     """Return whether a label of a credential that was cut for its look belongs to this file or row."""
     named = label.partition(": ")[2]
-    # An earlier release wrote the name of the file without its folder. An archive path always has one.
+    # Labels of an earlier release have the file name without a folder. Archive paths always have one.
     return named == name or ("/" not in named and named == name.rpartition("/")[2])
 
 

@@ -69,7 +69,7 @@ def _is_begun(files: FileOperations, path: StrPath) -> bool:
     """Return whether a file has pages of a first transaction that is still open: SQLite writes the first page last.
     Raises OSError."""
     journal = _mark(files, path, JOURNAL)
-    return journal is not None and journal.numbers[4:8] == bytes(4)  # before the transaction it had no page
+    return journal is not None and journal.numbers[4:8] == bytes(4)  # the database had no page before the transaction
 
 
 def has_log(files: FileOperations, path: StrPath) -> bool:
@@ -79,7 +79,8 @@ def has_log(files: FileOperations, path: StrPath) -> bool:
 
 
 class SideFile(NamedTuple):
-    """A file that SQLite keeps beside a database. `problem` says why this is not certain: the database cannot be read."""
+    """A file that SQLite keeps beside a database. `problem` says why this is not certain: the database cannot
+    be read."""
 
     entry: FolderEntry
     problem: str
@@ -134,7 +135,7 @@ def find_damage(path: Path) -> str | None:
     """Return what SQLite's `quick_check` finds wrong with a database that no program uses; None when it is sound.
     Creates no file beside it. Raises OSError for a file that cannot be read."""
     with path.open("rb"):
-        pass  # SQLite would say no more than "unable to open database file"
+        pass  # gives a better error than SQLite's "unable to open database file"
     try:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
         with contextlib.closing(connection):
@@ -167,7 +168,7 @@ def read_database(files: FileOperations, path: StrPath, limit: int, scratch: Pat
     for _ in range(TRIES):
         content = _read_once(files, path, limit, scratch)
         if content is not None:
-            # A write in the same tick of the file system's clock shows in no stat: look again at the next capture.
+            # A write in the same clock tick would not change the stat, so the next capture reads the file again.
             fresh = abs(time.time_ns() - content.key.mtime_ns) < TICKS_NS
             return content._replace(key=content.key._replace(ctime_ns=0)) if fresh else content
     raise Unstable(os.fspath(path))
@@ -187,7 +188,7 @@ def _read_once(files: FileOperations, path: StrPath, limit: int, scratch: Path) 
     locked = _read_locked(files, path, limit)
     if locked is None:
         return _read_unlocked(files, path, limit, scratch)
-    # A program that was killed within a transaction has left a journal, but no lock.
+    # A program that was killed in a transaction leaves a journal, but no lock.
     return None if _mark(files, path, JOURNAL) is not None else _with_stat_of_log(files, path, locked)
 
 
@@ -226,7 +227,7 @@ def _read_locked(files: FileOperations, path: StrPath, limit: int) -> FileConten
     replaced a folder. Raises OverLimit, OSError.
     """
     descriptor = files.open_regular(path)
-    with os.fdopen(descriptor, "rb") as stream:  # closing it ends the lock
+    with os.fdopen(descriptor, "rb") as stream:  # closing the file releases the lock
         if not _lock_for_reading(descriptor):
             return None
         found = os.fstat(descriptor)
@@ -326,12 +327,13 @@ def _mark(files: FileOperations, path: StrPath, end: str) -> LogMark | None:
     except (FileNotFoundError, NotADirectoryError, NotRegular):
         return None
     except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENAMETOOLONG):  # a link, or too long: SQLite makes no such log
+        # a link or a name that is too long: SQLite creates no such log
+        if error.errno in (errno.ELOOP, errno.ENAMETOOLONG):
             return None
         raise
     if end == WAL:
         return LogMark(end, head) if len(head) == size else None
-    # How many records a journal has (bytes 8 to 12) changes while it is written.
+    # The number of records (bytes 8 to 12) changes while a journal is written.
     return LogMark(end, head[12:size]) if head.startswith(_JOURNAL_MAGIC) else None
 
 

@@ -26,6 +26,7 @@ def is_whole(document: JsonObject) -> bool:
 
 
 def failure_document(agent: Agent, sequence: int | None, error: LifeboatError) -> JsonObject:
-    """Return the document of a capture that failed. `sequence` is the newest one, which stays; None when there is none."""
+    """Return the document of a capture that failed. `sequence` is the newest one, which stays; None when there
+    is none."""
     report = CaptureReport(agent.id, sequence=sequence, warnings=[f"{error.title}: {error.message}"])
     return {**report_document(agent, report), "state": "error", "code": error.code, "fix": error.fix}

@@ -62,7 +62,7 @@ class WorkspaceSurvey:
 def survey_workspace(session: CaptureSession, *, full: bool) -> WorkspaceSurvey | None:
     """Locate and scan the workspace. Return None, with the outcome set in the report, when it is missing. Raises
     AdapterError before the first sequence."""
-    # Files carry the time of the file system, whatever clock the program is given.
+    # File times come from the system clock, so the injected clock cannot be used here.
     started_ns = time.time_ns()
     adapter = session.context.adapter(session.agent.runtime)
     installed = find_installation(session, adapter)
@@ -122,7 +122,7 @@ def _from_head(session: CaptureSession, roots: list[CaptureRoot]) -> Iterator[tu
     if session.state is None:
         return
     for number, root in enumerate(roots):
-        # Of an artifact and a raw file of one name the artifact is dropped before anything is looked up here.
+        # The raw file is yielded last, so that it replaces an artifact of the same name.
         for prefix in (archive_layout.ARTIFACTS, root.prefix) if number == 0 else (root.prefix,):
             for entry in session.state.entries(prefix):
                 if not entry.path.startswith(f"{root.prefix}db/"):

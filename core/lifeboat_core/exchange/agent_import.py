@@ -187,7 +187,7 @@ def _import(context: Context, made: RestorePlan, warnings: list[str], tell: Tell
         tell("Filling its vault", 0, None)
         said = _fill_vault(context, made, staged, agent_id)
         report = carry_out_plan(context, made, tell)
-        with defer_interrupt():  # what was written gets its history and its name
+        with defer_interrupt():  # the written workspace must get its vault and its registration
             context.files.make_folders(context.home.vaults_folder, 0o700)
             registry.set_aside_vault(context, agent_id)
             context.files.replace(staged, context.home.vault_folder(agent_id))
@@ -280,7 +280,8 @@ def _leave_out_payloads_in_clear(state: State, puts: dict[str, EntryPut]) -> lis
 
 
 def _private_with_cuts(put: EntryPut) -> EntryPut:
-    """Restrict a file that will have credentials to its owner, because this device vouches for the state from now on."""
+    """Restrict a file that will have credentials to its owner, because this device vouches for the state from
+    now on."""
     return put._replace(meta={**put.meta, "private": True}) if put.meta.get(entry_metas.CUTS) else put
 
 

@@ -181,7 +181,7 @@ def _decrypted(context: Context, path: Path, source: BinaryIO, copy: BinaryIO, p
     own = keys.user_key()
     for key in (own, *(one.open(own) for one in keys.former)):
         source.seek(0)
-        with contextlib.suppress(NotForYourKey):  # which shows before anything is written
+        with contextlib.suppress(NotForYourKey):  # raised before anything is written
             age_encryption.decrypt_file(source, copy, [age_encryption.age_identity_of(key)])
             return Archive(path, copy, True, key.key_id, header.stanzas.count("X25519"))
     raise NotForYourKey(f"none of the keys it is encrypted for is yours: this home has the key {own.key_id}")

@@ -144,7 +144,7 @@ def _is_to_be_told(context: Context, known: PurgedAgent, config: RemoteConfig) -
 def _tell(context: Context, known: PurgedAgent, config: RemoteConfig) -> None:
     from lifeboat_core.remotes.redactions import purge_exchange
 
-    with contextlib.suppress(LifeboatError):  # noted by whoever sends
+    with contextlib.suppress(LifeboatError):  # `send` has noted the failure
         purge_exchange.send_redaction(context, known.agent, config, known.redaction)
         purged_agent_files.note_told(context, known.agent.id, config.id)
 

@@ -158,7 +158,7 @@ class DerivedFilter:
         prints = ValuePrints(self.marks.key)
         for scope, text in remaining if wanted or self.values else ():
             for mark in prints.marks_in(b"\n".join(text), self.values):
-                del self.values[mark]  # it stands where nobody purged it
+                del self.values[mark]  # the value is also in text that stays
             normal = list(map(purged_lines.normalise_line, text))
             if here := wanted.intersection(normal):
                 common |= here

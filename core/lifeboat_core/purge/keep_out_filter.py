@@ -223,7 +223,7 @@ class KeepOutSieve:
         if edits and _breaks(path, body, apply_edits(body, edits)):
             edits = ()
         edits = _on_top(edits, body, lambda left: self._strings(scope, left))
-        more = _on_top(edits, body, self._values)  # names of members, and what strings spell otherwise
+        more = _on_top(edits, body, self._values)  # also member names, and strings in other spellings
         if not _breaks(path, body, apply_edits(body, more)):
             return more
         self.met.append(1)
@@ -262,7 +262,7 @@ class KeepOutSieve:
         one would have to be."""
         is_sure = self.filter.binaries.get(scope)
         if is_sure is not None and any(self.marks.left(scope, body) == each for each in self._left_of(scope)):
-            return ()  # the user cut the live file
+            return ()  # the live file is redacted already
         is_small = may_search_everywhere(body, self.filter.values)
         spans = self._prints.find(body, self.filter.values, everywhere=is_small and is_sqlite(body))
         if spans:

@@ -58,7 +58,7 @@ def search_local_files(context: Context, agent: Agent, wanted: PurgeTerms) -> Lo
     looked = LocalFileSearch([], 0, {})
     for files, place, name, path in _files(context, agent, looked.unread):
         try:
-            if stat.S_ISLNK(files.lstat(path).st_mode):  # it has no content of its own
+            if stat.S_ISLNK(files.lstat(path).st_mode):  # a link has no content
                 continue
             unread = set[str]()
             looked.sights += _sights(files, place, name, path, wanted, unread)

@@ -11,7 +11,8 @@ from lifeboat_core.home.context import Context
 
 
 def pieces_of(context: Context) -> Pieces:
-    """Return the function that `plan_cuts` calls for files. Files of unknown runtimes and binary files have no pieces."""
+    """Return the function that `plan_cuts` calls for files. Files of unknown runtimes and binary files have no
+    pieces."""
 
     def pieces(path: str, body: bytes, listed: list[str], gone: frozenset[str]) -> list[Span]:
         adapter = _adapter(context, path)

@@ -221,7 +221,7 @@ def _tell_one(context: Context, agent: Agent, redaction: Redaction, name: str, o
     """Send a redaction to one remote. A failure there does not affect this machine: it is sent again at the next
     contact."""
     try:
-        with convert_system_errors():  # this disk may be full by now, too
+        with convert_system_errors():  # this disk may be full by now
             config = remote_registry.find_remote(context, name)
             state, message = _sent(context, agent, config, redaction, owners.get(name))
             if redaction.scope == WHOLE_AGENT:

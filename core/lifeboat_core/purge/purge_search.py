@@ -141,7 +141,7 @@ def _opaque(items: Iterable[PurgeItem]) -> dict[str, str]:
     found: dict[str, str] = {}
     for item in items:
         if item.path is not None and item.path.startswith((archive_layout.RAW, archive_layout.ARTIFACTS)):
-            with contextlib.suppress(KeyError):  # not held
+            with contextlib.suppress(KeyError):  # the body is not stored
                 if form := unread_in(item.body()):
                     found[file_name(item.path)] = form
     return found
@@ -164,7 +164,8 @@ def find_named_sequences(vault: Vault, wanted: PurgeTerms) -> list[int]:
 
 
 def _is_sealed(context: Context, agent: Agent, vault: Vault, wanted: PurgeTerms) -> bool:
-    """Return whether a text is a secret that captures cut out: its sealed form reveals nothing without the user's key."""
+    """Return whether a text is a secret that captures cut out: its sealed form reveals nothing without the
+    user's key."""
     known = (vault.get(SECRETS) or {}).get("values", {})
     prints = SecretPrints(context.keys(), agent.id)
     return bool(known) and any(prints.of(text.encode()) in known for text in wanted.texts)
@@ -223,7 +224,7 @@ def count_matching_bodies(opened: Histories, wanted: PurgeTerms) -> tuple[int, i
 def _holds(item: PurgeItem, wanted: PurgeTerms) -> bool:
     try:
         return bool(wanted.spans(item.path or item.partition or "", item.body()))
-    except KeyError:  # not held
+    except KeyError:  # the body is not stored
         return False
 
 

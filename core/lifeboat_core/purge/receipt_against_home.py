@@ -55,7 +55,7 @@ def _kept(context: Context, receipt: PurgeReceipt) -> Iterator[ReceiptFinding]:
     if kept.digest != receipt.digest:
         yield report_wrong(_KEPT, "is of another redaction under the same id")
     elif kept.signature is not None and _device(kept) != _device(receipt):
-        return  # the receipt of another machine of the user, about the same purge
+        return  # a receipt of the same purge by another machine of the user
     elif kept.audit != receipt.audit or kept.changed_at == receipt.changed_at:
         yield report_wrong(_KEPT, "says something else")
     elif kept.changed_at > receipt.changed_at:

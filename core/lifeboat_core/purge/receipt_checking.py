@@ -104,10 +104,10 @@ def _judge(check: Callable[[TrustedKeys | None], ReceiptVerdict], keys: ReceiptK
     try:
         return check(keys.trusted), _UNKNOWN
     except SignedByAnother as error:
-        # What is derived from it names a key or a machine that is known here and no longer trusted.
+        # A subclass means a key or machine that is known here and no longer trusted.
         if type(error) is not SignedByAnother or not keys.may_be_foreign:
             raise
-        check(None)  # The signature itself was not looked at yet.
+        check(None)  # the signature itself has not been verified yet
         return ReceiptVerdict.UNKNOWN_SIGNER, error.message
 
 
@@ -132,7 +132,7 @@ def _vault(receipt: PurgeReceipt, note: VaultPurgeNote, keys: ReceiptKeys) -> It
     if note.state == DONE:
         yield from _of_vault(receipt, note, keys)
         if note.message:
-            # What is said of the home itself is which purges this one joins; of a remote, what it did not do.
+            # The message of the home lists joined purges; that of a remote says what it did not do.
             yield (report_valid if note.kind == HOME else report_open)(note.name, note.message)
     elif note.state == WAITING and note.applies_at is None:
         yield report_wrong(note.name, "it waits, and does not say until when")

@@ -252,7 +252,7 @@ def sign_receipts_again(context: Context, before: TrustedKeys) -> None:
 
     with _alone(context):
         for receipt in load_receipts(context):
-            with contextlib.suppress(SignatureError, ReceiptInvalid):  # what does not hold stays as it is
+            with contextlib.suppress(SignatureError, ReceiptInvalid):  # invalid receipts are not changed
                 vault_receipts.verify_purge(receipt.statement(), receipt.signature, before)
                 _sign_and_save(context, replace(receipt, vaults=tuple(vault(each) for each in receipt.vaults)))
 

@@ -36,7 +36,7 @@ def read_receipt(context: Context, receipt_id: str) -> PurgeReceipt | None:
             receipt = None
         if receipt is None:
             raise
-        with contextlib.suppress(OSError):  # a home that cannot be written to is read from the copy
+        with contextlib.suppress(OSError):  # if the home is not writable, the copy is used
             write_atomic(context.files, path, data, mode=0o600)
         return receipt
 

@@ -80,7 +80,8 @@ def letters_of(data: bytes) -> bytes:
 
 
 def is_weak(removed: Iterable[bytes]) -> bool:
-    """Return whether removed text could be guessed, so that no digest of it may be stored, alone or within other text."""
+    """Return whether removed text could be guessed, so that no digest of it may be stored, alone or within
+    other text."""
     text = b"".join(sorted(set(removed)))[:LONGEST]
     return is_guessable(text.decode("latin-1"))
 
@@ -116,7 +117,7 @@ class ValuePrints:
     def find(self, body: bytes, known: Mapping[str, ValuePrint], *, everywhere: bool) -> list[Span]:
         """Return where known values are in some bytes, also encoded ones, in order and without overlaps. `everywhere`:
         also within words."""
-        from lifeboat_alf.decoding.decoder import decode_layers  # loaded where something is read
+        from lifeboat_alf.decoding.decoder import decode_layers  # imported late: most commands decode nothing
 
         if not known:
             return []

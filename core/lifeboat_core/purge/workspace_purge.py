@@ -144,7 +144,7 @@ def purge_workspace(
     A file that changed since is skipped. Raises OSError."""
     keep_out, adapter = planned or KeepOut.of(context, vault), context.adapter(agent.runtime)
     done = [one.path for one in cuts if one.files and one.file and _cut(one.files, adapter, keep_out, one, one.file)]
-    let_in(vault, done)  # what changes in them from now on holds nothing of it
+    let_in(vault, done)  # these files have no purged text any more
     return done
 
 

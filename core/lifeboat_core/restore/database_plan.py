@@ -210,5 +210,6 @@ def _root(around: PlanningContext, installation: Installation, path: Path, works
 
 
 def _resolved(path: Path, workspace: Path) -> Path:
-    """Return the real path of a file, which may itself be a link. A link inside the workspace must not lead elsewhere."""
+    """Return the real path of a file, which may itself be a link. A link inside the workspace must not lead
+    elsewhere."""
     return resolve_guarded(path.parent, workspace) / path.name

@@ -65,7 +65,8 @@ class UnholdableName:
 
 
 def find_unholdable_names(files: FileOperations, folder: Path, names: Iterable[str]) -> list[UnholdableName]:
-    """Return which of these names a folder cannot hold. The file system itself is tested in a probe folder, if needed."""
+    """Return which of these names a folder cannot hold. The file system itself is tested in a probe folder, if
+    needed."""
     wanted = sorted(set(names), key=os.fsencode)
     found = [UnholdableName(name, reason) for name in wanted if (reason := _too_long(name, folder))]
     twins = _twins(wanted)

@@ -133,7 +133,7 @@ def _decide_one(wanted: WantedFile, gone: Iterable[str], rules: DecisionRules) -
         wanted = replace(wanted, has_gap=True)
     if found is not None and _is_same(wanted, found, rules):
         return replace(_same(wanted, found, rules), reason=lacks, lacks_credentials=bool(lacks))
-    # A file that stands there may hold the credentials, so it is not replaced by one without them.
+    # The present file may have the credentials, so it is not replaced by one without them.
     refusal = _refusal(wanted, found, gone, rules)
     if refusal or (lacks and (found is not None or rules.keep)):
         left = found.seen if found is not None and rules.keep else None

@@ -1,4 +1,5 @@
-"""Turn a plan into a journal: which file is staged where, what is moved aside, which folders are created and removed."""
+"""Turn a plan into a journal: which file is staged where, what is moved aside, which folders are created and
+removed."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ def assemble_journal(files: FileOperations, plan: RestorePlan, time: str, report
     files = open_without_links(files)
     places = restore_target.find_working_folders(files, plan.target, plan.id)
     own, others = _by_root(plan)
-    merges = any(item.action == RestoreAction.OVERWRITE for item in others)  # which an undo takes back file by file
+    # an undo restores merged files individually
+    merges = any(item.action == RestoreAction.OVERWRITE for item in others)
     moving = plan.agent if plan.options.adopt and not plan.in_place else None
     as_whole = plan.is_fresh and not merges and moving is None and places[-1].stage.parent == plan.target.parent
     tree = (

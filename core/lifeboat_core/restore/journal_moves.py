@@ -99,7 +99,7 @@ def roll_forward(
         if move.staged is None:
             _advance(files, move)
             moved()
-    for folder in journal.drop:  # before a link may take the place of a folder above
+    for folder in journal.drop:  # before a link can replace a folder above
         _drop(files, text_to_path(folder.path))
     for move in journal.moves:
         if move.staged is not None:
@@ -272,14 +272,14 @@ def remove_own_tree(files: FileOperations, folder: Path) -> None:
         return
     left = [folder]
     for each in left:
-        files.set_mode(each, 0o700)  # a copy of one that nothing may be removed from
+        files.set_mode(each, 0o700)  # it may be a copy of a read-only folder
         for entry in files.scan(each):
             if not entry.is_dir(follow_symlinks=False):
                 files.remove(entry.path)
             elif each == folder:
                 left.append(Path(entry.path))
             else:
-                # A folder in a folder comes up first: an agent may have made more of them than a path can name.
+                # Move nested folders up first: an agent may have nested more of them than a path can name.
                 files.set_mode(entry.path, 0o700)
                 left.append(folder / f".{secrets.token_hex(8)}")
                 files.replace(entry.path, left[-1])

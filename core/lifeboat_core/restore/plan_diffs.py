@@ -68,7 +68,7 @@ def diff_plan(plan: RestorePlan, hide: HideFile, files: FileOperations | None = 
     files = FilesBeneath(files or SystemFiles(), [plan.target])
     stage = FileStager(files, plan.state, None)
     for item in plan.items:
-        # What the runtime has in its own folder may hold secrets that no state knows.
+        # Files in the state directory are not shown: they may have secrets that no state knows.
         if (
             item.kind == FILE
             and item.root == plan.target

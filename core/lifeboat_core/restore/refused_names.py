@@ -21,7 +21,8 @@ def find_top_level_heads(names: Iterable[str]) -> frozenset[str]:
 
 
 def reason_against(wanted: WantedFile, adapter: Adapter, heads: Collection[str] = ()) -> str:
-    """Return why a name of the workspace is never written, "" when it may be. `heads` is from `find_top_level_heads`."""
+    """Return why a name of the workspace is never written, "" when it may be. `heads` is from
+    `find_top_level_heads`."""
     if wanted.name in heads or any(map(is_version_control, wanted.name.split("/"))):
         return VERSION_CONTROL
     prefix = archive_layout.raw_prefix(adapter.runtime)

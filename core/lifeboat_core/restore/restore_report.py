@@ -175,7 +175,7 @@ def _rows_left(plan: RestorePlan) -> Iterator[str]:
         try:
             lines = plan.state.body(table.path).split(b"\n")
         except (BodyAbsent, VaultDamaged, KeyError):
-            yield table.path  # its rows are unknown: the whole file stays until the runtime has some
+            yield table.path  # the rows are unknown, so the whole file is withheld
             continue
         left = (line for number, line in enumerate(lines, 1) if f"{table.path}#{number}" not in written)
         for values in rows_of(b"\n".join(left)):

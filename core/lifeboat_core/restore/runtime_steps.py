@@ -43,7 +43,7 @@ def run_next_steps(
     hide = secret_hiding.hide_in_output(context, plan)
     ran = []
     for step in chosen:
-        tell(f"{step.title}: {shlex.join(step.command[1:])}", 0, None)  # it may take minutes, and is the runtime's work
+        tell(f"{step.title}: {shlex.join(step.command[1:])}", 0, None)  # a step of the runtime may take minutes
         ran.append(_run(context, step, run, hide))
     failed = [f"{each['title']} did not end well: {each['command']}" for each in ran if not each["ok"]]
     left = [_listed(step) for step in steps if step not in chosen]
@@ -72,7 +72,7 @@ def give_credentials(
     failures: dict[Place, Reason] = {}
     hung: Reason | None = None
     for number, delivery in enumerate(ran):
-        if hung:  # the next one would wait for the same
+        if hung:  # the next delivery would hang too
             failures |= dict.fromkeys(delivery.places, Reason(LeftOutCode.NOT_TRIED, reason=str(hung)))
             continue
         with include_runtime_changes(context, plan.id):

@@ -67,7 +67,7 @@ def _has_room(context: Context) -> bool:
 def remove_left_scratch(context: Context) -> None:
     """Remove what killed processes left behind, mostly complete histories. Raises OSError."""
     parent, limit = _parent(context), f"{context.clock.now() - _LEFT_BEHIND_AFTER:{_STAMP}}"
-    # Of two processes that find the same folder, one may find it gone half-way: then the other is at it.
+    # A folder may disappear while it is removed, because another process removes it too.
     for entry in context.files.scan(parent) if parent.is_dir() else ():
         if entry.name < limit or not _is_used(entry.name):
             with contextlib.suppress(FileNotFoundError):

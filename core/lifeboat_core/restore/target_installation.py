@@ -76,7 +76,7 @@ def _asked(
         return found
     try:
         made = find_installation_in(context, adapter, folder, state, state_dir)
-    except AdapterError:  # its configuration cannot be read now: what was found is of the last one that could be
+    except AdapterError:  # the configuration cannot be read now, so keep the last known installation
         return found
     return replace(found, layout=made.layout)
 

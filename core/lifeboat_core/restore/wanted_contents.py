@@ -202,7 +202,7 @@ def _raw(state: State, entry: Entry, prefix: str, inventory: StateInventory, ada
     count, and bytes that are not UTF-8 are not in memories."""
     name = disk_names.name_of(entry.path, entry.meta, prefix)
     ids = entry.meta.get(entry_metas.RECORDS)
-    # A file whose memories cannot all be read is restored as it was captured.
+    # If not all memories of a file can be read, it is restored as captured.
     if ids and entry_metas.is_file(entry.meta) and inventory.damaged_records.keys().isdisjoint(ids):
         memories = inventory.memories.of(ids)
         if not _says(state, entry, memories, adapter):

@@ -57,7 +57,7 @@ def describe_purge_damage(state: State, items: Iterable[PlanItem]) -> Iterator[s
             or not entry_metas.is_file(entry.meta)
         ):
             continue
-        if entry.sha256 is None and is_damaged_database(state.body(entry.path)):  # a purge destroys this digest
+        if entry.sha256 is None and is_damaged_database(state.body(entry.path)):  # a redaction removes this digest
             yield f"{make_printable(item.name)}: SQLite finds this database damaged by what a purge took of it"
 
 
