@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters.contract import DerivationContext, Installation
+from lifeboat_adapters.stable_reads.file_reading import has_usual_rights
 from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.archive.archive_names import to_archive_name
 from lifeboat_alf.common import json_codec, times
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import partitions
@@ -31,12 +33,10 @@ from lifeboat_core.capture import (
     secret_lookalikes,
     sequence_commit,
 )
-from lifeboat_core.capture.archive_names import to_archive_name
 from lifeboat_core.capture.capture_report import CAPTURE
 from lifeboat_core.capture.capture_session import CaptureSession
 from lifeboat_core.capture.derived_documents import IDENTITY, DerivedDocuments
 from lifeboat_core.capture.file_capture import FileCapture
-from lifeboat_core.capture.file_reading import has_usual_rights
 from lifeboat_core.capture.known_installation import is_workspace_accepted
 from lifeboat_core.capture.large_artifacts import ArtifactLimits, LargeArtifacts
 from lifeboat_core.capture.memory_capture import MemoryCapture, MemoryLookup, MemoryOrigin, MemoryOutcome

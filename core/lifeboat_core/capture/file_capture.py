@@ -13,19 +13,20 @@ from typing import Any
 from lifeboat_adapters.contract import CaptureRoot
 from lifeboat_adapters.credential_types import FileSecret, UnparsableSecrets
 from lifeboat_adapters.errors import AdapterError
-from lifeboat_alf.archive import archive_layout
+from lifeboat_adapters.stable_reads import file_reading, sqlite_files
+from lifeboat_adapters.stable_reads.file_reading import OverLimit, Unstable
+from lifeboat_alf.archive import archive_layout, archive_names
+from lifeboat_alf.archive.media_types import guess_media_type
 from lifeboat_alf.common.json_shapes import as_object
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.refusal_texts import refusal_reason
 from lifeboat_alf.seams.file_operations import FileOperations
 from lifeboat_alf.states import entry_metas
 from lifeboat_core.agents.name_conflicts import find_conflicts, list_parents
-from lifeboat_core.capture import archive_names, file_reading, secret_lookalikes, sqlite_files
+from lifeboat_core.capture import secret_lookalikes
 from lifeboat_core.capture.capture_report import CaptureReport
-from lifeboat_core.capture.file_reading import OverLimit, Unstable
 from lifeboat_core.capture.folder_caps import FolderCaps
 from lifeboat_core.capture.large_artifacts import LargeArtifacts
-from lifeboat_core.capture.media_types import guess_media_type
 from lifeboat_core.capture.overlay import Overlay
 from lifeboat_core.capture.root_scan import FILE, FOLDER, LINK, RootScan, ScannedEntry
 from lifeboat_core.capture.scan_cache import KnownFile

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from lifeboat_adapters.stable_reads.file_reading import key_of
 from lifeboat_alf.seams.file_operations import FileOperations
-from lifeboat_core.capture.file_reading import key_of
 from lifeboat_core.capture.root_scan import FILE, RootScan, ScannedEntry
 
 SETTLED_NS = 1_000_000_000

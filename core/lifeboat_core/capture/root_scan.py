@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 from lifeboat_adapters import exclusion_rules
 from lifeboat_adapters.contract import Adapter, CaptureRoot, Placement
-from lifeboat_alf.archive import archive_layout
+from lifeboat_adapters.stable_reads import sqlite_files
+from lifeboat_adapters.stable_reads.file_reading import StatKey, has_usual_rights, key_of, read_file
+from lifeboat_alf.archive import archive_layout, archive_names
 from lifeboat_alf.common.refusal_texts import refusal_reason
 from lifeboat_alf.seams.file_operations import FileOperations, FolderEntry, StrPath
 from lifeboat_alf.seams.files_beneath import FilesBeneath
-from lifeboat_core.capture import archive_names, sqlite_files
-from lifeboat_core.capture.file_reading import has_usual_rights, key_of, read_file
 from lifeboat_core.capture.ignore_file import FILE_NAME, LARGEST, IgnoreFile
-from lifeboat_core.capture.scan_cache import KnownFile, StatKey
+from lifeboat_core.capture.scan_cache import OURS, KnownFile
 
 FILE, LINK, FOLDER = "file", "link", "folder"
 DEEPEST = 200
@@ -243,7 +243,7 @@ class RootWalk:
         if not is_folder and not self._is_wanted(name):
             self._name_beside(name, is_folder=False)
             return None
-        if name.rpartition("/")[2].startswith(archive_names.OURS):
+        if name.rpartition("/")[2].startswith(OURS):
             self.scan.skipped[path + "/" * is_folder] = "a working folder of a restore"
             return None
         if self.is_workspace and self.ignore.matches(name, is_folder=is_folder):

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from lifeboat_adapters.stable_reads.file_reading import StatKey
 
-class StatKey(NamedTuple):
-    """The stat values that must be equal for a file to be unchanged. `mode` is included because it is part of
-    the meta."""
-
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    inode: int
-    mode: int
+OURS = ".lifeboat-"
+"""Prefix of the staging and undo folders that a restore keeps inside a workspace. They are never captured."""
 
 
 class KnownFile(NamedTuple):

@@ -22,6 +22,7 @@ from lifeboat_adapters.secrets.secret_cutting import CutFile, CutSpan
 from lifeboat_adapters.secrets.secret_finder import LEAST_KNOWN, KnownSecretMatch, KnownSecretSearch, replace_surrogates
 from lifeboat_adapters.secrets.secret_masking import mask_spans
 from lifeboat_adapters.secrets.secret_names import is_variable_name
+from lifeboat_adapters.secrets.secret_prints import SecretPrints, shapes_in
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common import ids, json_codec
 from lifeboat_alf.common.json_shapes import as_list, as_object
@@ -34,7 +35,6 @@ from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.states import entry_metas
 from lifeboat_core.capture import secret_lookalikes
 from lifeboat_core.capture.overlay import Overlay
-from lifeboat_core.capture.secret_prints import SecretPrints, shapes_in
 from lifeboat_core.purge.keep_out import KeepOut
 from lifeboat_core.state import state_documents
 from lifeboat_keys.errors import KeysError

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lifeboat_adapters.contract import Adapter, CaptureRoot, Installation
-from lifeboat_alf.archive import archive_layout
+from lifeboat_adapters.stable_reads.file_reading import OverLimit, StatKey, Unstable
+from lifeboat_alf.archive import archive_layout, archive_names
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.refusal_texts import refusal_reason
-from lifeboat_core.capture import archive_names, ignore_file, root_scan
+from lifeboat_core.capture import ignore_file, root_scan
 from lifeboat_core.capture.capture_report import CAPTURE
 from lifeboat_core.capture.capture_session import CaptureSession
-from lifeboat_core.capture.file_reading import OverLimit, Unstable
 from lifeboat_core.capture.known_installation import (
     KnownInstallation,
     advise_on_missing,
@@ -23,7 +23,7 @@ from lifeboat_core.capture.known_installation import (
     is_workspace_accepted,
 )
 from lifeboat_core.capture.root_scan import FOLDER, HeldRoots, RootScan
-from lifeboat_core.capture.scan_cache import KnownFile, StatKey
+from lifeboat_core.capture.scan_cache import KnownFile
 from lifeboat_core.capture.sequence_commit import SEEN_AT
 
 RULES, ROOT, IGNORE, MOUNTS = "rules", "root", "ignore", "mounts"

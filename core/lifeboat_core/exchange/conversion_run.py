@@ -17,7 +17,6 @@ from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_core.agents.locks import file_lock
 from lifeboat_core.errors import OptionRefused
 from lifeboat_core.exchange import conversion_options, conversion_source, encrypted_archives, instance_notes
-from lifeboat_core.exchange.conversion_report import ConversionReport
 from lifeboat_core.exchange.conversion_source import ALF, ConversionSource, OpenedSource, SourceReadOptions, is_address
 from lifeboat_core.exchange.encrypted_archives import Archive, ArchiveEncryption
 from lifeboat_core.exchange.new_file import create_file, refuse_existing
@@ -34,6 +33,7 @@ from lifeboat_formats.interchange.contract import (
     Value,
     WriterIdentity,
 )
+from lifeboat_formats.interchange.conversion_report import ConversionReport
 
 PURPOSE = "convert"
 _PRODUCER_LIMIT = 64

@@ -19,9 +19,9 @@ from lifeboat_alf.memory import memory_records, partitions
 from lifeboat_alf.memory.partitions import PartitionLedger
 from lifeboat_alf.states import entry_metas
 from lifeboat_alf.states.agent_state import State
-from lifeboat_core.exchange import foreign_documents
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell
+from lifeboat_formats.interchange import foreign_documents
 from lifeboat_formats.interchange.contract import FormatNotice, FormatReading
 from lifeboat_formats.interchange.errors import SourceRefused
 from lifeboat_keys.signed import sequence_signatures

@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from lifeboat_adapters.secrets.value_prints import ValuePrint, ValuePrints, is_printable, is_weak
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.memory import memory_records
+from lifeboat_alf.purging import purged_lines
+from lifeboat_alf.purging.purged_lines import EDGE, TouchedLine
 from lifeboat_alf.redaction.redactions import ByteEdit, apply_edits
-from lifeboat_core.purge import purged_lines
 from lifeboat_core.purge.keep_out_filter import LEAST_ANYWHERE, KeepOutFilter, KeepOutMarks, RedactedRowShape, scope_of
-from lifeboat_core.purge.purged_lines import EDGE, TouchedLine
-from lifeboat_core.purge.value_prints import ValuePrint, ValuePrints, is_printable, is_weak
 
 LEAST_LEFT = 16
 """Characters that must be left of a line of a table so that it can be recognised by them."""

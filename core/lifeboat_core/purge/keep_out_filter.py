@@ -23,13 +23,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 from lifeboat_adapters.secrets.entropy import LEAST_PRINTED
+from lifeboat_adapters.secrets.value_prints import ValuePrint, ValuePrints, may_search_everywhere
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.purging import purged_lines
+from lifeboat_alf.purging.purged_lines import JsonString, LineRule, TouchedLine
 from lifeboat_alf.purging.sqlite_cuts import blank_spans, is_sqlite
 from lifeboat_alf.redaction import redactions
 from lifeboat_alf.redaction.redactions import ByteEdit, apply_edits
-from lifeboat_core.purge import purged_lines
-from lifeboat_core.purge.purged_lines import JsonString, LineRule, TouchedLine
-from lifeboat_core.purge.value_prints import ValuePrint, ValuePrints, may_search_everywhere
 
 VERSION = 2
 """Since 2 without digests of text that can be guessed."""

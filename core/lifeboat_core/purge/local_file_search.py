@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lifeboat_adapters.errors import AdapterError
+from lifeboat_alf.archive.archive_names import to_archive_name
 from lifeboat_alf.common.refusal_texts import refusal_reason
 from lifeboat_alf.decoding.decoding_budget import TOO_LARGE
 from lifeboat_alf.decoding.unread_forms import unread_in
@@ -17,8 +18,8 @@ from lifeboat_alf.purging.mask_match import mask_span
 from lifeboat_alf.purging.purge_terms import PurgeTerms
 from lifeboat_alf.seams.file_operations import FileOperations, NotRegular
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.capture import archive_names, ignore_file, root_scan
-from lifeboat_core.capture.archive_names import to_archive_name
+from lifeboat_core.capture import ignore_file, root_scan
+from lifeboat_core.capture.scan_cache import OURS
 from lifeboat_core.home.context import Context
 from lifeboat_core.purge import undo_folders
 from lifeboat_core.restore.journal_moves import is_inside, open_without_links
@@ -125,7 +126,7 @@ def _text(path: Path) -> str:
 
 def _is_ours(path: Path, workspace: Path) -> bool:
     """Return whether a file is in an undo or staging folder, which is searched separately."""
-    return any(archive_names.OURS in part for part in path.relative_to(workspace).parts[:-1])
+    return any(OURS in part for part in path.relative_to(workspace).parts[:-1])
 
 
 def _tree(files: FileOperations, folder: Path, unread: dict[str, str]) -> Iterator[Path]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
+from lifeboat_adapters.secrets.secret_prints import SecretPrints
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.decoding.unread_forms import unread_in
 from lifeboat_alf.errors import LifeboatError
@@ -20,7 +21,6 @@ from lifeboat_alf.redaction.redactions import NONE
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.capture.secret_cutter import DECISION as SECRETS
-from lifeboat_core.capture.secret_prints import SecretPrints
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell, count_units, tell_nobody
 from lifeboat_core.purge import histories, local_file_search

@@ -19,15 +19,14 @@ from lifeboat_adapters.contract import Adapter, CaptureRoot
 from lifeboat_adapters.database_reading import read_database
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_adapters.memory_stores import MemoryRows, MemoryStore
+from lifeboat_adapters.stable_reads.file_reading import FileContent, OverLimit, StatKey, Unstable, key_of, read_file
 from lifeboat_alf.purging.unescaped_views import is_binary
 from lifeboat_alf.seams.file_operations import FileOperations, write_atomic
 from lifeboat_alf.seams.held_folder import FolderReplaced, LinkInPath
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.capture import ignore_file, root_scan
 from lifeboat_core.capture.file_capture import LARGEST
-from lifeboat_core.capture.file_reading import FileContent, OverLimit, Unstable, key_of, read_file
 from lifeboat_core.capture.root_scan import FILE
-from lifeboat_core.capture.scan_cache import StatKey
 from lifeboat_core.home.context import Context
 from lifeboat_core.purge.keep_out import KeepOut, let_in
 from lifeboat_core.texts.human_text import quote_argument

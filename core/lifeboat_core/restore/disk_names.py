@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from lifeboat_alf.archive.archive_names import to_archive_name, to_native_name
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.file_operations import FileOperations
 from lifeboat_core.agents.name_conflicts import list_parents
-from lifeboat_core.capture.archive_names import to_archive_name, to_native_name
 from lifeboat_core.errors import UnsafeName
 from lifeboat_core.texts.readable_json import is_utf8, make_printable
 

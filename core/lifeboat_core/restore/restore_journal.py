@@ -22,7 +22,7 @@ import msgspec
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.file_operations import FileOperations, read_all, write_atomic
-from lifeboat_core.capture.archive_names import OURS
+from lifeboat_core.capture.scan_cache import OURS
 from lifeboat_core.home.lifeboat_home import Home
 
 STAGING = "staging"

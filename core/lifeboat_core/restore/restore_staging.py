@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from lifeboat_alf.seams.file_operations import FileOperations
-from lifeboat_core.capture.archive_names import OURS
+from lifeboat_core.capture.scan_cache import OURS
 from lifeboat_core.processes.progress import ignore_units
 from lifeboat_core.restore.credential_filler import CredentialFiller
 from lifeboat_core.restore.state_inventory import ProvenState

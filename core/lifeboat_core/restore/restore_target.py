@@ -11,7 +11,7 @@ from pathlib import Path
 from lifeboat_alf.seams.file_operations import FileOperations
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.capture.archive_names import OURS
+from lifeboat_core.capture.scan_cache import OURS
 from lifeboat_core.errors import TargetRefused
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore.journal_moves import is_inside

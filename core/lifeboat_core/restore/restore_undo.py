@@ -15,7 +15,7 @@ from lifeboat_alf.seams.file_operations import FileOperations
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.agents.locks import agent_lock
-from lifeboat_core.capture.archive_names import OURS
+from lifeboat_core.capture.scan_cache import OURS
 from lifeboat_core.errors import NothingToUndo, TargetChanged
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.defer_interrupt import defer_interrupt

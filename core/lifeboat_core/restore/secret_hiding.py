@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from lifeboat_adapters.credential_types import UnparsableSecrets
 from lifeboat_adapters.secrets.secret_finder import KnownSecretMatch
 from lifeboat_adapters.secrets.secret_masking import find_known_spans, mask_secrets_in_text, mask_spans
+from lifeboat_adapters.secrets.secret_prints import PrintShape, SecretPrints, shapes_in
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.capture.secret_cutter import DECISION
-from lifeboat_core.capture.secret_prints import PrintShape, SecretPrints, shapes_in
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore.restore_plan import RestorePlan
 

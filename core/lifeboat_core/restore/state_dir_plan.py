@@ -14,10 +14,10 @@ from typing import NamedTuple, TypeVar
 from lifeboat_adapters.contract import Adapter, CaptureRoot, Installation, MergedHomeFile, Placement
 from lifeboat_adapters.credential_types import CredentialDelivery, EncryptionKeyFile, Place, ReencryptedFile
 from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.archive.archive_names import to_archive_name
 from lifeboat_alf.common.reason_codes import Reason
 from lifeboat_alf.states import entry_metas
 from lifeboat_alf.states.agent_state import State
-from lifeboat_core.capture.archive_names import to_archive_name
 from lifeboat_core.capture.root_scan import may_hold
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore import restore_target

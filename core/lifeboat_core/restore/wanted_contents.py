@@ -11,12 +11,12 @@ from typing import Any
 from lifeboat_adapters.contract import Adapter, Placement, RenderedFile
 from lifeboat_adapters.secrets import secret_cutting
 from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.archive.archive_names import to_native_name
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.states import entry_metas
 from lifeboat_alf.states.agent_state import Entry, State
 from lifeboat_core.agents.name_conflicts import find_blocked_names
-from lifeboat_core.capture.archive_names import to_native_name
 from lifeboat_core.errors import UnsafeName
 from lifeboat_core.restore import disk_names
 from lifeboat_core.restore import state_inventory as inventories

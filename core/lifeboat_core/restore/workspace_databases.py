@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from lifeboat_adapters.stable_reads import sqlite_files
+from lifeboat_adapters.stable_reads.file_reading import OverLimit, Unstable
 from lifeboat_alf.states import entry_metas
 from lifeboat_alf.states.agent_state import State
-from lifeboat_core.capture import sqlite_files
 from lifeboat_core.capture.file_capture import LARGEST
-from lifeboat_core.capture.file_reading import OverLimit, Unstable
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore.file_decisions import DecisionRules, PlanItem, RestoreAction
 from lifeboat_core.restore.restore_journal import stat_path

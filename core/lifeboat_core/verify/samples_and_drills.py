@@ -21,6 +21,7 @@ from pathlib import Path
 
 import msgspec
 
+from lifeboat_adapters.stable_reads import sqlite_files
 from lifeboat_alf.common import times
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
@@ -29,7 +30,7 @@ from lifeboat_alf.states.agent_state import State
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.agents.live_files import LiveFiles
 from lifeboat_core.agents.locks import agent_lock
-from lifeboat_core.capture import not_captured, sqlite_files
+from lifeboat_core.capture import not_captured
 from lifeboat_core.errors import NothingToRestore
 from lifeboat_core.health.status_gathering import DAMAGED, LAST_WHOLE
 from lifeboat_core.home.context import Context

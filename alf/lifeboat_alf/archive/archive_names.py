@@ -14,9 +14,6 @@ import unicodedata
 _ODD = re.compile("[\x00-\x1f\x7f\\\\\ud800-\udfff]|%[0-9A-Fa-f]{2}")
 _ENCODED_BYTES = frozenset(range(0x20)) | frozenset(b"\x7f\\%") | frozenset(range(0x80, 0x100))
 
-OURS = ".lifeboat-"
-"""Prefix of the staging and undo folders that a restore keeps inside a workspace. They are never captured."""
-
 
 def to_archive_name(native: str) -> tuple[str, str | None]:
     """Return the archive form of a relative path, and the original bytes in hex if it differs."""

@@ -17,10 +17,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lifeboat_adapters import database_checks
+from lifeboat_adapters.stable_reads.file_reading import (
+    TICKS_NS,
+    TRIES,
+    FileContent,
+    OverLimit,
+    StatKey,
+    Unstable,
+    key_of,
+    read_file,
+)
 from lifeboat_alf.common.refusal_texts import refusal_reason
 from lifeboat_alf.seams.file_operations import FileOperations, FolderEntry, NotRegular, StrPath
-from lifeboat_core.capture.file_reading import TICKS_NS, TRIES, FileContent, OverLimit, Unstable, key_of, read_file
-from lifeboat_core.capture.scan_cache import StatKey
 
 HEADER = b"SQLite format 3\0"
 WAL, JOURNAL = "-wal", "-journal"

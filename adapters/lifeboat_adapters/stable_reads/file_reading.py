@@ -9,12 +9,22 @@ from typing import NamedTuple
 
 from lifeboat_alf.seams.file_operations import FileOperations, StrPath
 from lifeboat_alf.states import entry_metas
-from lifeboat_core.capture.scan_cache import StatKey
 
 TRIES = 3
 PAUSE_SECONDS = 0.005
 TICKS_NS = 20_000_000
 """More nanoseconds than a tick of any file system's clock."""
+
+
+class StatKey(NamedTuple):
+    """The stat values that must be equal for a file to be unchanged. `mode` is included because it is part of
+    the meta."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+    mode: int
 
 
 class FileContent(NamedTuple):
