@@ -137,7 +137,7 @@ def test_a_workspace_nobody_protects_is_exported_and_leaves_no_agent(ada: Harbou
 def test_an_archive_comes_back_as_the_same_agent_on_another_machine(ada: Harbour, tmp_path: Path) -> None:
     path = exported(ada, tmp_path / "a.alf")
     other = _machine_with_the_key(ada, tmp_path / "other")
-    report = import_archive(other, path, tmp_path / "other" / "ada", "openclaw")
+    report = import_archive(other, path, tmp_path / "other" / "ada", RestoreOptions(runtime="openclaw"))
     agent = agents.load_agent(other, ada.agent.id)
     assert report.copied_from is None
     assert not agent.watched
@@ -163,7 +163,7 @@ def test_another_users_archive_needs_to_be_accepted(ada: Harbour, tmp_path: Path
         import_archive(stranger.context, path, tmp_path / "ada")
     assert refused.value.exit_status == 3
     assert not (tmp_path / "ada").exists()
-    report = import_archive(stranger.context, path, tmp_path / "ada", accept_unsigned=True)
+    report = import_archive(stranger.context, path, tmp_path / "ada", RestoreOptions(accept_unsigned=True))
     assert any("credentials" in warning for warning in report.warnings)
 
 
@@ -202,7 +202,7 @@ def _source(version: int) -> dict[str, Any]:
 
 def test_what_the_runtime_cannot_hold_comes_out_again(ada: Harbour, tmp_path: Path) -> None:
     path = _foreign(tmp_path)
-    report = import_archive(ada.context, path, tmp_path / "new", accept_unsigned=True)
+    report = import_archive(ada.context, path, tmp_path / "new", RestoreOptions(accept_unsigned=True))
     agent, _ = registry.protect_workspace(ada.context, tmp_path / "new")
     assert agent.id == report.agent
     export_agent(ada.context, "openclaw", tmp_path / "new", tmp_path / "again.alf")
@@ -227,7 +227,7 @@ def test_a_capture_after_an_import_finds_nothing_new_in_the_files(ada: Harbour, 
 
 def test_an_agent_that_is_known_comes_in_as_a_copy(ada: Harbour, tmp_path: Path) -> None:
     path = exported(ada, tmp_path / "a.alf")
-    report = import_archive(ada.context, path, tmp_path / "copy", with_credentials=True)
+    report = import_archive(ada.context, path, tmp_path / "copy", RestoreOptions(with_credentials=True))
     assert report.copied_from == ada.agent.id
     assert report.agent != ada.agent.id
     with ada.context.vault(report.agent) as vault:
@@ -245,11 +245,13 @@ def test_an_agent_that_is_known_comes_in_as_a_copy(ada: Harbour, tmp_path: Path)
 def test_an_import_into_a_protected_workspace_is_refused(ada: Harbour, tmp_path: Path) -> None:
     path = exported(ada, tmp_path / "a.alf")
     with pytest.raises(AlreadyProtected):
-        import_archive(ada.context, path, ada.workspace, yes=True)
+        import_archive(ada.context, path, ada.workspace, RestoreOptions(yes=True))
 
 
 def test_a_dry_run_registers_and_writes_nothing(ada: Harbour, tmp_path: Path) -> None:
-    report = import_archive(ada.context, _foreign(tmp_path), tmp_path / "new", accept_unsigned=True, dry_run=True)
+    report = import_archive(
+        ada.context, _foreign(tmp_path), tmp_path / "new", RestoreOptions(accept_unsigned=True, dry_run=True)
+    )
     assert report.to_json()["files"]["created"] == 2
     assert not (tmp_path / "new").exists()
     assert len(agents.list_agents(ada.context)) == 1

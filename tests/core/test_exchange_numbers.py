@@ -12,6 +12,7 @@ from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_core.agents import manage_agents
 from lifeboat_core.exchange import export_agent, import_archive
+from lifeboat_core.restore.restore_options import RestoreOptions
 from support.alf import archive_files
 from support.alf.archive_files import ArchiveFile
 from support.cli.cli_client import run
@@ -110,7 +111,7 @@ def test_an_import_of_such_files_writes_nothing(ada: Machine, twin: tuple[Path, 
     other = Machine(ada.folder / "other")
     other.learn_words_of(ada)
     with pytest.raises(Exception, match="another state of that number"):
-        import_archive(other.context, base, ada.folder / "arrived", deltas=[delta], yes=True)
+        import_archive(other.context, base, ada.folder / "arrived", RestoreOptions(yes=True), deltas=[delta])
     assert not (ada.folder / "arrived").exists()
 
 

@@ -8,7 +8,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from lifeboat_adapters.memory_stores import RowChoice
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.archive.archive_documents import credentials_in_clear, without_payloads_in_clear
 from lifeboat_alf.common import ids, json_codec
@@ -48,6 +47,7 @@ from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Vault, draft_of_sta
 KIND = "import"
 OTHERWISE = "openclaw"
 """The runtime to write for when the archive's own has no adapter here."""
+_DEFAULTS = RestoreOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +80,15 @@ def import_archive(
     context: Context,
     file: Path,
     to: Path,
-    runtime: str | None = None,
+    options: RestoreOptions = _DEFAULTS,
     *,
     deltas: Sequence[Path] = (),
-    with_credentials: bool = False,
-    accept_unsigned: bool = False,
-    dry_run: bool = False,
-    yes: bool = False,
     passphrase: str | None = None,
-    state_dir: Path | None = None,
-    rows: RowChoice | None = None,
     tell: Tell = tell_nobody,
     ask_consent: Callable[[RestorePlan], None] = lambda plan: None,
 ) -> ImportReport:
-    """Write an archive (with deltas on top, in order) into a workspace and register its agent, not yet watched.
-    `runtime` is the archive's own unless named, OpenClaw if that is not known here.
+    """Write an archive (with deltas on top, in order) into a workspace and register its agent, not yet watched. Without
+    `options.runtime` the runtime is the archive's own, OpenClaw if that is not known here.
 
     An agent that this home knows is imported as a copy with another id. `ask_consent` gets the plan of an unsigned
     archive before anything is written, and may raise.
@@ -102,35 +96,30 @@ def import_archive(
     Raises ArchiveError, ApplyError, SignatureError, UnsignedState, TargetRefused, ConsentNeeded, AlreadyProtected, and
     what `open_archive` raises.
     """
-    options = RestoreOptions(
-        with_credentials=with_credentials,
-        accept_unsigned=accept_unsigned,
-        dry_run=dry_run,
-        yes=yes,
-        state_dir=state_dir,
-        rows=rows or RowChoice(),
-    )
     with _opened(context, file, deltas, passphrase) as files, home_lock(context, "import"):
-        state = files.state
-        folder = restore_target.resolve_target(to)
-        _refuse_protected(context, folder)
-        if not accept_unsigned:
-            home_key.refuse_without_key(context, state.sequence)
-        warnings = [
-            *files.base.warnings,
-            *_take_keys(context, files, file),
-            *capability_links.describe_unmet_needs(state),
-        ]
-        made = plan_restore(context, state, folder, replace(options, runtime=runtime or _own_runtime(context, state)))
+        made, warnings = _plan_import(context, file, files, to, options)
         is_signed = made.verdict is SignatureVerdict.SIGNED
         if not is_signed:
             ask_consent(made)
         check_guards(made)
-        if dry_run:
+        if options.dry_run:
             report = draft_report(made, context.now())
             code = None if is_signed else make_seen_code(made)
             return ImportReport(report, made.agent_id, made.agent_name, warnings=warnings, seen=code)
         return _import(context, made, warnings, tell)
+
+
+def _plan_import(
+    context: Context, file: Path, files: ArchiveStack, to: Path, options: RestoreOptions
+) -> tuple[RestorePlan, list[str]]:
+    """Take the keys of an archive, and plan the restore of its state. Return the plan and warnings."""
+    state, folder = files.state, restore_target.resolve_target(to)
+    _refuse_protected(context, folder)
+    if not options.accept_unsigned:
+        home_key.refuse_without_key(context, state.sequence)
+    warnings = [*files.base.warnings, *_take_keys(context, files, file), *capability_links.describe_unmet_needs(state)]
+    options = replace(options, runtime=options.runtime or _own_runtime(context, state))
+    return plan_restore(context, state, folder, options), warnings
 
 
 def _own_runtime(context: Context, state: State) -> str:
