@@ -22,6 +22,7 @@ from lifeboat_core.agents import manage_agents as registry
 from lifeboat_core.capture.capture_run import capture_agent
 from lifeboat_core.errors import AlreadyProtected, ExchangeError, FileExists, UnsignedState
 from lifeboat_core.exchange import export_agent, import_archive
+from lifeboat_core.exchange.agent_export import ExportOptions
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore import RestoreOptions, restore_agent
 from support.core.harbour import Harbour, harbour
@@ -48,8 +49,8 @@ def entries_of(path: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.names()}
 
 
-def exported(ada: Harbour, path: Path, **options: Any) -> Path:
-    export_agent(ada.context, "openclaw", ada.workspace, path, **options)
+def exported(ada: Harbour, path: Path, since: int | None = None, *, force: bool = False) -> Path:
+    export_agent(ada.context, "openclaw", ada.workspace, path, ExportOptions(since), force=force)
     return path
 
 
@@ -94,7 +95,7 @@ def test_a_threshold_moves_artifacts_between_the_tiers_of_that_export_only(ada: 
     (ada.workspace / "table.csv").write_bytes(b"1,2\n" * 5_000)
     all_in = export_agent(ada.context, "openclaw", ada.workspace, tmp_path / "a.alf")
     head = ada.head
-    few_in = export_agent(ada.context, "openclaw", ada.workspace, tmp_path / "b.alf", threshold=10_000)
+    few_in = export_agent(ada.context, "openclaw", ada.workspace, tmp_path / "b.alf", ExportOptions(threshold=10_000))
     assert "table.csv" in [each["filename"] for each in all_in.artifacts["included"]]
     assert {"filename": "table.csv", "size_bytes": 20_000} in few_in.artifacts["referenced"]
     assert (
@@ -131,7 +132,7 @@ def test_a_workspace_nobody_protects_is_exported_and_leaves_no_agent(ada: Harbou
     assert report.records > 0
     assert [agent.id for agent in agents.list_agents(ada.context)] == [ada.agent.id]
     with pytest.raises(ExchangeError, match="history"):
-        export_agent(ada.context, "openclaw", copy, tmp_path / "s.alf-delta", since=0)
+        export_agent(ada.context, "openclaw", copy, tmp_path / "s.alf-delta", ExportOptions(since=0))
 
 
 def test_an_archive_comes_back_as_the_same_agent_on_another_machine(ada: Harbour, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from lifeboat_alf.archive import archive_layout
 from lifeboat_core.exchange import export_agent, import_archive
+from lifeboat_core.exchange.agent_export import ExportOptions
 from lifeboat_core.exchange.file_check import check_file
 from lifeboat_core.home import user_key_rotation
 from lifeboat_core.restore.restore_options import RestoreOptions
@@ -72,7 +73,9 @@ class History:
             head = vault.head()
         if head is not None and head.number > self.number:
             delta = folder / f"{len(self.deltas)}.alf-delta"
-            self.number = export_agent(context, "openclaw", self.machine.workspace, delta, since=self.number).sequence
+            self.number = export_agent(
+                context, "openclaw", self.machine.workspace, delta, ExportOptions(since=self.number)
+            ).sequence
             self.deltas.append(delta)
 
     def arrived(self, folder: Path) -> Path:

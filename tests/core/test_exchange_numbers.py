@@ -12,6 +12,7 @@ from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_core.agents import manage_agents
 from lifeboat_core.exchange import export_agent, import_archive
+from lifeboat_core.exchange.agent_export import ExportOptions
 from lifeboat_core.restore.restore_options import RestoreOptions
 from support.alf import archive_files
 from support.alf.archive_files import ArchiveFile
@@ -42,9 +43,9 @@ def remember(ada: Machine, text: str) -> None:
     ada.write("MEMORY.md", f"# Memory\n\n## Note\n\n{text}\n")
 
 
-def exported(ada: Machine, name: str, **options: Any) -> Path:
+def exported(ada: Machine, name: str, since: int | None = None) -> Path:
     path = ada.folder / name
-    export_agent(ada.context, "openclaw", ada.workspace, path, **options)
+    export_agent(ada.context, "openclaw", ada.workspace, path, ExportOptions(since))
     return path
 
 

@@ -70,35 +70,45 @@ class ExportReport:
         return not self.left_out
 
 
+@dataclass(frozen=True, slots=True)
+class ExportOptions:
+    """What to export: a snapshot, or the delta `since` a sequence. `threshold` (bytes) replaces the setting for this
+    file, which makes a separate sequence of a known workspace, and a usual one after it."""
+
+    since: int | None = None
+    threshold: int | None = None
+    embeddings_inline: bool = False
+
+
+_DEFAULTS = ExportOptions()
+
+
 def export_agent(
     context: Context,
     runtime: str,
     folder: Path,
     output: Path,
+    options: ExportOptions = _DEFAULTS,
     *,
-    since: int | None = None,
-    threshold: int | None = None,
-    embeddings_inline: bool = False,
     force: bool = False,
     encryption: ArchiveEncryption | None = None,
 ) -> ExportReport:
     """Write the agent in `folder` as a snapshot, or as the delta since a sequence.
 
     A known workspace keeps its ids and history, also while it is paused; an unknown one is read as if it were protected
-    now. `threshold` (bytes) replaces the setting for this file, which makes a separate sequence of a known workspace,
-    and a usual one after it. Raises FileExists, ExchangeError, NothingToExport, NotAWorkspace, UnknownSequence, and
+    now. Raises FileExists, ExchangeError, NothingToExport, NotAWorkspace, UnknownSequence, and
     what `check_encryption` raises.
     """
     encrypted_archives.check_encryption(output, encryption)
     refuse_existing(output, force=force)
     workspace = restore_target.resolve_target(folder)
     agent = _known(context, runtime, workspace)
-    if agent is None and since is not None:
+    if agent is None and options.since is not None:
         fix = f"lifeboat agents add {quote_argument(str(workspace))}"
         raise ExchangeError(f"{workspace} has no history to make a delta from", fix=fix)
-    with _reading(context, agent, runtime, workspace, threshold) as (vault, read):
+    with _reading(context, agent, runtime, workspace, options.threshold) as (vault, read):
         file = encrypted_archives.create_archive(context, output, encryption, force=force)
-        records = _write(context, vault, file, since, inline=embeddings_inline)
+        records = _write(context, vault, file, options)
         state = vault.state()
         return ExportReport(
             path=str(output),
@@ -107,7 +117,7 @@ def export_agent(
             records=records,
             bytes=output.stat().st_size,
             artifacts=_artifacts(state),
-            base=since,
+            base=options.since,
             encryption=None if encryption is None else encryption.to_json(context.keys().public),
             left_out=list_left_out(read.to_json()),
             warnings=_warnings(read),
@@ -211,19 +221,17 @@ def _warnings(report: CaptureReport) -> list[str]:
     return [*report.every_warning, *(f"{name}: {reason}" for name, reason in sorted(problems.items()))]
 
 
-def _write(
-    context: Context, vault: Vault, file: AbstractContextManager[BinaryIO], since: int | None, *, inline: bool
-) -> int:
+def _write(context: Context, vault: Vault, file: AbstractContextManager[BinaryIO], options: ExportOptions) -> int:
     """Write the file; return the number of records in it."""
     state = vault.state()
     number = state.sequence.number
-    if since == number:
+    if options.since == number:
         raise NothingToExport(f"nothing changed since sequence {number}; a snapshot of it needs no --since")
     with file as stream:
         keys = _keys(context, vault.agent_id)
-        if since is not None:
-            return write_delta(vault.changes(since, number), stream, keys=keys).records
-        return write_snapshot(state, stream, keys=keys, embeddings_inline=inline).records
+        if options.since is not None:
+            return write_delta(vault.changes(options.since, number), stream, keys=keys).records
+        return write_snapshot(state, stream, keys=keys, embeddings_inline=options.embeddings_inline).records
 
 
 def _keys(context: Context, agent_id: str) -> JsonObject | None:
