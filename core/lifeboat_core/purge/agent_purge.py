@@ -113,15 +113,10 @@ def _write_receipt(context: Context, redaction: Redaction) -> None:
     receipt_signing.begin_receipt(context, redaction, now, here=MachinePurgeNote(state_db=True), vaults=untold)
     for each in known.vaults:
         signed = sign_with_device(replace(each, completed_at=context.now()), context.keys().device)
-        receipt_signing.note_vault(
-            context,
-            redaction.id,
-            each.vault_id,
-            name=each.name,
-            kind=each.kind,
-            state=receipt_signing.DONE,
-            receipt=signed.to_json(),
+        done = receipt_signing.VaultPurgeNote(
+            each.name, each.vault_id, each.kind, receipt_signing.DONE, now, receipt=signed.to_json()
         )
+        receipt_signing.note_vault(context, redaction.id, done)
 
 
 # Second copies that could not be told ---------------------------------------------------------------------------------

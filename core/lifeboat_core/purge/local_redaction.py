@@ -4,8 +4,7 @@ remote. Everything can be repeated; `purge_orders` records what was begun."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 
 from lifeboat_alf.errors import RedactionInvalid
 from lifeboat_alf.redaction.redactions import Redaction
@@ -32,6 +31,7 @@ from lifeboat_core.remotes import acknowledged_states, remote_registry
 from lifeboat_core.restore import scratch_folders
 from lifeboat_core.state.state_db import delete_cache
 from lifeboat_core.system_refusals import convert_system_errors
+from lifeboat_keys.signed.purge_receipt import VaultPurgeNote
 
 Search = Callable[[Histories], Mapping[str, int]]
 
@@ -192,23 +192,15 @@ def _write_receipt(
 
 def _note(context: Context, order: PurgeOrder, history: History, objects: int, done: AppliedRedaction) -> None:
     """Note a history in the receipt; its vault signs when nothing is left to do in it."""
-    redaction = order.redaction
-    vault, note = history.vault, partial(receipt_signing.note_vault, context, redaction.id, history.vault.id)
+    redaction, vault, name = order.redaction, history.vault, context.keys().own_name
+    note = VaultPurgeNote(name, vault.id, receipt_signing.HOME, receipt_signing.PENDING, context.now())
     if history.name in done.remains:
-        name, message = (
-            context.keys().own_name,
-            "another program reads the vault, or there is no room: it is tried again",
-        )
-        note(name=name, kind=receipt_signing.HOME, state=receipt_signing.PENDING, message=message)
+        message = "another program reads the vault, or there is no room: it is tried again"
+        receipt_signing.note_vault(context, redaction.id, replace(note, message=message))
         return
     applied = len(vault.redactions)
     signed = receipt_signing.make_home_receipt(
         context, vault, redaction, applied=applied, objects=objects, found=done.searched
     )
-    note(
-        name=signed.name,
-        kind=receipt_signing.HOME,
-        state=receipt_signing.DONE,
-        message=order.note,
-        receipt=signed.to_json(),
-    )
+    signed_note = replace(note, state=receipt_signing.DONE, message=order.note, receipt=signed.to_json())
+    receipt_signing.note_vault(context, redaction.id, signed_note)

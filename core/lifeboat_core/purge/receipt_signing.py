@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from lifeboat_alf.common import times
-from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError, SignatureError
 from lifeboat_alf.redaction.redactions import Redaction
 from lifeboat_core.errors import Busy
@@ -150,19 +149,9 @@ def note_here(context: Context, receipt_id: str, here: MachinePurgeNote) -> Purg
 
 
 def note_vault(
-    context: Context,
-    receipt_id: str,
-    vault_id: str,
-    *,
-    name: str,
-    kind: str,
-    state: str,
-    applies_at: str | None = None,
-    message: str = "",
-    receipt: JsonObject | None = None,
-    refused: bool = False,
+    context: Context, receipt_id: str, note: VaultPurgeNote, *, refused: bool = False
 ) -> PurgeReceipt | None:
-    """Note the state of a purge in one vault, with the receipt that it signed if it is done.
+    """Note the state of a purge in one vault, with the receipt that it signed if it is done. `note.since` is set here.
 
     A vault that is done stays done, with its first valid receipt. The receipt of an endpoint counts only if it is valid
     under the pinned key; else the purge is pending there, and `message` says why. A vault that waits stays waiting
@@ -170,20 +159,16 @@ def note_vault(
     """
 
     def noted(known: PurgeReceipt) -> PurgeReceipt:
-        before = known.vault(vault_id)
-        if before is not None and before.state == DONE and state != DONE:
-            return known
-        if (
-            before is not None
-            and before.state == DONE
-            and find_vault_problem(known, before, load_receipt_keys(context)) is None
-        ):
-            return _with_note(known, replace(before, message=message))
-        made = VaultPurgeNote(name, vault_id, kind, state, context.now(), applies_at, message, receipt)
-        if receipt is not None:
+        before, made = known.vault(note.id), replace(note, since=context.now())
+        if before is not None and before.state == DONE:
+            if note.state != DONE:
+                return known
+            if find_vault_problem(known, before, load_receipt_keys(context)) is None:
+                return _with_note(known, replace(before, message=note.message))
+        if note.receipt is not None:
             made = _believed(context, known, made)
-        elif before is not None and state == PENDING and not refused and _waits(context, before):
-            made = replace(before, message=message)
+        elif before is not None and note.state == PENDING and not refused and _waits(context, before):
+            made = replace(before, message=note.message)
         if before is not None and before.state == made.state:
             made = replace(made, since=before.since)
         return _with_note(known, made)
