@@ -64,7 +64,7 @@ def import_file(
     with_cron: bool,
     with_sessions: bool,
     seen: str | None,
-    **flags: bool,
+    **flags: Any,
 ) -> int:
     """Write an archive's agent into a workspace; what the runtime cannot hold is kept and exported again.
 

@@ -40,7 +40,7 @@ from lifeboat_core.capture.capture_work import SHARING, CaptureWork, locate_stag
 from lifeboat_core.capture.known_installation import is_workspace_accepted, remember_installation
 from lifeboat_core.capture.secret_cutter import DECISION as SECRETS
 from lifeboat_core.capture.secret_cutter import EXPOSED
-from lifeboat_core.capture.sequence_commit import SEEN_AT, commit_sequence
+from lifeboat_core.capture.sequence_commit import SEEN_AT, commit_sequence, refuse_conflicts
 from lifeboat_core.capture.workspace_survey import IGNORE, MOUNTS, ROOT, RULES, WorkspaceSurvey, survey_workspace
 from lifeboat_core.errors import Busy, DiskFull, UnexpectedError
 from lifeboat_core.home.context import Context
@@ -199,6 +199,7 @@ def _commit(
         found = dict.fromkeys(sorted(work.cutter.exposed), session.head.number)
         session.vault.set(EXPOSED, former | found, kind="secrets")
         memory_search.erase_index(session.db)
+    refuse_conflicts(overlay, session.agent.runtime)
     row = commit_sequence(
         session.context,
         session.vault,
@@ -208,7 +209,6 @@ def _commit(
         time=session.now,
         counts=work.counts,
         purges=session.purges,
-        runtime=session.agent.runtime,
     )
     if row is not None:
         report.outcome, report.sequence, report.delta_bytes = CAPTURED, row.number, row.bytes

@@ -43,8 +43,7 @@ from lifeboat_core.capture.memory_capture import MemoryCapture, MemoryLookup, Me
 from lifeboat_core.capture.row_capture import RowCapture
 from lifeboat_core.capture.row_cuts import FILE as ROWS
 from lifeboat_core.capture.runtime_tables import CapturedTables, RuntimeTables
-from lifeboat_core.capture.secret_cutter import DECISION as SECRETS
-from lifeboat_core.capture.secret_cutter import SecretCutter
+from lifeboat_core.capture.secret_cutter import CutDecisions, SecretCutter
 from lifeboat_core.capture.workspace_survey import WorkspaceSurvey
 from lifeboat_core.history import vault_quota
 from lifeboat_core.machine import clock_trust
@@ -78,12 +77,9 @@ class CaptureWork:
             session.context.keys(),
             session.agent.id,
             session.overlay,
-            session.vault.get(SECRETS),
+            CutDecisions.of(session.vault),
             session.now,
             session.keep_out,
-            withheld_items.load_gap_paths(session.vault),
-            session.vault.get(secret_lookalikes.DECISION),
-            session.vault.get(secret_lookalikes.UNCUT),
         )
         self._databases = RuntimeTables(session, seen, self.cutter)
         self.tree = FileCapture(

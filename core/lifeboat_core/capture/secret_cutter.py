@@ -11,6 +11,7 @@ import hashlib
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from lifeboat_adapters.contract import Adapter, Installation
@@ -33,6 +34,7 @@ from lifeboat_alf.decoding.sqlite_pages import HEADER
 from lifeboat_alf.decoding.unread_forms import unread_words
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.states import entry_metas
+from lifeboat_core.agents import withheld_items
 from lifeboat_core.capture import secret_lookalikes
 from lifeboat_core.capture.overlay import Overlay
 from lifeboat_core.purge.keep_out import KeepOut
@@ -40,6 +42,7 @@ from lifeboat_core.state import state_documents
 from lifeboat_keys.errors import KeysError
 from lifeboat_keys.home.home_keys import HomeKeys
 from lifeboat_keys.signed import credential_sealing
+from lifeboat_vault.vault import Vault
 
 MOST_SECRETS = 2000
 DECISION = "secrets"
@@ -109,11 +112,26 @@ class Sealable(NamedTuple):
     is_guessable: bool
 
 
+@dataclass(frozen=True, slots=True)
+class CutDecisions:
+    """What the vault knows of secrets. `memory` is its decision `secrets`. `gaps` are the paths of files that a restore
+    wrote with placeholders. `cut_looks` are files and rows whose lookalikes are cut, `uncut_looks` those for which the
+    user took that back."""
+
+    memory: JsonObject
+    gaps: frozenset[str] = frozenset()
+    cut_looks: frozenset[str] = frozenset()
+    uncut_looks: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, vault: Vault) -> CutDecisions:
+        looks = (vault.get(name) or () for name in (secret_lookalikes.DECISION, secret_lookalikes.UNCUT))
+        return cls(vault.get(DECISION) or {}, withheld_items.load_gap_paths(vault), *map(frozenset, looks))
+
+
 class SecretCutter:
-    """Cuts the secrets of one capture. `memory` is the vault's decision `secrets`; `finish` puts the credentials into
-    the overlay. `gaps` are the paths of files that a restore wrote with placeholders, afterwards those that still have
-    some. `cut_looks` are files and rows whose lookalikes are cut, `uncut_looks` those for which the user took that
-    back."""
+    """Cuts the secrets of one capture. `finish` puts the credentials into the overlay. `gaps` are the paths of files
+    that still have placeholders."""
 
     def __init__(
         self,
@@ -122,12 +140,9 @@ class SecretCutter:
         keys: HomeKeys,
         agent_id: str,
         overlay: Overlay,
-        memory: Any,
+        decided: CutDecisions,
         now: str,
         keep_out: KeepOut | None = None,
-        gaps: frozenset[str] = frozenset(),
-        cut_looks: Iterable[str] | None = None,
-        uncut_looks: Iterable[str] | None = None,
     ) -> None:
         self._adapter = adapter
         self._installation = installation
@@ -136,23 +151,22 @@ class SecretCutter:
         self._overlay = overlay
         self._now = now
         self._keep_out = keep_out or KeepOut()
-        self._cut_looks = frozenset(cut_looks or ())
-        self._uncut_looks = frozenset(uncut_looks or ())
-        self._credentials: dict[str, JsonObject] = dict((memory or {}).get("credentials", {}))
-        self._prints: dict[str, list[Any]] = dict((memory or {}).get("values", {}))
+        self._decided, memory = decided, decided.memory
+        self._credentials: dict[str, JsonObject] = dict(memory.get("credentials", {}))
+        self._prints: dict[str, list[Any]] = dict(memory.get("values", {}))
         self._former = shapes_in(self._prints)
-        self._matters: dict[str, list[str]] = dict((memory or {}).get("matters", {}))
+        self._matters: dict[str, list[str]] = dict(memory.get("matters", {}))
         self._values: dict[str, CredentialKind] = {}
         self._known: KnownSecretSearch | None = None
         self._documents = self._read_documents()
         self._unplaced = self._documents.keys() - self._credentials.keys()
         self._shut = self._find_shut()
-        self.is_outdated = bool(self._credentials) and (memory or {}).get("version") != VERSION
+        self.is_outdated = bool(self._credentials) and memory.get("version") != VERSION
         self._before = json_codec.encode_canonical(self.memory())
         self._print = SecretPrints(keys, agent_id)
         self.exposed: set[str] = set()
         self.unread: dict[str, str] = {}
-        self.gaps: set[str] = set(gaps)
+        self.gaps: set[str] = set(decided.gaps)
 
     def memory(self) -> JsonObject:
         """Return what the next capture has to know."""
@@ -192,13 +206,13 @@ class SecretCutter:
 
     def cuts_looks_of_row(self, name: str) -> bool:
         """Return whether the user has lookalikes in a row cut."""
-        return name in self._cut_looks
+        return name in self._decided.cut_looks
 
     def _cuts_looks(self, path: str) -> bool:
         """Return whether lookalikes in a file are cut: the user said so here, or on another machine and did not take it
         back."""
-        if path in self._cut_looks or path in self._uncut_looks:
-            return path in self._cut_looks
+        if path in self._decided.cut_looks or path in self._decided.uncut_looks:
+            return path in self._decided.cut_looks
         old = self._overlay.old(path)
         ids = (
             [item.get(secret_cutting.CREDENTIAL) for item in old.meta.get(entry_metas.CUTS, ())]

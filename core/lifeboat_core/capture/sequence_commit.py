@@ -81,18 +81,14 @@ def commit_sequence(
     time: str,
     counts: JsonObject,
     purges: int | None = None,
-    runtime: str | None = None,
 ) -> SequenceRow | None:
     """Commit one signed sequence; return None when nothing changes.
 
     `steps` may be a generator that completes the overlay and `counts` while it is consumed. `purges` is the number of
-    redactions known when the head was read. `runtime` is the one whose files changed, None where none did.
+    redactions known when the head was read.
 
-    Raises DraftInvalid for names that no folder can hold side by side, because a restore would leave one out;
-    RedactedMeanwhile when a redaction was applied since; and what the vault and the keys raise.
+    Raises RedactedMeanwhile when a redaction was applied since, and what the vault and the keys raise.
     """
-    if runtime is not None:
-        _refuse_conflicts(overlay, runtime)
     device = context.keys().device
     return vault.commit(
         Draft(overlay.puts, (RecordPut(*step) for step in steps)),
@@ -106,7 +102,8 @@ def commit_sequence(
     )
 
 
-def _refuse_conflicts(overlay: Overlay, runtime: str) -> None:
+def refuse_conflicts(overlay: Overlay, runtime: str) -> None:
+    """Raise DraftInvalid for names that no folder can hold side by side, because a restore would leave one out."""
     for path, other in find_conflicts(overlay, runtime, overlay.puts):
         raise DraftInvalid(
             f"{path_text(path)} leaves no room for {path_text(other)}: no folder can hold both",
