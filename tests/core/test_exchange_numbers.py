@@ -43,9 +43,9 @@ def remember(ada: Machine, text: str) -> None:
     ada.write("MEMORY.md", f"# Memory\n\n## Note\n\n{text}\n")
 
 
-def exported(ada: Machine, name: str, since: int | None = None) -> Path:
+def exported(ada: Machine, name: str, **options: Any) -> Path:
     path = ada.folder / name
-    export_agent(ada.context, "openclaw", ada.workspace, path, ExportOptions(since))
+    export_agent(ada.context, "openclaw", ada.workspace, path, ExportOptions(**options))
     return path
 
 
