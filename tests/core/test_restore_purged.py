@@ -15,8 +15,8 @@ from lifeboat_core.exchange import export_agent, import_archive
 from lifeboat_core.purge import undo_folders
 from lifeboat_core.restore import RestoreOptions, restore_agent, undo_restore
 from lifeboat_core.restore import restore_journal as journals
-from lifeboat_core.restore import state_inventory as inventories
 from lifeboat_core.verify import samples_and_drills
+from lifeboat_vault.vault import state_inventory as inventories
 from support.core.protected import Protected
 from support.core.purged_here import purge
 from support.prepared_folders import PreparedFolders

@@ -14,13 +14,8 @@ from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common import times
 from lifeboat_alf.common.json_shapes import as_object, texts_in
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_alf.memory import memory_records, record_lifecycle
-from lifeboat_alf.memory.record_lifecycle import RecordContext
-from lifeboat_alf.states import entry_metas
-from lifeboat_alf.states.agent_state import Record, State
-from lifeboat_core.capture import memory_matching
-from lifeboat_core.capture.artifact_references import find_file_names
-from lifeboat_core.capture.memory_matching import (
+from lifeboat_alf.memory import memory_matching, memory_records, record_lifecycle
+from lifeboat_alf.memory.memory_matching import (
     EDITED,
     REVIVED,
     SAME,
@@ -30,6 +25,10 @@ from lifeboat_core.capture.memory_matching import (
     HeldMemory,
     SectionMatch,
 )
+from lifeboat_alf.memory.record_lifecycle import RecordContext
+from lifeboat_alf.states import entry_metas
+from lifeboat_alf.states.agent_state import Record, State
+from lifeboat_core.capture.artifact_references import find_file_names
 from lifeboat_core.capture.overlay import Overlay
 
 YOUNG = timedelta(days=30)

@@ -21,11 +21,11 @@ from lifeboat_core.restore.credential_filler import CredentialFiller
 from lifeboat_core.restore.file_decisions import PlanItem, RestoreAction
 from lifeboat_core.restore.left_out_reasons import LeftOutCode, ReissueCode
 from lifeboat_core.restore.state_dir_plan import Keys, StateDirPlan
-from lifeboat_core.restore.state_inventory import StateInventory
 from lifeboat_core.restore.wanted_contents import DATABASE
 from lifeboat_core.state.state_documents import filter_texts, list_capabilities, load_credentials, load_document
 from lifeboat_core.texts.readable_json import make_printable
 from lifeboat_keys.pairs.strict_base64 import to_base64
+from lifeboat_vault.vault.state_inventory import StateInventory
 
 INJECTED, SKIPPED = "injected", "skipped"
 BOUND = frozenset({LeftOutCode.BOUND_CHANNEL, LeftOutCode.BOUND_GATEWAY})

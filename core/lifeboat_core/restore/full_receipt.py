@@ -18,7 +18,6 @@ from lifeboat_alf.states import entry_metas
 from lifeboat_alf.states.agent_state import BodyAbsent
 from lifeboat_core.errors import RestoreFailed
 from lifeboat_core.restore import credential_fates
-from lifeboat_core.restore import state_inventory as inventories
 from lifeboat_core.restore.file_decisions import PlanItem, RestoreAction
 from lifeboat_core.restore.left_out_reasons import LeftOutCode
 from lifeboat_core.restore.plan_warnings import DAMAGED_RECORD
@@ -40,6 +39,7 @@ from lifeboat_core.restore.state_things import (
 )
 from lifeboat_core.restore.wanted_contents import DAMAGED, MERGED, RAW, STRUCTURED, WantedFile
 from lifeboat_core.restore.wanted_contents import FILE as FILE_KIND
+from lifeboat_vault.vault import state_inventory as inventories
 
 BESIDE = ("setting", "capability")
 """What adapters report in addition to what is read: parts of documents that the runtime has no place for."""

@@ -13,10 +13,10 @@ from lifeboat_core.home.context import Context
 from lifeboat_core.restore import workspace_databases
 from lifeboat_core.restore.file_decisions import PlanItem, RestoreAction
 from lifeboat_core.restore.restore_options import RestoreOptions
-from lifeboat_core.restore.state_inventory import StateInventory
 from lifeboat_core.restore.wanted_contents import WantedContents, WantedFile, body_of
 from lifeboat_core.texts.readable_json import make_printable
 from lifeboat_vault.errors import VaultMissing
+from lifeboat_vault.vault.state_inventory import StateInventory
 
 DAMAGED_RECORD = "its bytes are not those that were signed"
 MOST_NAMES = 20

@@ -33,7 +33,6 @@ from lifeboat_core.restore import (
     restore_target,
     workspace_databases,
 )
-from lifeboat_core.restore import state_inventory as inventories
 from lifeboat_core.restore import wanted_contents as contents_module
 from lifeboat_core.restore.credential_fates import CredentialFate, Stands
 from lifeboat_core.restore.credential_filler import CredentialFiller
@@ -47,7 +46,6 @@ from lifeboat_core.restore.refused_names import find_top_level_heads, reason_aga
 from lifeboat_core.restore.removed_files import find_captured_since, find_deleted_since
 from lifeboat_core.restore.restore_options import RestoreOptions
 from lifeboat_core.restore.state_dir_plan import CUT_OUT, PlanningContext, StateDirPlan, plan_state_dir
-from lifeboat_core.restore.state_inventory import ProvenState, StateInventory
 from lifeboat_core.restore.target_installation import find_target_installation
 from lifeboat_core.restore.wanted_contents import WantedContents, WantedFile, body_of
 from lifeboat_core.state import state_documents
@@ -58,6 +56,8 @@ from lifeboat_keys.errors import KeysError, NoKey, SignedByAnother
 from lifeboat_keys.pairs.trusted_keys import TrustedKeys
 from lifeboat_keys.signed.sequence_signatures import SignatureVerdict
 from lifeboat_vault.errors import VaultMissing
+from lifeboat_vault.vault import state_inventory as inventories
+from lifeboat_vault.vault.state_inventory import ProvenState, StateInventory
 
 _DATABASE_ENDINGS = (".db", ".sqlite", "-shm", "-journal")
 

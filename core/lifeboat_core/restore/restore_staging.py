@@ -12,8 +12,8 @@ from lifeboat_alf.seams.file_operations import FileOperations
 from lifeboat_core.capture.scan_cache import OURS
 from lifeboat_core.processes.progress import ignore_units
 from lifeboat_core.restore.credential_filler import CredentialFiller
-from lifeboat_core.restore.state_inventory import ProvenState
 from lifeboat_core.restore.wanted_contents import FILE, FOLDER, LINK, WantedFile
+from lifeboat_vault.vault.state_inventory import ProvenState
 
 
 class FileStager:

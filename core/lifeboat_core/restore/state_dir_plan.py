@@ -26,8 +26,8 @@ from lifeboat_core.restore.file_decisions import DecisionRules, PlanItem, Restor
 from lifeboat_core.restore.folder_tree import DiskTree, FoundOnDisk
 from lifeboat_core.restore.left_out_reasons import LeftOutCode
 from lifeboat_core.restore.restore_options import RestoreOptions
-from lifeboat_core.restore.state_inventory import StateInventory
 from lifeboat_core.restore.wanted_contents import FILE, FOLDER, MERGED, STRUCTURED, WantedContents, WantedFile, body_of
+from lifeboat_vault.vault.state_inventory import StateInventory
 
 Keys = tuple[str | int, ...]
 T = TypeVar("T")

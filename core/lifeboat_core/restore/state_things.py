@@ -14,10 +14,10 @@ import msgspec
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.memory import embeddings
 from lifeboat_alf.states.agent_state import BodyAbsent, Entry, State
-from lifeboat_core.restore.state_inventory import StateInventory
 from lifeboat_core.restore.wanted_contents import DATABASES
 from lifeboat_core.state.state_documents import load_credentials, parse_document
 from lifeboat_core.texts.readable_json import make_printable
+from lifeboat_vault.vault.state_inventory import StateInventory
 
 MEMORY, VECTOR, ROW, FILE, ARTIFACT = "memory", "vector", "row", "file", "artifact"
 IDENTITY, PRINCIPAL, CREDENTIAL, DOCUMENT = "identity", "principal", "credential", "document"

@@ -19,10 +19,10 @@ from lifeboat_alf.states.agent_state import Entry, State
 from lifeboat_core.agents.name_conflicts import find_blocked_names
 from lifeboat_core.errors import UnsafeName
 from lifeboat_core.restore import disk_names
-from lifeboat_core.restore import state_inventory as inventories
-from lifeboat_core.restore.state_inventory import StateInventory
 from lifeboat_core.state import state_documents
 from lifeboat_core.texts.readable_json import make_printable
+from lifeboat_vault.vault import state_inventory as inventories
+from lifeboat_vault.vault.state_inventory import StateInventory
 
 FILE, LINK, FOLDER = "file", "link", "folder"
 RAW, MERGED, STRUCTURED, ARTIFACT, DATABASE = "raw", "merged", "structured", "artifact", "database"
