@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from lifeboat_alf.common.json_types import JsonObject
@@ -54,17 +54,7 @@ class TakenAgent:
         return self.outcome in (FOUND, PROTECTED, KNOWN) and not self.warnings and self.error is None and is_captured
 
     def to_json(self) -> JsonObject:
-        return {
-            "id": self.id,
-            "outcome": self.outcome,
-            "name": self.name,
-            "workspace": None if self.workspace is None else str(self.workspace),
-            "sequences": self.sequences,
-            "capture": self.capture,
-            "warnings": self.warnings,
-            "error": self.error,
-            "next": self.next,
-        }
+        return {**asdict(self), "workspace": None if self.workspace is None else str(self.workspace)}
 
 
 def find_likely_workspaces(

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from lifeboat_alf.purging.purge_items import PurgeItem
+from lifeboat_alf.redaction.redactions import NONE, Redactions
 from lifeboat_core.agents.manage_agents import REMOVED
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.folder_names import folders_in, is_there
@@ -43,6 +44,18 @@ class Histories:
     def own(self) -> Vault | None:
         """Return the agent's own vault; None when it is gone."""
         return next((each.vault for each in self.open if each.name == OWN), None)
+
+    @property
+    def redactions(self) -> Redactions:
+        """Return the redactions that any of the histories knows."""
+        known = NONE
+        for history in self.open:
+            known = known.joined(history.vault.redactions)
+        return known
+
+    def items(self) -> Iterator[PurgeItem]:
+        """Yield everything that the histories ever had."""
+        return (item for history in self.open for item in iter_vault_items(history.vault))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from lifeboat_alf.errors import RedactionInvalid
+from lifeboat_alf.redaction import joined_redactions
 from lifeboat_alf.redaction.redactions import Redaction
 from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
 from lifeboat_core.agents.agent import Agent
@@ -15,7 +16,6 @@ from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell, count_units, tell_nobody
 from lifeboat_core.purge import (
     histories,
-    joint_redaction,
     keep_out,
     purge_orders,
     receipt_signing,
@@ -31,6 +31,7 @@ from lifeboat_core.remotes import acknowledged_states, remote_registry
 from lifeboat_core.restore import scratch_folders
 from lifeboat_core.state.state_db import delete_cache
 from lifeboat_core.system_refusals import convert_system_errors
+from lifeboat_keys.signed import redaction_signatures
 from lifeboat_keys.signed.purge_receipt import VaultPurgeNote
 
 Search = Callable[[Histories], Mapping[str, int]]
@@ -96,7 +97,10 @@ def carry_out_order(
         carry_out_order(context, agent, joint)
     done = AppliedRedaction()
     with histories.open_histories(context, agent.id) as opened:
-        planned = _planned(context, opened, order) if order.workspace else None
+        # The filter is planned while the bytes are still here. It has digests of everything that is removed.
+        own, planned = opened.own, None
+        if order.workspace and own is not None:
+            planned = KeepOut.planned(context, own, order.redaction)
         objects = _redacted_in_all(context, opened, order, tell)
         done.objects = sum(objects.values())
         reach_crash_point(CrashPoint.PURGE_SWEPT)
@@ -123,14 +127,16 @@ def carry_out_order(
 
 
 def _joint(context: Context, agent: Agent, redaction: Redaction) -> PurgeOrder | None:
-    """Return the order that has to be carried out first, None when there is none."""
+    """Return the order to carry out first if a redaction contradicts a known one: it says what both together leave (see
+    `joined_redactions`), so that nothing is lost that no purge named. Return None when there is nothing to join."""
     with histories.open_histories(context, agent.id) as opened:
-        made = joint_redaction.make_joint_redaction(context, opened, redaction)
-        return (
-            None
-            if made is None
-            else PurgeOrder(made, note=joint_redaction.describe_joint_redaction(opened, redaction, made))
-        )
+        known = opened.redactions
+        made = joined_redactions.join_redactions(known, redaction, opened.items, context.now())
+        if made is None:
+            return None
+        joint = redaction_signatures.sign_redaction(made, context.keys().device)
+        named = ", ".join(each.id for each in joined_redactions.find_joined(known, redaction, joint))
+        return PurgeOrder(joint, note=f"joins {named}: purges of the same bytes that did not know of each other")
 
 
 def _redacted_in_all(context: Context, opened: Histories, order: PurgeOrder, tell: Tell) -> dict[str, int]:
@@ -152,12 +158,6 @@ def _redacted(context: Context, history: History, order: PurgeOrder) -> int:
     decisions = keep_out.derive_keep_out(context, vault, redaction, keeps_weak=order.keep_print) if derived else {}
     reach_crash_point(CrashPoint.PURGE_REDACTED)
     return vault.redact(redaction, decisions=decisions).objects
-
-
-def _planned(context: Context, opened: Histories, order: PurgeOrder) -> KeepOut | None:
-    """Return a filter with digests of everything that is removed. It exists in memory only, while the bytes are still
-    here."""
-    return None if opened.own is None else KeepOut.planned(context, opened.own, order.redaction)
 
 
 def _cut_workspace(context: Context, agent: Agent, opened: Histories, planned: KeepOut | None) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.redaction.redactions import WHOLE_AGENT
@@ -26,15 +26,7 @@ class OutstandingPurge:
     message: str
 
     def to_json(self) -> JsonObject:
-        return {
-            "id": self.id,
-            "agent_id": self.agent_id,
-            "vault": self.vault,
-            "state": self.state,
-            "since": self.since,
-            "applies_at": self.applies_at,
-            "message": self.message,
-        }
+        return asdict(self)
 
 
 def list_outstanding_purges(context: Context, agent_id: str | None = None) -> list[OutstandingPurge]:

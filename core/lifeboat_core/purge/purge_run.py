@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from lifeboat_alf.common import ids
@@ -62,7 +62,7 @@ class RemotePurge:
     message: str = ""
 
     def to_json(self) -> JsonObject:
-        return {"name": self.name, "state": self.state, "applies_at": self.applies_at, "message": self.message}
+        return asdict(self)
 
 
 @dataclass(slots=True)

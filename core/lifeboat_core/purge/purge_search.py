@@ -17,7 +17,6 @@ from lifeboat_alf.purging.collateral_losses import find_collateral_losses
 from lifeboat_alf.purging.purge_items import CutPlan, PurgeItem
 from lifeboat_alf.purging.purge_planner import plan_cuts
 from lifeboat_alf.purging.purge_terms import PurgeTerms
-from lifeboat_alf.redaction.redactions import NONE
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.capture.secret_cutter import DECISION as SECRETS
@@ -107,10 +106,9 @@ def find_purge_matches(
         for asked in remotes:
             yield from asked.items
 
-    known = NONE
-    for history in opened.open:
-        known = known.joined(history.vault.redactions)
-    plan = plan_cuts(items, agent.id, request.record_ids, request.wanted, request.options, known, pieces_of(context))
+    plan = plan_cuts(
+        items, agent.id, request.record_ids, request.wanted, request.options, opened.redactions, pieces_of(context)
+    )
     own = opened.own
     looked = (
         search_beside_histories(context, agent, request.wanted, opened)
@@ -118,19 +116,19 @@ def find_purge_matches(
         else LocalFileSearch([], 0, {})
     )
     numbers = [] if own is None else [row.number for row in own.sequences()]
-    head = numbers[-1] if numbers else None
+    sequences, kept = ((), {}) if own is None else _kept(own, plan, numbers)
     return PurgeMatches(
         plan=plan,
-        head=head,
+        head=numbers[-1] if numbers else None,
         purges=0 if own is None else len(own.redactions),
-        sequences=() if own is None else tuple(_holding(own, plan, numbers)),
+        sequences=sequences,
         searched=tuple(sorted({*numbers, *(number for asked in remotes for number in asked.only_there)})),
         looked=looked,
         remotes=remotes,
         closed=opened.closed,
         elsewhere=_elsewhere(context, agent, request.wanted) if request.wanted else {},
         sealed=own is not None and _is_sealed(context, agent, own, request.wanted),
-        kept={} if own is None else _kept(own, plan, numbers),
+        kept=kept,
         also=find_collateral_losses(items, plan, request.wanted),
         opaque={**looked.opaque, **_opaque(items())} if request.wanted else {},
     )
@@ -171,27 +169,19 @@ def _is_sealed(context: Context, agent: Agent, vault: Vault, wanted: PurgeTerms)
     return bool(known) and any(prints.of(text.encode()) in known for text in wanted.texts)
 
 
-def _holding(vault: Vault, plan: CutPlan, numbers: list[int]) -> Iterator[int]:
-    """Yield the kept states that have an affected leaf."""
-    touched = set[int]()
-    for item in vault.history() if plan.leaves else ():
-        if item.leaf.digest in plan.leaves:
-            touched.update(_numbers_of(item.first, item.last, numbers))
-    yield from sorted(touched)
-
-
-def _kept(vault: Vault, plan: CutPlan, numbers: list[int]) -> dict[str, KeptVersions]:
-    """Return the kept states with affected leaves, by archive path or memory id."""
-    found: dict[str, KeptVersions] = {}
+def _kept(vault: Vault, plan: CutPlan, numbers: list[int]) -> tuple[tuple[int, ...], dict[str, KeptVersions]]:
+    """Return the kept states with affected leaves: all of them, and by archive path or memory id."""
+    touched, found = set[int](), dict[str, KeptVersions]()
     for item in vault.history() if plan.leaves else ():
         held = _numbers_of(item.first, item.last, numbers)
         if item.leaf.digest not in plan.leaves or not held:
             continue
+        touched.update(held)
         where = item.path or str(item.record_id)
         known = found.setdefault(where, KeptVersions(0, held[0], held[-1]))
         known.versions += 1
         known.first, known.last = min(known.first, held[0]), max(known.last, held[-1])
-    return found
+    return tuple(sorted(touched)), found
 
 
 def _numbers_of(first: int, end: int | None, numbers: list[int]) -> list[int]:
@@ -214,10 +204,9 @@ def _elsewhere(context: Context, agent: Agent, wanted: PurgeTerms) -> dict[str, 
 def count_matching_bodies(opened: Histories, wanted: PurgeTerms) -> tuple[int, int]:
     """Return the number of bodies in all histories, and how many of them match."""
     bodies = hits = 0
-    for history in opened.open:
-        for item in histories.iter_vault_items(history.vault):
-            bodies += 1
-            hits += _holds(item, wanted)
+    for item in opened.items():
+        bodies += 1
+        hits += _holds(item, wanted)
     return bodies, hits
 
 
