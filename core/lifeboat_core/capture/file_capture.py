@@ -25,8 +25,7 @@ from lifeboat_alf.states import entry_metas
 from lifeboat_core.agents.name_conflicts import find_conflicts, list_parents
 from lifeboat_core.capture import secret_lookalikes
 from lifeboat_core.capture.capture_report import CaptureReport
-from lifeboat_core.capture.folder_caps import FolderCaps
-from lifeboat_core.capture.large_artifacts import LargeArtifacts
+from lifeboat_core.capture.large_artifacts import FolderCaps, LargeArtifacts
 from lifeboat_core.capture.overlay import Overlay
 from lifeboat_core.capture.root_scan import FILE, FOLDER, LINK, RootScan, ScannedEntry
 from lifeboat_core.capture.scan_cache import KnownFile

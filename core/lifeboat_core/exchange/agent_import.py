@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.archive.archive_documents import credentials_in_clear, without_payloads_in_clear
@@ -24,7 +25,6 @@ from lifeboat_core.capture import capability_links
 from lifeboat_core.errors import AlreadyProtected, ExchangeError
 from lifeboat_core.exchange import alf_client, encrypted_archives
 from lifeboat_core.exchange.archive_stack import ArchiveStack, open_stack
-from lifeboat_core.exchange.copied_agent_id import AgentIdChange, seal_credentials_for_copy
 from lifeboat_core.home import home_key
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.defer_interrupt import defer_interrupt
@@ -39,8 +39,9 @@ from lifeboat_core.restore.scratch_folders import make_scratch_folder
 from lifeboat_core.restore.seen_code import make_seen_code
 from lifeboat_core.restore.target_installation import locate_installation
 from lifeboat_core.texts.human_text import quote_argument
-from lifeboat_keys.errors import OtherKey, SignedByAnother
-from lifeboat_keys.signed import sequence_signatures
+from lifeboat_keys.errors import NoAgentKey, NoKey, OtherKey, SignedByAnother, UnsealError
+from lifeboat_keys.home.home_keys import HomeKeys
+from lifeboat_keys.signed import credential_sealing, sequence_signatures
 from lifeboat_keys.signed.sequence_signatures import SignatureVerdict
 from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Vault, draft_of_state
 
@@ -307,3 +308,61 @@ def _register(context: Context, made: RestorePlan, agent_id: str) -> Agent:
             watched=False,
         ),
     )
+
+
+_NAMES = ("agent_id",)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentIdChange:
+    """Replaces one agent id by another in documents and record lines."""
+
+    old: str
+    new: str
+
+    def document(self, body: bytes) -> bytes:
+        """Return a JSON document in the form of archives, with the new id wherever `agent_id` or `agent.id` was the old
+        one."""
+        return json_codec.encode_pretty(self._value(json_codec.decode_json(body)))
+
+    def line(self, line: bytes) -> bytes:
+        """Return a record line; unchanged bytes when it does not have the old id."""
+        return json_codec.encode_json(self._value(json_codec.decode_json(line))) if self.old.encode() in line else line
+
+    def _value(self, value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            return {name: self._value(item, f"{key}.{name}") for name, item in value.items()}
+        if isinstance(value, list):
+            return [self._value(item, key) for item in value]
+        names_agent = key == ".agent.id" or key.rpartition(".")[2] in _NAMES
+        return self.new if names_agent and value == self.old else value
+
+
+def seal_credentials_for_copy(keys: HomeKeys, body: bytes, agent_id: str, said: list[str]) -> bytes:
+    """Return the credentials sealed again for the copy. What cannot be opened here stays sealed for the original agent,
+    and is reported in `said`."""
+    document = json_codec.decode_json(body)
+    listed = document.get("credentials")
+    if isinstance(listed, list):
+        document["credentials"] = [_sealed_again(keys, credential, agent_id, said) for credential in listed]
+    return json_codec.encode_pretty(document)
+
+
+def _sealed_again(keys: HomeKeys, credential: Any, agent_id: str, said: list[str]) -> Any:
+    if not isinstance(credential, dict):
+        return credential
+    try:
+        payload = keys.open(credential)
+    except (NoKey, NoAgentKey, UnsealError) as error:
+        said.append(f"the credential {credential.get('label') or credential.get('id')} was not sealed again: {error}")
+        return credential
+    fields = credential_sealing.seal_credential(
+        payload,
+        agent_public=keys.agent_public(agent_id),
+        agent_id=agent_id,
+        credential_id=str(credential["id"]),
+        service=str(credential["service"]),
+        credential_type=str(credential["credential_type"]),
+        key_id=keys.public.key_id,
+    )
+    return {**credential, "agent_id": agent_id, **fields}

@@ -32,8 +32,7 @@ from lifeboat_core.purge import (
 from lifeboat_core.purge.histories import Histories
 from lifeboat_core.purge.keep_out import KeepOut
 from lifeboat_core.purge.local_redaction import AppliedRedaction
-from lifeboat_core.purge.purge_request import PurgeRequest
-from lifeboat_core.purge.purge_search import PurgeMatches
+from lifeboat_core.purge.purge_search import PurgeMatches, PurgeRequest
 from lifeboat_core.purge.receipt_signing import UnreachableCopy
 from lifeboat_core.remotes import remote_registry
 from lifeboat_core.system_refusals import convert_system_errors

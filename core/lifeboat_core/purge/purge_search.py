@@ -14,7 +14,7 @@ from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.decoding.unread_forms import unread_in
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.purging.collateral_losses import find_collateral_losses
-from lifeboat_alf.purging.purge_items import CutPlan, PurgeItem
+from lifeboat_alf.purging.purge_items import CutPlan, PurgeItem, PurgeOptions
 from lifeboat_alf.purging.purge_planner import plan_cuts
 from lifeboat_alf.purging.purge_terms import PurgeTerms
 from lifeboat_core.agents import agent as agents
@@ -26,12 +26,26 @@ from lifeboat_core.purge import histories, local_file_search
 from lifeboat_core.purge.histories import Histories
 from lifeboat_core.purge.local_file_search import FileSight, LocalFileSearch
 from lifeboat_core.purge.memory_pieces import pieces_of
-from lifeboat_core.purge.purge_request import PurgeRequest
 from lifeboat_core.purge.workspace_purge import WorkspaceRemoval
 from lifeboat_core.remotes import remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.texts.human_text import file_name
 from lifeboat_vault.vault import Vault
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeRequest:
+    """Records by id, and everything that has a text or matches a pattern. `wanted` is never written anywhere. `reason`
+    is one of the four of ALF §3.1.11. `workspace`: purge the live files too; `capture`: capture the workspace first, so
+    that the filter knows its text; `keep_print`: captures also recognise text that can be guessed."""
+
+    record_ids: tuple[str, ...] = ()
+    wanted: PurgeTerms = field(default_factory=PurgeTerms, repr=False)
+    options: PurgeOptions = field(default_factory=PurgeOptions)
+    reason: str = "user_request"
+    workspace: bool = False
+    capture: bool = True
+    keep_print: bool = False
 
 
 @dataclass(slots=True)

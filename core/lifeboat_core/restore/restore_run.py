@@ -14,7 +14,7 @@ from lifeboat_core.errors import ConsentNeeded, NamesDoNotFit, RestoreFailed, Un
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.defer_interrupt import defer_interrupt
 from lifeboat_core.processes.progress import Tell, count_units, tell_nobody
-from lifeboat_core.restore import journal_moves, restore_report, runtime_steps, server_steps
+from lifeboat_core.restore import journal_moves, restore_report, runtime_steps
 from lifeboat_core.restore import restore_journal as journals
 from lifeboat_core.restore.journal_assembly import AssembledJournal, assemble_journal
 from lifeboat_core.restore.restore_captures import capture_for_safety, find_newest_sequence, keep_for_safety
@@ -62,7 +62,7 @@ def carry_out_plan(context: Context, plan: RestorePlan, tell: Tell = tell_nobody
             put = carry_out_journal(context, journal, tell)
             tell("Keeping what was restored", 0, None)
             done = finish_restore(context, journal, put)
-            plan, done = server_steps.put_memories(context, plan, done)
+            plan, done = runtime_steps.put_memories(context, plan, done)
             done = runtime_steps.give_credentials(context, plan, done)
             if pressed.take():
                 return _stopped_late(context, plan, done)

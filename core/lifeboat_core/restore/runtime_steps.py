@@ -1,29 +1,33 @@
-"""Run the runtime's own commands that make a restore take effect (ALF §6.2: re-index)."""
+"""Run the runtime's own commands that make a restore take effect (ALF §6.2: re-index), and fill its memory server."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from lifeboat_adapters.contract import Installation, NextStep
 from lifeboat_adapters.credential_types import CredentialDelivery, Place
+from lifeboat_adapters.errors import AdapterError
+from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
+from lifeboat_adapters.memory_stores import ServerWrite
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.reason_codes import Reason
 from lifeboat_alf.common.refusal_texts import describe_refusal
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes import runtime_programs
 from lifeboat_core.processes.progress import Tell, tell_nobody
-from lifeboat_core.restore import delivery_run, secret_hiding
+from lifeboat_core.restore import delivery_run, full_receipt, secret_hiding
 from lifeboat_core.restore.credential_fates import update_fates
 from lifeboat_core.restore.left_out_reasons import LeftOutCode
-from lifeboat_core.restore.restore_finish import include_runtime_changes, write_restore_receipt
+from lifeboat_core.restore.restore_finish import capture_after, include_runtime_changes, write_restore_receipt
 from lifeboat_core.restore.restore_plan import RestorePlan
 from lifeboat_core.restore.restore_report import RestoreReport, with_fates
 from lifeboat_core.restore.target_installation import find_installation_in, locate_installation
 from lifeboat_core.texts.readable_json import make_printable
 
 Run = Callable[..., runtime_programs.ProgramResult]
+_PUT = (ItemOutcome.ACCEPTED, ItemOutcome.TRANSFORMED)
 
 
 def run_next_steps(
@@ -154,3 +158,36 @@ def _listed(step: NextStep) -> JsonObject:
     command = shlex.join([*(("env", *variables) if variables else ()), *step.command])
     title = f"{step.title} ({step.waits})" if step.waits else step.title
     return {"title": title, "command": command, **({"waits": step.waits} if step.waits else {})}
+
+
+def put_memories(context: Context, plan: RestorePlan, report: RestoreReport) -> tuple[RestorePlan, RestoreReport]:
+    """Put a plan's memories into its server, if that is allowed. This comes after all files, because the configuration
+    names the server, and no journal undoes it. A failure is only reported, because the restore itself is done."""
+    server = plan.server
+    if server is None or server.write is None:
+        return plan, report
+    installation = installation_of(context, plan)
+    server_name = "" if plan.installation is None else plan.installation.server
+    try:
+        if installation is None:
+            raise AdapterError(f"the configuration that says where {server.server} is was not found")
+        fates: Sequence[ItemFate] = server.write(replace(installation, remote=True, server=server_name))
+        said = _not_taken_back(server, fates)
+    except AdapterError as error:
+        fates = [replace(fate, reason=error.message) if fate.code else fate for fate in server.fates]
+        said = [f"nothing was put into {server.server}: {error.message}"]
+    plan = replace(plan, server=replace(server, fates=tuple(fates)))
+    report = replace(
+        report, warnings=[*report.warnings, *said], **full_receipt.make_receipt(plan, plan.fates).to_json()
+    )
+    report = capture_after(context, report) if any(fate.outcome in _PUT for fate in fates) else report
+    write_restore_receipt(context, report)
+    return plan, report
+
+
+def _not_taken_back(server: ServerWrite, fates: Sequence[ItemFate]) -> list[str]:
+    count = sum(fate.outcome in _PUT for fate in fates)
+    if not count:
+        return []
+    what = "memory was" if count == 1 else "memories were"
+    return [f"{count} {what} put into {server.server}: `lifeboat undo` does not take that back"]
