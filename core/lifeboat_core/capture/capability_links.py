@@ -89,14 +89,10 @@ def write_links(capabilities: list[JsonObject], credentials: list[JsonObject], c
     for capability in capabilities:
         name = capability["name"].casefold()
         ids = [one.credential_id for one in change.links if one.capability == name]
-        _write(capability, _IDS, ids, partial(_of_capability, name), change)
+        _write(capability, _IDS, ids, partial(CapabilityLink, name), change)
     for credential in credentials:
         granted = [names[one.capability] for one in change.links if one.credential_id == credential["id"]]
         _write(credential, _NAMES, granted, partial(_of_credential, credential["id"]), change)
-
-
-def _of_capability(name: str, credential_id: str) -> CapabilityLink:
-    return CapabilityLink(name, credential_id)
 
 
 def _of_credential(credential_id: str, name: str) -> CapabilityLink:

@@ -76,13 +76,10 @@ def capture_agent(
 
 def _note_failure(context: Context, agent: Agent, vault: Vault, error: Exception) -> None:
     """Store the failure for `status`. If the same cause prevents that, only the command reports it."""
-    with contextlib.suppress(OSError, sqlite3.Error), StateDb.open(context.home.state_file(agent.id), vault.id) as db:
-        db.put(LAST_CAPTURE, {**(db.get(LAST_CAPTURE) or {}), FAILED: _why(error)})
-
-
-def _why(error: Exception) -> str:
     known = convert_error(error)
-    return f"{known.title}: {known.message}" if isinstance(known, UnexpectedError) else known.message
+    why = f"{known.title}: {known.message}" if isinstance(known, UnexpectedError) else known.message
+    with contextlib.suppress(OSError, sqlite3.Error), StateDb.open(context.home.state_file(agent.id), vault.id) as db:
+        db.put(LAST_CAPTURE, {**(db.get(LAST_CAPTURE) or {}), FAILED: why})
 
 
 def _with_any_caches(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from lifeboat_adapters.contract import DerivationContext, Installation
 from lifeboat_adapters.stable_reads.file_reading import has_usual_rights
@@ -273,7 +272,7 @@ class CaptureWork:
         prefix = archive_layout.raw_prefix(self._seen.adapter.runtime)
         lookup = MemoryLookup(
             session.state,
-            self._with_content(),
+            (lambda text: []) if session.state is None else session.vault.records_with_content,
             db.winner,
             partial(db.is_listed, prefix=prefix),
             partial(db.unlisted_of, prefix=prefix),
@@ -287,9 +286,6 @@ class CaptureWork:
             artifact_references.update_references(
                 session.overlay, session.db, self.outcome.written, self.outcome.dropped
             )
-
-    def _with_content(self) -> Callable[[str], list[str]]:
-        return (lambda text: []) if self._session.head is None else self._session.vault.records_with_content
 
     def _described(self, head: JsonObject) -> JsonObject:
         """Return the head document with the fields that no derivation sets."""
@@ -355,7 +351,8 @@ class CaptureWork:
     def _judge(self) -> str | None:
         session, counts = self._session, self.outcome.counts
         before = session.db.connection.execute("select count(*) from memory").fetchone()[0]
-        held = {path: _memories_in(entry.meta if entry else None) for path, entry in self._old_entries()}
+        old = {path: session.overlay.old(path) for path in self.outcome.lost}
+        held = {path: _memories_in(entry.meta if entry else None) for path, entry in old.items()}
         left = {path: _memories_in(session.overlay.meta(path)) for path in self.outcome.lost}
         if (sizes := self.rows.sizes()) is not None:
             held[sizes[0]], left[sizes[0]] = sizes[1:]
@@ -391,9 +388,6 @@ class CaptureWork:
         limits = LossLimits(session.setting("held.share"), session.setting("held.minimum"))
         since = max(accepted, -1 if verified is None else verified)
         return list(session.vault.sequences()), since, times.parse_time(session.now), limits
-
-    def _old_entries(self) -> list[tuple[str, Any]]:
-        return [(path, self._session.overlay.old(path)) for path in self.outcome.lost]
 
 
 def _set(head: JsonObject, name: str, value: str) -> None:

@@ -326,8 +326,10 @@ class FileCapture:
             meta[entry_metas.RECORDS] = old[entry_metas.RECORDS]
         if cuts:
             meta[entry_metas.CUTS] = cuts
-        if content.is_share and "mtime_ns" in old and self._head_has(found.path, data):
-            meta["mtime_ns"] = old["mtime_ns"]  # only another agent's part of the file changed
+        if content.is_share and "mtime_ns" in old:
+            in_head = self.overlay.old(found.path)
+            if in_head is not None and self.overlay.holds(in_head, data):
+                meta["mtime_ns"] = old["mtime_ns"]  # only another agent's part of the file changed
         data, meta = self._as_it_is_held(found.path, data, meta)
         changed = self.overlay.put(found.path, meta, data)
         self._note(found.path, changed)
@@ -336,10 +338,6 @@ class FileCapture:
         if changed or name not in known or self._everything:
             self._look_at(found.path, content.data, data)
         self._remember(name, found._replace(key=content.key))
-
-    def _head_has(self, path: str, data: bytes) -> bool:
-        old = self.overlay.old(path)
-        return old is not None and self.overlay.holds(old, data)
 
     def _as_it_is_held(self, path: str, data: bytes, meta: JsonObject) -> tuple[bytes, JsonObject]:
         """Return bytes and time of the head for a database that differs only in the counters of its header."""

@@ -3,7 +3,7 @@ update the shadow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import PurePosixPath
@@ -14,14 +14,13 @@ from lifeboat_adapters.memory_stores import MemoryRows, MemoryStore
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import memory_records
 from lifeboat_alf.memory.record_lifecycle import RecordContext, RecordStep
-from lifeboat_alf.states.agent_state import State
 from lifeboat_core.agents import withheld_items
 from lifeboat_core.capture import row_cuts, secret_lookalikes
 from lifeboat_core.capture.capture_session import CaptureSession
 from lifeboat_core.capture.file_capture import FileCapture
 from lifeboat_core.capture.memory_capture import MemoryCapture, MemoryLookup, MemoryOrigin
 from lifeboat_core.capture.row_matching import DepartedRows, RowMemories, RowSource
-from lifeboat_core.capture.row_reading import BATCH, DifferingRow, Keep, RowDifferences, compare_rows
+from lifeboat_core.capture.row_reading import BATCH, DifferingRow, RowDifferences, compare_rows
 from lifeboat_core.capture.row_shadow import CAME, GONE, HELD, RowShadow, ShadowLine
 from lifeboat_core.capture.runtime_tables import RuntimeTables
 from lifeboat_core.capture.secret_cutter import SecretCutter
@@ -157,7 +156,8 @@ class RowCapture:
             return
         shadow = self._shadow(self._store)
         try:
-            keep = self._keep(self._store) if self._session.keep_out else None
+            keep_out = self._session.keep_out
+            keep = partial(keep_out.cut_row, self._store) if keep_out else None
             found = compare_rows(self._store, self._session.db.path, self._look_into, keep, everything=everything)
         except AdapterError as error:
             shadow.check()
@@ -176,18 +176,13 @@ class RowCapture:
         fact = session.db.get(SHADOW) or {}
         same = all(fact.get(name) == self._fact[name] for name in ("runtime", "name", "columns"))
         if not (same and self._seen.trusted and fact.get("complete")):
-            lines = () if session.state is None else self._rebuild(session.state, store).lines()
+            lines: Iterable[ShadowLine] = ()
+            if session.state is not None:
+                lines = ShadowRebuild(session.state, self._seen.adapter, store, session.db, self._known).lines()
             shadow.start(lines, self._fact)
         elif fact.get("model") != self._fact["model"]:
             shadow.unmeasure()
         return shadow
-
-    def _rebuild(self, state: State, store: MemoryStore) -> ShadowRebuild:
-        return ShadowRebuild(state, self._seen.adapter, store, self._session.db, self._known)
-
-    def _keep(self, store: MemoryStore) -> Keep:
-        """Return the filter that removes purged text from rows."""
-        return partial(self._session.keep_out.cut_row, store)
 
     def _look_into(self, batch: list[DifferingRow]) -> set[Any]:
         """Note the rows of a batch that hold a secret; return their ids."""

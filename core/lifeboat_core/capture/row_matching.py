@@ -11,7 +11,7 @@ change.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -242,7 +242,8 @@ def _following(old: JsonObject, before: MemorySection, now: MemorySection) -> Js
         if was == value:
             continue
         if name == "tags":
-            value = list(dict.fromkeys([*_without(old.get(name), was), *(value or ())]))
+            kept = [tag for tag in old.get(name) or () if tag not in (was or ())]
+            value = list(dict.fromkeys([*kept, *(value or ())]))
         fields[name] = value or ("active" if name == "status" else None)
     fields["raw_source_format"] = _joined(old, now)
     return fields
@@ -250,10 +251,6 @@ def _following(old: JsonObject, before: MemorySection, now: MemorySection) -> Js
 
 def _same(expected: JsonObject, values: JsonObject) -> bool:
     return all(as_json(value) == as_json(expected[name]) for name, value in values.items())
-
-
-def _without(values: Iterable[str] | None, gone: Sequence[str] | None) -> list[str]:
-    return [value for value in values or () if value not in (gone or ())]
 
 
 def _joined(old: JsonObject, now: MemorySection) -> JsonObject | None:

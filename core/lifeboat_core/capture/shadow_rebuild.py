@@ -48,7 +48,8 @@ class ShadowRebuild:
         self._former = dict(self.db.connection.execute("select id, supersedes from successor"))
         chained = self._former.keys() | set(self._former.values())
         listed = self.db.listed(archive_layout.raw_prefix(self.adapter.runtime))
-        lengths, held = self._lengths(), frozenset(self._held())
+        lengths = self._lengths()
+        held = frozenset(self.known.get("records", ()) if self._is_of_store() else ())
         for item in self.state.records():
             if item.id in chained and self.db.winner(item.id) != item.id:
                 continue
@@ -58,9 +59,6 @@ class ShadowRebuild:
                 if line.kind <= self._kinds.setdefault(line.row, line.kind):
                     self._kinds[line.row] = line.kind
                     yield line
-
-    def _held(self) -> list[str]:
-        return list(self.known.get("records", ())) if self._is_of_store() else []
 
     def _is_of_store(self) -> bool:
         return (self.known.get("runtime"), self.known.get("name")) == (self.adapter.runtime, self.store.name)

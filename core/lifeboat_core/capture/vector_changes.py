@@ -142,13 +142,12 @@ class VectorChanges:
     def _read(self, path: str) -> EmbeddingChunk | None:
         try:
             data = self.overlay.read(path)
-            return None if data is None else EmbeddingChunk.read(path, data, self._body)
+            if data is None:
+                return None
+            return EmbeddingChunk.read(path, data, lambda file: self.overlay.read(file) or b"")
         except (BadDocument, BadJson, VaultDamaged) as error:
             self.unreadable[path] = str(error)
             return None
-
-    def _body(self, file: str) -> bytes:
-        return self.overlay.read(file) or b""
 
     def _put(self, chunk: EmbeddingChunk) -> None:
         for path, data in chunk.entries().items():

@@ -29,12 +29,9 @@ def choose_reading_options(chosen: Format, given: Mapping[str, Value]) -> Option
 
 def choose_writing_options(chosen: Format, given: Mapping[str, Value], target: str) -> Options:
     """Return the options for writing. `target` is the name of the file, or an address."""
-    said = {name: True for ending, name in _SAID_BY_NAMES.items() if _plain_name(target).endswith(ending)}
+    plain = target.lower().removesuffix(".age")
+    said = {name: True for ending, name in _SAID_BY_NAMES.items() if plain.endswith(ending)}
     return {option.name: _value(option, {**said, **given}) for option in chosen.options if option.writes}
-
-
-def _plain_name(target: str) -> str:
-    return target.lower().removesuffix(".age")
 
 
 def _value(option: FormatOption, given: Mapping[str, Value]) -> Value:

@@ -39,10 +39,6 @@ PURPOSE = "convert"
 _PRODUCER_LIMIT = 64
 
 
-def _never(archive: Archive | None) -> ArchiveEncryption | None:
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class ConversionOrder:
     """What to convert. `target` is a file or an address, None for a dry run without one. `named` is the format of the
@@ -56,7 +52,7 @@ class ConversionOrder:
     given: Mapping[str, Value] = field(default_factory=dict)
     producer: str | None = None
     passphrase: str | None = field(default=None, repr=False)
-    seal: Callable[[Archive | None], ArchiveEncryption | None] = _never
+    seal: Callable[[Archive | None], ArchiveEncryption | None] = lambda archive: None
     dry_run: bool = False
     force: bool = False
 
@@ -163,9 +159,6 @@ class _ConversionRun:
             warnings=list(found.warnings),
         )
 
-    def _encryption(self) -> ArchiveEncryption | None:
-        return self.order.seal(self.found.archive)
-
     def _write_archive(self, report: ConversionReport) -> None:
         with self._locked(), ExitStack() as stack:
             stream = self._stream(stack, report)
@@ -198,7 +191,7 @@ class _ConversionRun:
         """Open the file to write to; only count bytes in a dry run."""
         if self.order.dry_run or self.order.target is None:
             return cast(BinaryIO, _CountingSink())
-        seal = self._encryption()
+        seal = self.order.seal(self.found.archive)
         path = Path(self.order.target)
         if seal is not None:
             report.encryption = seal.to_json(self.context.keys().public)

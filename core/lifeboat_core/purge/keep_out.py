@@ -151,7 +151,8 @@ class KeepOut:
         if not count:
             return values
         made = tuple(value for value, _ in found)
-        return None if found[content][1] and _is_blank(made[content]) else made
+        is_blank = isinstance(made[content], str | bytes) and not made[content].strip()
+        return None if found[content][1] and is_blank else made
 
     def _cut_known_row(self, scope: str, store: MemoryStore, values: tuple[Any, ...]) -> tuple[Any, int]:
         """Return the edited content of a row that is recognised by its id, because its text can be guessed."""
@@ -239,10 +240,6 @@ def read_kept_out_lines(document: JsonObject | None) -> dict[str, int]:
 
 def _is_over(clean_since: str | None, days: int, now: str) -> bool:
     return clean_since is not None and times.parse_time(now) - times.parse_time(clean_since) >= timedelta(days=days)
-
-
-def _is_blank(value: Any) -> bool:
-    return isinstance(value, str | bytes) and not value.strip()
 
 
 def marks_of(context: Context, agent_id: str) -> KeepOutMarks:

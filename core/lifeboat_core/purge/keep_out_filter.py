@@ -261,7 +261,8 @@ class KeepOutSieve:
         """Return the edits for a binary file; only SQLite databases can be edited. Raises UncertainBinary if another
         one would have to be."""
         is_sure = self.filter.binaries.get(scope)
-        if is_sure is not None and any(self.marks.left(scope, body) == each for each in self._left_of(scope)):
+        shapes = self.filter.shapes.get(scope, ())
+        if is_sure is not None and any(self.marks.left(scope, body) == shape.left for shape in shapes):
             return ()  # the live file is redacted already
         is_small = may_search_everywhere(body, self.filter.values)
         spans = self._prints.find(body, self.filter.values, everywhere=is_small and is_sqlite(body))
@@ -276,9 +277,6 @@ class KeepOutSieve:
         if is_sure is False or (is_sure and not is_small):
             raise UncertainBinary
         return ()
-
-    def _left_of(self, scope: str) -> Iterator[str]:
-        return (shape.left for shape in self.filter.shapes.get(scope, ()))
 
     @cached_property
     def _prints(self) -> ValuePrints:

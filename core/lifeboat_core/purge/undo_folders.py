@@ -18,7 +18,9 @@ from lifeboat_core.restore.restore_recovery import list_unfinished_journals, set
 def list_undo_folders(context: Context, agent: Agent) -> list[Path]:
     """Return the existing folders with what a restore moved aside or staged."""
     folders = [
-        text_to_path(folder) for journal in _journals(context, agent) for folder in (*journal.work, *journal.undo)
+        text_to_path(folder)
+        for journal in (*list_unfinished_journals(context, agent.id), *_finished(context, agent))
+        for folder in (*journal.work, *journal.undo)
     ]
     found = [
         folder for folder in dict.fromkeys(folders) if journal_moves.find_standing(context.files, folder) is not None
@@ -53,11 +55,6 @@ def _emptied(journal: RestoreJournal) -> RestoreJournal:
         journal, phase=PURGED, moves=(), make=(), drop=(), fresh=(), times=(), modes=(), whole=None, installed=()
     )
     return replace(made, work=(), undo=(), report={})
-
-
-def _journals(context: Context, agent: Agent) -> Iterator[RestoreJournal]:
-    yield from list_unfinished_journals(context, agent.id)
-    yield from _finished(context, agent)
 
 
 def _finished(context: Context, agent: Agent) -> Iterator[RestoreJournal]:

@@ -138,7 +138,7 @@ def _reason(state: State, item: WantedFile, repositories: Collection[str]) -> st
         return named
     if not _SCRIPT_FOLDERS.isdisjoint(folders) and not ending:
         return "a script"
-    return "begins like a script" if _begins_like_script(state, item) else ""
+    return "begins like a script" if read_beginning(state, item, 2) == b"#!" else ""
 
 
 def _by_name(name: str) -> str:
@@ -158,10 +158,6 @@ def _in_repository(name: str, repositories: Collection[str]) -> str:
     folder, _, last = name.casefold().rpartition("/")
     is_one = last in ("config", "config.worktree", "commondir") and folder in repositories
     return "configuration of a Git repository: Git runs what it names" if is_one else ""
-
-
-def _begins_like_script(state: State, item: WantedFile) -> bool:
-    return read_beginning(state, item, 2) == b"#!"
 
 
 def read_beginning(state: State, item: WantedFile, count: int) -> bytes:

@@ -106,7 +106,8 @@ def _moves(
     items: list[PlanItem], places: list[WorkingFolders]
 ) -> tuple[list[JournalMove], list[tuple[Path, WantedFile]]]:
     """Return the moves, removals first: what occupies the place of a folder must go before a file is moved into it."""
-    whole_folders = [item.name for item in items if _replaces_folder(item)]
+    files = (item for item in items if item.is_write and item.kind != FOLDER)
+    whole_folders = [item.name for item in files if item.seen is not None and stat.S_ISDIR(item.seen.kind)]
     removals = [_move(item, places, None) for item in items if _goes_aside(item, whole_folders)]
     writes: list[JournalMove] = []
     staged: list[tuple[Path, WantedFile]] = []
@@ -129,20 +130,13 @@ def _move(item: PlanItem, places: list[WorkingFolders], staged: Path | None) -> 
     )
 
 
-def _replaces_folder(item: PlanItem) -> bool:
-    return item.is_write and item.kind != FOLDER and item.seen is not None and stat.S_ISDIR(item.seen.kind)
-
-
 def _goes_aside(item: PlanItem, whole_folders: list[str]) -> bool:
     """Return whether something is moved aside by itself: removed files and links, and what an empty folder replaces;
     not what is moved with its folder."""
     if item.action == RestoreAction.OVERWRITE:
         return item.kind == FOLDER
-    return item.action == RestoreAction.REMOVE and item.kind != FOLDER and not _lies_in(item.name, whole_folders)
-
-
-def _lies_in(name: str, folders: list[str]) -> bool:
-    return any(name.startswith(f"{folder}/") for folder in folders)
+    lies_in_one = any(item.name.startswith(f"{folder}/") for folder in whole_folders)
+    return item.action == RestoreAction.REMOVE and item.kind != FOLDER and not lies_in_one
 
 
 def _home_to_make(plan: RestorePlan) -> Iterator[JournalFolder]:

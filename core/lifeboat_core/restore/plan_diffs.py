@@ -43,12 +43,8 @@ def make_unified_diff(name: str, old: bytes | None, new: bytes | None, most_line
     shown = name_text(name)
     before = "/dev/null" if old is None else f"a/{shown}"
     after = "/dev/null" if new is None else f"b/{shown}"
-    lines = list(_lines(texts[0].splitlines(), texts[1].splitlines(), before, after))
+    lines = list(difflib.unified_diff(texts[0].splitlines(), texts[1].splitlines(), before, after, lineterm=""))
     return FileDiff(name, "\n".join(lines[:most_lines]), len(lines) > most_lines)
-
-
-def _lines(old: list[str], new: list[str], before: str, after: str) -> Iterator[str]:
-    return difflib.unified_diff(old, new, before, after, lineterm="", n=3)
 
 
 def _text(data: bytes | None) -> str | None:

@@ -190,11 +190,9 @@ def _item_json(item: PlanItem) -> JsonObject:
     document: JsonObject = {"name": make_printable(item.name), "action": str(item.action), "kind": item.kind}
     if item.wanted is not None:
         document |= {"basis": item.wanted.basis, "size": item.wanted.size}
-    return document | _reason_fields(item.reason)
-
-
-def _reason_fields(reason: Reason | None) -> JsonObject:
-    return {} if reason is None else {"reason": str(reason), "reason_code": str(reason.code)}
+    if item.reason is not None:
+        document |= {"reason": str(item.reason), "reason_code": str(item.reason.code)}
+    return document
 
 
 def plan_restore(
@@ -310,7 +308,9 @@ def _outcome(
     home = plan_state_dir(around, translated.files)
     is_same_agent = place.own is not None or (place.agent is not None and options.adopt)
     stored = database_plan.plan_databases(around, place.folder, newest if is_same_agent else None)
-    contents_module.check_nothing_behind_links(contents.workspace | _files_in(place.folder, stored.items))
+    in_workspace = (item for item in stored.items if item.root == place.folder)
+    databases = {item.name: item.wanted for item in in_workspace if item.wanted is not None}
+    contents_module.check_nothing_behind_links(contents.workspace | databases)
     items += [*home.items, *stored.items, *_lost(place.folder, contents, options)]
     sessions = database_plan.plan_sessions(around)
     has_a_server = stored.server is not None and stored.server.write is not None
@@ -401,10 +401,6 @@ def _databases_as_files(contents: WantedContents, adapter: Adapter) -> set[str]:
     prefix = archive_layout.raw_prefix(adapter.runtime)
     named = (name for name in contents.workspace if name.removesuffix("-wal").endswith(_DATABASE_ENDINGS))
     return {name for name in named if adapter.place(prefix + name, is_folder=False) is Placement.EXCLUDED}
-
-
-def _files_in(folder: Path, items: Iterable[PlanItem]) -> dict[str, WantedFile]:
-    return {item.name: item.wanted for item in items if item.root == folder and item.wanted is not None}
 
 
 def find_running_runtime(

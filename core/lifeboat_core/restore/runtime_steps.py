@@ -43,7 +43,8 @@ def run_next_steps(
         return report
     steps = plan.adapter.next_steps(installation, plan.state)
     can_run = [step for step in steps if installation.program is not None and not step.waits]
-    chosen = [step for step in can_run if _is_wanted(step, plan)]
+    options = plan.options
+    chosen = [step for step in can_run if options.finish or (step.automatic and options.reindex)]
     hide = secret_hiding.hide_in_output(context, plan)
     ran = []
     for step in chosen:
@@ -128,10 +129,6 @@ def installation_of(context: Context, plan: RestorePlan) -> Installation | None:
     if plan.options.state_dir is None or state_dir is None:
         return locate_installation(context, plan.adapter, plan.target)
     return find_installation_in(context, plan.adapter, plan.target, plan.state, state_dir)
-
-
-def _is_wanted(step: NextStep, plan: RestorePlan) -> bool:
-    return plan.options.finish or (step.automatic and plan.options.reindex)
 
 
 def _run(context: Context, step: NextStep, run: Run, hide: secret_hiding.HideText) -> JsonObject:

@@ -359,14 +359,10 @@ def _belongs_to_home(item: WantedFile, name: str, root: CaptureRoot, adapter: Ad
     """Return whether a capture would take such a file or folder. An archive must not put others beside the runtime's
     own, where workspaces and credentials of other agents are."""
     is_folder = item.kind == FOLDER
-    fits = may_hold if is_folder else _fits
+    fits = may_hold if is_folder else lambda glob, name: fnmatchcase(name, glob)
     if root.only is not None and not any(fits(glob, name) for glob in root.only):
         return False
     return adapter.place(root.prefix + to_archive_name(name)[0], is_folder=is_folder) is not Placement.EXCLUDED
-
-
-def _fits(glob: str, name: str) -> bool:
-    return fnmatchcase(name, glob)
 
 
 def _ids(wanted: WantedFile) -> Iterator[str]:

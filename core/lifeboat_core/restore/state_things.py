@@ -59,8 +59,9 @@ def _in_entry(state: State, entry: Entry) -> Iterator[StateThing]:
     if is_rows_path(path):
         if path.endswith(_MEMORIES):
             return
-        for line in _lines(_body(state, path)):
-            yield StateThing(ROW, f"{path}#{line}", path)
+        for number, line in enumerate(_body(state, path).split(b"\n"), 1):
+            if line.strip():
+                yield StateThing(ROW, f"{path}#{number}", path)
     elif path.startswith(archive_layout.RAW):
         yield StateThing(FILE, make_printable(path), path)
     elif path.startswith(archive_layout.ARTIFACTS):
@@ -94,10 +95,6 @@ def is_rows_path(path: str) -> bool:
 def runtime_of(path: str) -> str:
     """Return the runtime of a raw file."""
     return path.removeprefix(archive_layout.RAW).partition("/")[0].removesuffix("-home")
-
-
-def _lines(body: bytes) -> Iterator[int]:
-    return (number for number, line in enumerate(body.split(b"\n"), 1) if line.strip())
 
 
 def _vectors(state: State, index: str) -> Iterator[StateThing]:

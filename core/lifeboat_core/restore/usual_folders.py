@@ -15,12 +15,8 @@ def find_usual_folders(context: Context, name: str) -> dict[str, Path]:
     that is not empty."""
     word = _NO_LETTERS.sub("-", name.casefold()).strip("-") or "agent"
     usual = {one.runtime: one.usual_workspace(context.user_home, word) for one in context.adapters()}
-    return {runtime: _free(folder, word) for runtime, folder in usual.items()}
-
-
-def _free(folder: Path, word: str) -> Path:
-    beside = [folder, folder.with_name(f"{folder.name}-{word}")]
-    return next((one for one in beside if _is_free(one)), folder)
+    places = {runtime: (folder, folder.with_name(f"{folder.name}-{word}")) for runtime, folder in usual.items()}
+    return {runtime: next(filter(_is_free, found), found[0]) for runtime, found in places.items()}
 
 
 def _is_free(folder: Path) -> bool:
