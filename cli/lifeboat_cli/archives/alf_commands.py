@@ -391,6 +391,7 @@ def export(
     written to the history, the file has the newest captured sequence, and exit 1 says so.
     """
     from lifeboat_core import exchange
+    from lifeboat_core.exchange.agent_export import ExportOptions
 
     seal = encryption_options.choose_export_encryption(
         encrypt, recipients, encryption_options.passphrase_from_stdin(passphrase_stdin)
@@ -401,9 +402,7 @@ def export(
             runtime,
             folder,
             target,
-            since=since,
-            threshold=artifact_threshold,
-            embeddings_inline=embeddings == "inline",
+            ExportOptions(since=since, threshold=artifact_threshold, embeddings_inline=embeddings == "inline"),
             force=force,
             encryption=seal,
         )

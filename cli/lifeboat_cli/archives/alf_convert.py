@@ -16,13 +16,13 @@ from lifeboat_cli.terminal.option_types import NameOption
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.errors import WouldLose
 from lifeboat_core.exchange import conversion_options
-from lifeboat_core.exchange.conversion_report import LOST, ConversionReport, group_fates
 from lifeboat_core.exchange.conversion_run import ConversionOrder, convert_source
 from lifeboat_core.exchange.conversion_source import ALF, ConversionSource
 from lifeboat_core.exchange.encrypted_archives import SUFFIX, Archive, ArchiveEncryption
 from lifeboat_core.texts.human_text import count_text, join_names, size_text, snippet_text
 from lifeboat_formats.interchange import format_registry
 from lifeboat_formats.interchange.contract import FormatOption, OptionKind, Value
+from lifeboat_formats.interchange.conversion_report import LOST, ConversionReport, group_fates
 
 _FOUND = "found_"
 _SHOWN = 20

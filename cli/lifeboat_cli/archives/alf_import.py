@@ -64,7 +64,7 @@ def import_file(
     with_cron: bool,
     with_sessions: bool,
     seen: str | None,
-    **flags: bool,
+    **flags: Any,
 ) -> int:
     """Write an archive's agent into a workspace; what the runtime cannot hold is kept and exported again.
 
@@ -74,6 +74,7 @@ def import_file(
     """
     from lifeboat_adapters.memory_stores import RowChoice
     from lifeboat_core import exchange
+    from lifeboat_core.restore.restore_options import RestoreOptions
 
     if seen is not None and not flags["accept_unsigned"]:
         raise click.UsageError("--seen goes with --accept-unsigned")
@@ -85,14 +86,11 @@ def import_file(
             session.context,
             file,
             target,
-            runtime,
+            RestoreOptions(runtime=runtime, state_dir=state_dir, rows=RowChoice(with_cron, with_sessions), **flags),
             deltas=deltas,
             passphrase=passphrase,
-            state_dir=state_dir,
-            rows=RowChoice(with_cron, with_sessions),
             tell=tell,
             ask_consent=partial(quarantine_view.ask_consent, session, seen=seen),
-            **flags,
         ).to_json()
 
     def text() -> None:

@@ -23,9 +23,8 @@ from lifeboat_core.texts.safe_text import line_text, name_text
 from lifeboat_daemon.control.poke_daemon import wake_daemon
 
 if TYPE_CHECKING:
-    from lifeboat_core.purge.purge_request import PurgeRequest
     from lifeboat_core.purge.purge_run import Owners
-    from lifeboat_core.purge.purge_search import PurgeMatches
+    from lifeboat_core.purge.purge_search import PurgeMatches, PurgeRequest
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C."""
@@ -108,7 +107,7 @@ def _request(session: CommandSession, flags: dict[str, Any]) -> PurgeRequest:
     from lifeboat_alf.purging.bounded_patterns import compile_pattern
     from lifeboat_alf.purging.purge_items import PurgeOptions
     from lifeboat_alf.purging.purge_terms import PurgeTerms
-    from lifeboat_core.purge.purge_request import PurgeRequest
+    from lifeboat_core.purge.purge_search import PurgeRequest
 
     text = flags["text"]
     if flags["text_stdin"] or flags["pattern_stdin"]:
