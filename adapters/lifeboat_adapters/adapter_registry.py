@@ -1,5 +1,5 @@
-"""The adapters that are installed, found by the entry point group `lifeboat.adapters`. Each is imported when it is
-asked for: one runtime does not pay for the others."""
+"""Find the installed adapters by the entry point group `lifeboat.adapters`. Each is imported only when it is asked for,
+so that one runtime does not load the code of the others."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ def _loaded(runtime: str) -> Adapter:
 
 
 def list_runtimes() -> list[str]:
-    """The names of the runtimes that there is an adapter for, sorted."""
+    """Return the names of the runtimes that have an adapter, sorted."""
     return list(_points())
 
 
 def load_adapters() -> dict[str, Adapter]:
-    """Every installed adapter by the name of its runtime, sorted."""
+    """Return every installed adapter by the name of its runtime, sorted. Raises AdapterOutdated."""
     return {runtime: _loaded(runtime) for runtime in list_runtimes()}
 
 
 def load_adapter(runtime: str) -> Adapter:
-    """The adapter of a runtime. Raises UnknownRuntime, which names those that are there."""
+    """Return the adapter of a runtime. Raises UnknownRuntime, which names the known runtimes, and AdapterOutdated."""
     if runtime not in _points():
         raise UnknownRuntime(f"{runtime!r} is none of: {', '.join(list_runtimes()) or 'nothing is installed'}")
     return _loaded(runtime)
 
 
 def recognise_workspace(workspace: Path) -> Adapter:
-    """Return the adapter whose runtime a folder most surely belongs to.
+    """Return the adapter of the runtime that a folder most certainly belongs to.
 
-    Raises NotAWorkspace when there is none or more than one, and ForeignWorkspace, which names the runtime, when the
-    folder belongs to one without an adapter.
+    Raises NotAWorkspace when there is no such runtime or more than one. Raises ForeignWorkspace, which names the
+    runtime, when the folder belongs to one without an adapter.
     """
     sure = {runtime: candidate.recognises(workspace) for runtime, candidate in load_adapters().items()}
     best = max(sure.values(), default=0)

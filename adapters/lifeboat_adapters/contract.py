@@ -35,7 +35,7 @@ from lifeboat_alf.common.reason_codes import Reason
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredAgent:
-    """An agent found on this machine. `native_id` is the runtime's own name for it."""
+    """An agent that an adapter discovered on this machine. `native_id` is the runtime's own name for it."""
 
     runtime: str
     native_id: str
@@ -48,11 +48,12 @@ class DiscoveredAgent:
 class Installation:
     """The runtime around one workspace. `state_dir` and `config` are None when the workspace stands alone.
 
-    `layout` names the generation on disk (openclaw: `2026.2`, `2026.9`, `bare`); `program` is the runtime's
-    executable when it is on PATH. `included` are files of the state folder that the configuration includes. `sharing`
-    is "" for the only agent of a state folder; of several it is equal as long as each one's share of what they have in
-    common is found in the same way. `remote` says that the user lets servers be asked that hold memories, `server`
-    where one is that the runtime's own files do not name, "" for where it usually is: no `locate` sets them.
+    `layout` names the generation on disk (openclaw: `2026.2`, `2026.9`, `bare`). `program` is the runtime's executable
+    when it is on PATH. `included` lists the files of the state directory that the configuration includes. `sharing` is
+    "" for the only agent of a state directory. For one of several agents it changes whenever its share of the common
+    files has to be computed in another way. `remote` says that the user allows queries to servers that hold memories.
+    `server` is the address of such a server when the runtime's own files do not name it, "" for the usual address.
+    `locate` sets neither of the last two.
     """
 
     runtime: str
@@ -77,9 +78,12 @@ class Installation:
 
 @dataclass(frozen=True, slots=True)
 class FolderCap:
-    """How much of a folder in a root is kept: at most `count` files of at most `size` bytes each; None where the user's
-    limit for files counts. A program writes into it all the time: another version of a file is taken when `seconds`
-    have passed. `noise` are names, as globs of `fnmatch`, of files that come and go in it and are never kept."""
+    """Limits for a folder in a root that a program writes into all the time.
+
+    At most `count` files of at most `size` bytes each are kept; for a `size` of None the user's limit for files
+    applies. Another version of a file is captured only when `seconds` have passed. `noise` lists names (globs of
+    `fnmatch`) of temporary files that are never captured.
+    """
 
     folder: str
     size: int | None
@@ -90,8 +94,8 @@ class FolderCap:
 
 @dataclass(frozen=True, slots=True)
 class CaptureRoot:
-    """A folder that is captured under an archive prefix. `only` lists its files when not the whole tree is wanted
-    (the runtime's home); globs of `fnmatch`. The first root is always the workspace."""
+    """A folder that is captured under an archive prefix. `only` lists the files to capture (globs of `fnmatch`); None
+    captures the whole tree. The first root is always the workspace."""
 
     prefix: str
     folder: Path
@@ -105,21 +109,21 @@ class Placement(StrEnum):
     MANAGED = "managed"
     """Tier 1: the runtime's own state, kept in raw/."""
     ARTIFACT = "artifact"
-    """Tier 2 or 3, by size."""
+    """Tier 2 or 3, depending on its size."""
     EXCLUDED = "excluded"
     """Cache, lock, machine identity or execution state: never captured."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemorySection:
-    """A consecutive piece of a memory file: joining the `content` of all sections gives the file's text back.
+    """A consecutive piece of a memory file. Joining the `content` of all sections gives the text of the file.
 
-    `heading` is for matching only and is never stored. `fields` are the parts of a memory record that follow from
+    `heading` is used for matching only and is never stored. `fields` are the parts of a memory record that follow from
     the text: memory_type, namespace, category, tags, confidence, status, temporal (observed_at, valid_*), source
-    (origin, extraction_method), raw_source_format. `memory` is what the section says where that is not all of its
-    text: the rest is dress, which an adapter wrote to tell memories apart. `record_id` is the id of the memory in
-    another system that has such ids: a new record takes it unless history ever held it. `follows` are fields that a
-    record takes over although its text stays.
+    (origin, extraction_method), raw_source_format. `memory` is the memory itself where it is not the whole text: the
+    rest is a comment that an adapter wrote to tell memories apart. `record_id` is the id of the memory in another
+    system that has such ids. A new record takes it unless the history already holds this id. `follows` names fields
+    that a record takes over even if its text is unchanged.
     """
 
     content: str
@@ -131,40 +135,42 @@ class MemorySection:
 
     @property
     def text(self) -> str:
-        """What is remembered; "" for a section that says nothing."""
+        """The memory in this section, "" for a section without one."""
         return self.content if self.memory is None else self.memory
 
 
 @dataclass(frozen=True, slots=True)
 class MergedHomeFile:
-    """A file of the runtime's own folder with what an archive's has and it lacked. `decided` says of paths in the
-    archive's file why they were not put in, None for those that were or stood there alike; what is said of a path holds
-    for everything below it that nothing else is said of. `rewritten`: comments and layout are lost."""
+    """A file of the runtime's own folder after values that only the archive had were added to it.
+
+    `decided` says why the values at paths of the archive's file were left out, None for values that were added or
+    already there. A decision about a path applies to everything below it that has no decision of its own. `rewritten`
+    says that comments and layout are lost.
+    """
 
     data: bytes
     decided: Mapping[tuple[str | int, ...], Reason | None]
     rewritten: bool = False
 
     def reason(self, path: tuple[str | int, ...]) -> Reason | None:
-        """Return why what stands at a path was not put in, None when it was."""
+        """Return why the value at a path was left out, None when it is in the file."""
         above = (path[:length] for length in range(len(path), -1, -1))
         return next((self.decided[each] for each in above if each in self.decided), None)
 
 
 @dataclass(frozen=True, slots=True)
 class UnusedDataOffer:
-    """Something of the agent that its runtime does not use, found beside it: `command` of Lifeboat puts it back to
-    use."""
+    """Data of the agent that its runtime does not use any more. The Lifeboat command `command` puts it back to use."""
 
     what: str
     command: str
 
 
 class AgentFiles(Protocol):
-    """The files of an agent as a derivation sees them: by archive path (`raw/openclaw/SOUL.md`), cut bytes."""
+    """The files of an agent as a derivation sees them: by archive path (`raw/openclaw/SOUL.md`), with secrets cut out."""
 
     def read(self, path: str) -> bytes | None:
-        """None when the file is not there."""
+        """Return the bytes of a file, None when it does not exist."""
         ...
 
     def paths(self, prefix: str) -> Iterator[str]: ...
@@ -172,9 +178,11 @@ class AgentFiles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """A document made from files. `reads` says which archive paths matter; `derive` gets all files and the previous
-    document (None at first) and returns the new one without id, version and times, or None when there is nothing to
-    say. Fields the adapter does not read are carried over by `derive` from `previous`.
+    """A document that is derived from files.
+
+    `reads` says which archive paths matter. `derive` gets all files and the previous document (None at first). It
+    returns the new document without id, version and times, or None when the files say nothing. `derive` carries fields
+    that the adapter does not read over from `previous`.
 
     `document` is one of identity, principals, runtime_hints, manifest (agent name, version, adapter hints).
     """
@@ -186,16 +194,18 @@ class Derivation:
 
 @dataclass(frozen=True, slots=True)
 class DerivationContext:
+    """What a derivation may use beside the files."""
+
     installation: Installation
     agent_id: str
     ids: Callable[..., str]
-    """Mints a stable id from text parts: `ids("principal", "primary")`."""
+    """Mint a stable id from text parts: `ids("principal", "primary")`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuntimeRow:
-    """A row of a runtime's database: `path` is its archive path (`raw/openclaw-home/db/state/cron_jobs.jsonl`),
-    `key` sorts and identifies it in its table."""
+    """A row of a runtime's database. `path` is its archive path (`raw/openclaw-home/db/state/cron_jobs.jsonl`); `key`
+    sorts and identifies the row in its table."""
 
     path: str
     key: str
@@ -204,8 +214,11 @@ class RuntimeRow:
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """A command of the runtime that makes a restore take effect. `automatic` ones are run after a restore (re-index),
-    the others are listed and run on `--finish`. `waits` says why one cannot be run now: then it is only listed."""
+    """A command of the runtime that makes a restore take effect.
+
+    `automatic` steps run after a restore (re-index). The others are listed and run with `--finish`. `waits` says why a
+    step cannot run now; such a step is only listed.
+    """
 
     title: str
     command: tuple[str, ...]

@@ -32,7 +32,7 @@ class NotAWorkspace(AdapterError):
 
 
 class ForeignWorkspace(NotAWorkspace):
-    """The folder has marks of a runtime that no adapter reads: its credentials would not be found."""
+    """The folder has marks of a runtime without an adapter, so its credentials would not be found."""
 
     code = "foreign_workspace"
     title = "This folder belongs to an agent runtime that has no adapter"
@@ -67,7 +67,7 @@ class HookUnavailable(AdapterError):
 
 
 class SecretsError(AdapterError):
-    """A file cannot be made whole: its secrets were cut out and do not fit back."""
+    """A file cannot be restored completely: the secrets that were cut out do not fit back."""
 
     code = "secrets"
     title = "The secrets of a file cannot be put back"

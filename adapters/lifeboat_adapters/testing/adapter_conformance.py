@@ -1,12 +1,13 @@
-"""What any adapter must do for its agents to be kept and to come back: subclass in a test module, pytest does the rest.
+"""Conformance tests that every adapter has to pass: subclass `AdapterConformance` in a test module, and pytest runs
+them.
 
-class TestMine(AdapterConformance):
-    def adapter(self):
-        return Mine()
+    class TestMine(AdapterConformance):
+        def adapter(self):
+            return Mine()
 
-    def make(self, folder):
-        ...  # write a small installation below `folder`
-        return Made(workspace=folder / "workspace", user_home=folder)
+        def make(self, folder):
+            ...  # write a small installation below `folder`
+            return SampleInstallation(workspace=folder / "workspace", user_home=folder)
 """
 
 from __future__ import annotations
@@ -48,19 +49,22 @@ _ODD_NAMES = ("x", "a b", "%ff", "é", "deep/er/x.md", ".hidden", "no.ending.", 
 
 
 class AdapterConformance(ABC):
-    """One test per promise of `contract.Adapter` that holds for all runtimes."""
+    """One test for each promise of `contract.Adapter` that applies to all runtimes."""
 
     @abstractmethod
     def adapter(self) -> Adapter:
-        """The adapter under test, as the registry would make it."""
+        """Return the adapter under test, as the registry would load it."""
 
     @abstractmethod
     def make(self, folder: Path) -> SampleInstallation:
-        """A small installation below `folder` (which is empty): a workspace with everything that the runtime keeps of
-        an agent, memories above all, and credentials where it has any. The same contents at every call."""
+        """Write a small installation below `folder`, which is empty, and return it.
+
+        It has a workspace with everything that the runtime keeps of an agent, memories above all, and credentials if
+        the runtime has any. Every call writes the same contents.
+        """
 
     def damage(self, database: Path) -> None:
-        """Break a database that the adapter reads."""
+        """Damage a database that the adapter reads."""
         database.write_bytes(b"this is no database, " * 50)
         for ending in ("-wal", "-shm", "-journal"):
             database.with_name(database.name + ending).unlink(missing_ok=True)
