@@ -167,7 +167,8 @@ class UnusedDataOffer:
 
 
 class AgentFiles(Protocol):
-    """The files of an agent as a derivation sees them: by archive path (`raw/openclaw/SOUL.md`), with secrets cut out."""
+    """The files of an agent as a derivation sees them: by archive path (`raw/openclaw/SOUL.md`), with
+    secrets cut out."""
 
     def read(self, path: str) -> bytes | None:
         """Return the bytes of a file, None when it does not exist."""

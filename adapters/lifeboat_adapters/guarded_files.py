@@ -119,7 +119,8 @@ def file_identity(found: os.stat_result) -> Identity:
 
 
 def count_open_files() -> Counter[Identity] | None:
-    """Count how often this process has each file open, by device and inode. Return None where the system does not tell."""
+    """Count how often this process has each file open, by device and inode. Return None where the system
+    does not tell."""
     for folder in _DESCRIPTORS:
         try:
             names = os.listdir(folder)

@@ -109,7 +109,8 @@ def split_sections(text: str, depth: int, starts: re.Pattern[str] | None = None)
 
 
 def split_blocks(text: str) -> list[str]:
-    """Split before every heading, and before every list item and paragraph that is not indented. Code is never split."""
+    """Split before every heading, and before every list item and paragraph that is not indented. Code is
+    never split."""
     found: list[list[str]] = []
     after_blank = True
     in_code = False

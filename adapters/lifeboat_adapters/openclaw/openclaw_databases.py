@@ -317,7 +317,8 @@ def _durable(row: JsonObject, table: OpenClawTable) -> JsonObject:
 
 
 def _unfolded(event: JsonObject) -> JsonObject:
-    """Return a transcript event as text, decompressed if necessary. An event that does not decompress stays as it is."""
+    """Return a transcript event as text, decompressed if necessary. An event that does not decompress
+    stays as it is."""
     packed = event.get("event_zstd")
     if not isinstance(packed, bytes):
         return {key: value for key, value in event.items() if key != "event_zstd"}

@@ -80,7 +80,8 @@ def discover_openclaw_agents(environment: Mapping[str, str], user_home: Path) ->
 
 
 def _workspaces(state: openclaw_folders.OpenClawStateFolder) -> Iterator[tuple[openclaw_config.OpenClawAgent, Path]]:
-    """Return the agents of a state directory. If its configuration cannot be read, the names of its folders are used."""
+    """Return the agents of a state directory. If its configuration cannot be read, the names of its
+    folders are used."""
     try:
         values = config_includes.read_resolved_config(state.config, state.folder).values
     except RuntimeConfigError:

@@ -45,7 +45,8 @@ def text_under_headings(text: str, titles: re.Pattern[str]) -> str:
 
 
 def key_value_pairs(text: str) -> dict[str, str]:
-    """Return `Key: value` lines with keys in lower case. The first value of each key counts; placeholders are skipped."""
+    """Return `Key: value` lines with keys in lower case. The first value of each key counts; placeholders
+    are skipped."""
     found: dict[str, str] = {}
     for part in split_at_headings(text):
         for line in part.text.splitlines():

@@ -65,7 +65,8 @@ def _identity_files(
 
 
 def _made_up_for(identity: JsonObject, texts: dict[str, str]) -> Iterator[str]:
-    """Yield which prose has to be made: all of it when there is none, otherwise only where structured fields say more."""
+    """Yield which prose has to be made: all of it when there is none, otherwise only where structured
+    fields say more."""
     structured = identity.get("structured") or {}
     absent = [name for name, file in PROSE.items() if not texts[file].strip()]
     if len(absent) == len(PROSE):

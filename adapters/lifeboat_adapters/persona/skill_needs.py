@@ -1,4 +1,5 @@
-"""Read which credentials skills declare: `requires.env`, `primaryEnv` and `skillKey` in the front matter of SKILL.md."""
+"""Read which credentials skills declare: `requires.env`, `primaryEnv` and `skillKey` in the front matter
+of SKILL.md."""
 
 from __future__ import annotations
 

@@ -41,7 +41,8 @@ def unsupported_memory_fields(state: State, fields: Mapping[str, str] = OF_MEMOR
 
 
 def unsupported_identity_fields(state: State, *, holds_numbers: bool) -> Iterator[ItemFate]:
-    """Yield the fates of identity fields. `holds_numbers` says that the runtime keeps the identity in structured form."""
+    """Yield the fates of identity fields. `holds_numbers` says that the runtime keeps the identity in
+    structured form."""
     identity = persona_files.decode_document(state, archive_layout.IDENTITY)
     structured, prose = _table(identity.get("structured")), _table(identity.get("prose"))
     has_prose = any(isinstance(text, str) and text.strip() for text in prose.values())

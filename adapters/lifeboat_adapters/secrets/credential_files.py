@@ -73,7 +73,8 @@ _PRIVATE_KEY = (
 
 
 class CredentialFileKind(NamedTuple):
-    """One kind of credential file: its names, a text that must be in it, and patterns whose first group is the secret."""
+    """One kind of credential file: its names, a text that must be in it, and patterns whose first group is
+    the secret."""
 
     service: str
     name: str

@@ -90,7 +90,8 @@ def derivation_context(installation: Installation) -> DerivationContext:
 
 
 def store_of(adapter: Adapter, installation: Installation) -> MemoryStore | None:
-    """Return where an installation keeps memories as rows, None for files and for a database that does not exist yet."""
+    """Return where an installation keeps memories as rows, None for files and for a database that does not
+    exist yet."""
     try:
         return adapter.memory_store(installation)
     except DatabaseAbsent:

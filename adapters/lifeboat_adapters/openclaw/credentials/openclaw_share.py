@@ -89,7 +89,8 @@ class OpenClawShare:
         return bool(wanted & self.mine.references) or (self.default and not wanted & self.theirs.references)
 
     def has_variable(self, name: str) -> bool:
-        """Return whether this agent's part names a variable, or the variable is for one of its providers or channels."""
+        """Return whether this agent's part names a variable, or the variable is for one of its providers
+        or channels."""
         if ("env", name) in self.mine.references or _is_for(name, self.mine):
             return True
         return self.default and ("env", name) not in self.theirs.references and not _is_for(name, self.theirs)

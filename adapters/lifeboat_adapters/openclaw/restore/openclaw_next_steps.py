@@ -26,7 +26,8 @@ _MINUTE = 60_000
 
 
 def list_openclaw_next_steps(installation: Installation, state: State) -> list[NextStep]:
-    """Return the steps in the order in which they should run. Steps for what the installation already has are left out."""
+    """Return the steps in the order in which they should run. Steps for what the installation already has
+    are left out."""
     files = StateFiles(state)
     present = _present(installation)
     steps = [] if installation.state_dir else [_register(installation)]

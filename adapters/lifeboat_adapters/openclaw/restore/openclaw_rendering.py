@@ -16,7 +16,8 @@ from lifeboat_alf.states.agent_state import State
 
 
 def render_openclaw_files(state: State) -> Iterator[RenderedFile]:
-    """Yield files under `raw/openclaw/`, sorted by kind and path. Files that a raw entry already provides are left out."""
+    """Yield files under `raw/openclaw/`, sorted by kind and path. Files that a raw entry already provides
+    are left out."""
     files = StateFiles(state)
     primary = persona_files.find_primary_human(state)
     identity = persona_files.decode_document(state, archive_layout.IDENTITY)
