@@ -7,11 +7,24 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from lifeboat_adapters.contract import Adapter
-from lifeboat_adapters.errors import NotAWorkspace, UnknownRuntime
+from lifeboat_adapters.contract import Adapter, CredentialSupport, DatabaseSupport, HookSupport, PlacementSupport
+from lifeboat_adapters.errors import AdapterOutdated, NotAWorkspace, UnknownRuntime
 from lifeboat_adapters.foreign_runtimes import refuse_foreign_runtime
 
 GROUP = "lifeboat.adapters"
+_CAPABILITIES = {
+    "credentials": CredentialSupport,
+    "databases": DatabaseSupport,
+    "hook": HookSupport,
+    "placement": PlacementSupport,
+}
+_MOVED = {
+    "credentials": "secrets opened learned leftovers is_store secret_places key_file recrypted translate deliveries",
+    "databases": "rows unreadable_rows row_names memory_store memory_of row_of offers write_databases write_server",
+    "hook": "unhook hook_problem",
+    "placement": "home_around install_into is_configured running home_name merge_home next_steps missing_on_host",
+}
+"""Methods of the earlier contract by the group that replaced them. Lifeboat never calls them on the adapter itself."""
 
 
 @cache
@@ -21,8 +34,38 @@ def _points() -> dict[str, EntryPoint]:
 
 @cache
 def _loaded(runtime: str) -> Adapter:
-    adapter: Adapter = _points()[runtime].load()
+    point = _points()[runtime]
+    try:
+        found = point.load()
+        problem = find_contract_problem(found)
+    except (ImportError, AttributeError, TypeError) as error:  # what it imports or inherits is not there any more
+        problem = f"it cannot be loaded ({error})"
+    if problem:
+        package = point.dist.name if point.dist is not None else point.value
+        raise AdapterOutdated(
+            f"the adapter for {runtime} ({package}) was not written for this version of Lifeboat: {problem}",
+            fix=f"pip install --upgrade {package}",
+        )
+    adapter: Adapter = found
     return adapter
+
+
+def find_contract_problem(adapter: object) -> str:
+    """Return why an object does not fulfil `contract.Adapter`, "" when it does.
+
+    An adapter for the earlier contract must be refused. Lifeboat would never call its `secrets`, so it would capture
+    credentials in plain text.
+    """
+    if not isinstance(adapter, Adapter):
+        return "it is no lifeboat_adapters.contract.Adapter"
+    for name, group in _CAPABILITIES.items():
+        if not isinstance(getattr(adapter, name), group | None):
+            return f"its {name} are no lifeboat_adapters.contract.{group.__name__}"
+    for name, methods in _MOVED.items():
+        moved = [method for method in methods.split() if hasattr(adapter, method)]
+        if moved:
+            return f"{', '.join(moved)} belong to its {name} now, a contract.{_CAPABILITIES[name].__name__}"
+    return ""
 
 
 def list_runtimes() -> list[str]:

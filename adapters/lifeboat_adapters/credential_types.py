@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from lifeboat_alf.common.reason_codes import Reason, ReasonCode
 
@@ -127,7 +128,8 @@ class CredentialDelivery:
 
     `places` maps the delivered places to their names in the store; `where` is the name of the store for people.
     `command` runs with `input` on its standard input. Before it runs, `files` are written (mode 0600). Afterwards they
-    are removed, together with new files beside them whose names match `leftovers`.
+    are removed, together with new files beside them whose names match `leftovers`. `find_undelivered` is called
+    afterwards with the installation and the delivery. It returns places that did not arrive, each with the reason.
     """
 
     places: Mapping[Place, str]
@@ -139,6 +141,7 @@ class CredentialDelivery:
     files: tuple[tuple[Path, bytes], ...] = ()
     leftovers: tuple[str, ...] = ()
     timeout_seconds: float = 120.0
+    find_undelivered: Callable[[Any, CredentialDelivery], Mapping[Place, Reason]] = lambda *_: {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ LifeboatError
     +-- NotAWorkspace       the folder is not this runtime's workspace
     |   +-- ForeignWorkspace  it belongs to a runtime that has no adapter
     +-- UnknownRuntime      no adapter has this name
+    +-- AdapterOutdated     an installed adapter was written for an earlier contract, or cannot be loaded
     +-- RuntimeConfigError  the runtime's own configuration cannot be read
     +-- RuntimeDatabaseError  a database of the runtime cannot be read now: its last rows stay
     |   +-- DatabaseAbsent  it is not there: no deletion either, and nothing to worry about where there never was one
@@ -42,6 +43,12 @@ class UnknownRuntime(AdapterError):
     code = "unknown_runtime"
     title = "There is no adapter for this runtime"
     fix = "lifeboat agents discover"
+
+
+class AdapterOutdated(AdapterError):
+    code = "adapter_outdated"
+    title = "An installed adapter does not fit this version of Lifeboat"
+    exit_status = 3
 
 
 class RuntimeConfigError(AdapterError):

@@ -178,7 +178,7 @@ def _installation(
 
 
 def _bare(workspace: Path, environment: Mapping[str, str]) -> Installation:
-    """Return the installation of a workspace that no state directory knows: moved, restored, or from another machine."""
+    """Return the installation of a workspace that no state directory names: moved, restored, or from elsewhere."""
     native_id = _id_by_folder_name(workspace)
     return Installation(
         runtime=openclaw_paths.RUNTIME,

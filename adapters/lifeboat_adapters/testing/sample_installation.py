@@ -93,7 +93,7 @@ def store_of(adapter: Adapter, installation: Installation) -> MemoryStore | None
     """Return where an installation keeps memories as rows, None for files and for a database that does not
     exist yet."""
     try:
-        return adapter.memory_store(installation)
+        return adapter.databases.memory_store(installation) if adapter.databases else None
     except DatabaseAbsent:
         return None
 

@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from lifeboat_adapters.errors import AdapterError, DatabaseAbsent
+from lifeboat_adapters.contract import DatabaseSupport
+from lifeboat_adapters.errors import AdapterError, DatabaseAbsent, RuntimeDatabaseError
 from lifeboat_adapters.memory_stores import MemoryRows, MemoryStore
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import memory_records
@@ -115,7 +116,8 @@ class RowCapture:
         """Have the adapter find the store; False when there is none, or it cannot be read now."""
         self._was_asked = True
         try:
-            store = self._seen.adapter.memory_store(self._seen.installation)
+            databases = self._seen.adapter.databases
+            store = databases.memory_store(self._seen.installation) if databases is not None else None
             self._has_left = store is None
             if store is None:
                 return False
@@ -183,7 +185,7 @@ class RowCapture:
         return shadow
 
     def _rebuild(self, state: State, store: MemoryStore) -> ShadowRebuild:
-        return ShadowRebuild(state, self._seen.adapter, store, self._session.db, self._known)
+        return ShadowRebuild(state, self._seen.adapter.runtime, self._support, store, self._session.db, self._known)
 
     def _keep(self, store: MemoryStore) -> Keep:
         """What may be captured of a row where something was purged."""
@@ -232,13 +234,21 @@ class RowCapture:
         self.arrived |= {path, *others} & self._tree.withheld
         return path
 
+    @property
+    def _support(self) -> DatabaseSupport:
+        """The databases of the runtime. Asked for only when one of them is a store of memories."""
+        databases = self._seen.adapter.databases
+        if databases is None:
+            raise RuntimeDatabaseError(f"{self._seen.adapter.runtime} keeps no memories as rows")
+        return databases
+
     def _waiting(self, store: MemoryStore) -> set[Any]:
         """Ids of the rows that a restore left out."""
         state, found = self._session.state, set[Any]()
         for id in self._withheld if state is not None else ():
             record = state.record(self._session.db.winner(id)) if state is not None else None
             if record is not None:
-                found.add(self._seen.adapter.row_of(memory_records.parse_record(record.line), id).get(store.id))
+                found.add(self._support.row_of(memory_records.parse_record(record.line), id).get(store.id))
         return found
 
     def _look_at(self, store: MemoryStore, found: RowDifferences) -> None:
@@ -280,7 +290,7 @@ class RowCapture:
         """Decide what becomes of the memories; the lines to write."""
         if self._store is None or self._found is None:
             return
-        source = RowSource(self._seen.adapter, self._seen.installation, self._store)
+        source = RowSource(self._support, self._seen.installation, self._store)
         rows = RowMemories(source, scribe, origin, lookup, memories.outcome, memories.taken)
         past = self._past(lookup)
         changes = VectorChanges(

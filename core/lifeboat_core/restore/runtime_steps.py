@@ -37,7 +37,7 @@ def run_next_steps(
     installation = installation_of(context, plan)
     if installation is None:
         return report
-    steps = plan.adapter.next_steps(installation, plan.state)
+    steps = _next_steps(plan, installation)
     can_run = [step for step in steps if installation.program is not None and not step.waits]
     chosen = [step for step in can_run if _is_wanted(step, plan)]
     hide = secret_hiding.hide_in_output(context, plan)
@@ -56,10 +56,15 @@ def run_next_steps(
 def list_next_steps(context: Context, plan: RestorePlan, report: RestoreReport) -> RestoreReport:
     """Run nothing, and list all of it."""
     installation = installation_of(context, plan)
-    steps = [] if installation is None else plan.adapter.next_steps(installation, plan.state)
+    steps = [] if installation is None else _next_steps(plan, installation)
     done = replace(report, next=[_listed(step) for step in steps])
     write_restore_receipt(context, done)
     return done
+
+
+def _next_steps(plan: RestorePlan, installation: Installation) -> list[NextStep]:
+    placement = plan.adapter.placement
+    return placement.next_steps(installation, plan.state) if placement is not None else []
 
 
 def give_credentials(
@@ -114,7 +119,7 @@ def _not_arrived(
     """What is not in the runtime's store now, whatever its commands said."""
     if installation is None:
         return failures
-    found = [plan.adapter.not_arrived(installation, delivery) for delivery in ran]
+    found = [delivery.find_undelivered(installation, delivery) for delivery in ran]
     return {place: failures.get(place, reason) for each in found for place, reason in each.items()}
 
 

@@ -24,11 +24,11 @@ _SET_IN = ("", "env.", "env.vars.")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-def openclaw_credential_needs_of(files: AgentFiles, document: JsonObject) -> list[CredentialNeed]:
+def openclaw_credential_needs_of(files: AgentFiles, identity: JsonObject) -> list[CredentialNeed]:
     """Return the needs of each capability of an identity document, without capabilities that need nothing."""
     skills = skill_needs.declared_skill_needs(PERSONA.every_skill(files))
     values = captured_config_of(files)
-    listed = openclaw_config.get_nested(document, "structured", "capabilities")
+    listed = openclaw_config.get_nested(identity, "structured", "capabilities")
     names = [openclaw_config.get_nested_text(each, "name") for each in listed] if isinstance(listed, list) else []
     return [_need(name, skills.get(name.casefold(), SkillNeeds()), values) for name in names if name]
 

@@ -97,7 +97,7 @@ class OpenClawShare:
 
 
 def share_of(values: JsonObject, agent_id: str) -> OpenClawShare | None:
-    """Return the share of an agent in a configuration (with its includes), None when it is the only agent, or unknown."""
+    """Return the share of an agent in a configuration (with its includes), None when it is the only one, or unknown."""
     agents = openclaw_config.list_openclaw_agents(values)
     mine = next((one for one in agents if one.id == agent_id), None)
     if mine is None or len(agents) == 1:

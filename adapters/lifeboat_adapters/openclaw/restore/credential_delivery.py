@@ -227,7 +227,10 @@ def _paste(
 def _command(
     installation: Installation, places: Mapping[Place, str], where: str, words: list[str], given: bytes | None = None
 ) -> CredentialDelivery:
-    return CredentialDelivery(places, where, None, *openclaw_command(installation, words), given)
+    command, environment = openclaw_command(installation, words)
+    return CredentialDelivery(
+        places, where, None, command, environment, given, find_undelivered=find_undelivered_credentials
+    )
 
 
 def openclaw_command(installation: Installation, words: list[str]) -> tuple[tuple[str, ...], dict[str, str]]:

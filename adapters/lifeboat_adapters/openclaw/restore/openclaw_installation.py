@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path as FilePath
 
 from lifeboat_adapters.additive_merging import merge_dotenv
-from lifeboat_adapters.contract import Installation, MergedHomeFile
+from lifeboat_adapters.contract import HomeFileMerge, Installation, MergedHomeFile
 from lifeboat_adapters.credential_types import UnparsableSecrets
 from lifeboat_adapters.openclaw import openclaw_config, openclaw_folders, openclaw_paths, openclaw_placement
 from lifeboat_adapters.openclaw.captured_config import captured_config_of
@@ -134,22 +134,15 @@ def openclaw_home_name(installation: Installation, path: str) -> str | None:
     return None
 
 
-def merge_openclaw_file(
-    installation: Installation,
-    path: str,
-    found: bytes | None,
-    wanted: bytes,
-    left_out: Mapping[Path, Reason],
-    state: State,
-    home: FilePath,
-    now: str,
-) -> MergedHomeFile | None:
-    """Merge a file, by its path. Return None for a file that is used as a whole, or not at all."""
-    name = path.removeprefix(openclaw_paths.HOME)
-    if openclaw_auth_profiles.is_profile_file(path) or path == openclaw_paths.AUTH_PROFILES:
-        return _profiles(path, found, wanted, left_out, now)
+def merge_openclaw_file(installation: Installation, merge: HomeFileMerge) -> MergedHomeFile | None:
+    """Implement `PlacementSupport.merge_home`."""
+    found, wanted, left_out = merge.found, merge.wanted, merge.left_out
+    name = merge.path.removeprefix(openclaw_paths.HOME)
+    if openclaw_auth_profiles.is_profile_file(merge.path) or merge.path == openclaw_paths.AUTH_PROFILES:
+        return _profiles(merge.path, found, wanted, left_out, merge.now)
     if name == openclaw_paths.CONFIG:
-        return openclaw_config_merging.merge_openclaw_config(found, wanted, _place(installation, home, state), left_out)
+        place = _place(installation, merge.user_home, merge.state)
+        return openclaw_config_merging.merge_openclaw_config(found, wanted, place, left_out)
     if found is None and not left_out:
         return None
     if name == openclaw_paths.SECRETS:

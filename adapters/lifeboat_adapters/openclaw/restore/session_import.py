@@ -51,7 +51,15 @@ def plan_session_deliveries(installation: Installation, tables: Mapping[str, byt
     files.append((folder / session_files.INDEX, json.dumps(index).encode()))
     command, environment = openclaw_command(installation, ["doctor", "--fix", "--non-interactive"])
     return [
-        CredentialDelivery(places, _WHERE, None, command, environment, None, tuple(files), timeout_seconds=_SECONDS)
+        CredentialDelivery(
+            places,
+            _WHERE,
+            command=command,
+            environment=environment,
+            files=tuple(files),
+            timeout_seconds=_SECONDS,
+            find_undelivered=find_undelivered_sessions,
+        )
     ]
 
 
