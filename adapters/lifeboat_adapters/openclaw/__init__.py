@@ -4,9 +4,8 @@ The modules here know its folders, files and databases. `layers` derives the ide
 secrets and their owners, `restore` puts an agent back. `adapter` combines them.
 """
 
-from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.openclaw.adapter import OpenClaw
 
-ADAPTER: Adapter = OpenClaw()
+ADAPTER = OpenClaw()
 
 __all__ = ["ADAPTER"]

@@ -70,7 +70,7 @@ class AdapterConformance(ABC):
         for ending in ("-wal", "-shm", "-journal"):
             database.with_name(database.name + ending).unlink(missing_ok=True)
 
-    def test_the_adapter_fulfils_the_contract(self) -> None:
+    def test_the_adapter_fulfils_the_contract(self, tmp_path: Path) -> None:
         assert find_contract_problem(self.adapter()) == "", "Lifeboat refuses the adapter"
 
     def _located(self, made: SampleInstallation) -> Installation:
