@@ -52,7 +52,7 @@ def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qdrant_client: Any) -
     def client(server: MemoryServer) -> Any:
         return qdrant_client.QdrantClient(path=str(tmp_path / "server"))
 
-    monkeypatch.setattr(qdrant, "_client", client)
+    monkeypatch.setattr(qdrant_memories, "_client", client)
     return installed(tmp_path)
 
 
@@ -208,7 +208,7 @@ def test_a_server_that_is_not_there_is_an_error(tmp_path: Path, url: str) -> Non
 def test_a_server_that_says_nothing_is_waited_for_a_few_seconds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(qdrant, "CONNECT_SECONDS", 1)
+    monkeypatch.setattr(qdrant_memories, "CONNECT_SECONDS", 1)
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(RuntimeDatabaseError, match="be reached"):
         remote.open_server_memories(installed(tmp_path, url=f"http://127.0.0.1:{silent.getsockname()[1]}"))
 
