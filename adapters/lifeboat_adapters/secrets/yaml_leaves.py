@@ -1,9 +1,9 @@
-"""YAML as leaves with exact byte spans: the part of the language that settings are written in.
+"""Tokenize YAML into leaves with exact byte spans, for the part of the language that settings use.
 
-Block and flow collections, plain and quoted scalars, literal and folded block scalars, several documents; anchors and
-tags are passed over, and an alias is no value of its own. What goes beyond (explicit keys, collections as keys,
-directives) raises, since what is not understood has no known place to cut. Iterative, so that no input makes it
-recurse.
+It reads block and flow collections, plain and quoted scalars, literal and folded block scalars, and several documents.
+Anchors and tags are skipped, and an alias has no value of its own. Other constructs (explicit keys, collections as
+keys, directives) raise, because they have no known place to cut. The tokenizer is iterative, so that no input exhausts
+the stack.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ _BEYOND = re.compile(r"\?(?=\s|\Z)|[%@`|>,\]}]")
 
 
 def scan_yaml(data: bytes) -> list[ParsedLeaf]:
-    """Every scalar value of every document, in the order they stand; each document's paths begin at its root.
+    """Return every scalar value of every document in order. The paths of each document begin at its root.
 
-    Raises UnparsableSecrets (with line and column) for what is no YAML in UTF-8, or beyond the part that is read.
+    Raises UnparsableSecrets (with line and column) for bytes that are not YAML in UTF-8, or that use an unsupported
+    construct.
     """
     scanner = _YamlScanner(PositionedText.read(data))
     scanner.documents()
@@ -42,7 +43,7 @@ def scan_yaml(data: bytes) -> list[ParsedLeaf]:
 
 @dataclass(slots=True)
 class _YamlBlock:
-    """An open block collection: the column it stands at, its path, the current item of a sequence."""
+    """An open block collection: its column, its path, the current item of a sequence."""
 
     column: int
     path: Path
@@ -52,8 +53,8 @@ class _YamlBlock:
 
 @dataclass(slots=True)
 class _YamlFlow:
-    """An open flow collection: its path, what closes it, the current item, whether a comma (or the end) must come
-    next."""
+    """An open flow collection: its path, its closing bracket, the current item, and whether a comma (or the end) must
+    come next."""
 
     path: Path
     close: str
@@ -63,13 +64,15 @@ class _YamlFlow:
 
 @dataclass(slots=True)
 class _ExpectedYamlValue:
-    """A value that has to come: its path, and whether a collection may begin on the same line as what announced it."""
+    """A value that has to follow: its path, and whether a collection may begin on the same line."""
 
     path: Path
     may_open: bool
 
 
 class _YamlScanner:
+    """A scanner of one YAML text."""
+
     def __init__(self, document: PositionedText) -> None:
         self.leaves: list[ParsedLeaf] = []
         self._document = document
@@ -121,7 +124,7 @@ class _YamlScanner:
         self._member(self._blocks[-1])
 
     def _belongs(self, column: int) -> bool:
-        """Whether what stands at a column is the value that has to come, and not what follows its collection."""
+        """Return whether the text at a column is the expected value, and not a member after its collection."""
         if not self._blocks or column > self._blocks[-1].column:
             return True
         block = self._blocks[-1]
@@ -149,7 +152,7 @@ class _YamlScanner:
         self._expected = _ExpectedYamlValue((*block.path, block.index), True)
 
     def _node(self, expected: _ExpectedYamlValue, *, may_open: bool) -> None:
-        """A value, or the first member of a collection that is one."""
+        """Read a value, or the first member of a collection."""
         start = self._at
         while (found := _PROPERTY.match(self._text, self._at)) is not None:
             self._at = _after(_GAP, self._text, found.end())
@@ -182,7 +185,7 @@ class _YamlScanner:
         self.leaves.append(self._document.leaf(path, scalar.value, begun, scalar.end))
 
     def _scalar(self, parent: int) -> scalars.YamlScalar | None:
-        """A plain or quoted scalar, the position after it; None where none stands."""
+        """Read a plain or quoted scalar and move behind it; None when there is none."""
         if _BEYOND.match(self._text, self._at):
             return None
         found = scalars.quoted_scalar(self._text, self._at) or scalars.plain_scalar(self._text, self._at, parent)
@@ -191,7 +194,7 @@ class _YamlScanner:
         return found
 
     def _is_key(self, start: int) -> bool:
-        """Whether what stands from `start` to here is a key; then the colon is left behind."""
+        """Return whether the text from `start` to here is a key. If so, move behind its colon."""
         found = _COLON.match(self._text, self._at)
         if found is None:
             return False
@@ -241,7 +244,7 @@ class _YamlScanner:
         self._at += 1
 
     def _flow_step(self, levels: list[_YamlFlow]) -> None:
-        """One thing in the innermost flow collection: its end, a comma, or a member."""
+        """Read one thing in the innermost flow collection: its end, a comma, or a member."""
         level = levels[-1]
         char = self._next()
         if char == level.close:
@@ -289,7 +292,7 @@ class _YamlScanner:
             self.leaves.append(self._document.leaf(path, scalar.value, start, scalar.end))
 
     def _flow_scalar(self, char: str) -> scalars.YamlScalar | None:
-        """A scalar; None for an alias, which is no value of its own."""
+        """Read a scalar; None for an alias, which has no value of its own."""
         if char == "*":
             found = _ALIAS.match(self._text, self._at)
             if found is not None:
@@ -309,7 +312,7 @@ class _YamlScanner:
         return bool(found)
 
     def _flow_properties(self) -> str:
-        """The character of the next value, anchors and tags left behind."""
+        """Skip anchors and tags, and return the first character of the next value."""
         char = self._next()
         while (found := _PROPERTY.match(self._text, self._at)) is not None:
             self._at = found.end()
@@ -317,7 +320,7 @@ class _YamlScanner:
         return char
 
     def _next(self) -> str:
-        """The character of the next token in a flow collection."""
+        """Return the first character of the next token in a flow collection."""
         self._skip()
         if self._at == len(self._text):
             self._fail("a collection has no end")
@@ -328,7 +331,7 @@ class _YamlScanner:
     # ------------------------------------------------------------------------------------------------------------
 
     def _skip(self) -> bool:
-        """Leave white space, comments and line ends behind; True when a line ended."""
+        """Skip white space, comments and line ends. Return True when a line ended."""
         ended = False
         while True:
             self._at = _after(_GAP, self._text, self._at)

@@ -1,4 +1,4 @@
-"""The scalars of YAML: where each ends, and what it means."""
+"""Read the scalars of YAML: where each ends, and its value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lifeboat_adapters.secrets import parsed_leaves
 
 
 class YamlScalar(NamedTuple):
-    """What a scalar says and, plain, what that means; the position after its spelling."""
+    """The text of a scalar, its value if it is plain, and the position behind it."""
 
     text: str
     value: parsed_leaves.Scalar
@@ -17,7 +17,7 @@ class YamlScalar(NamedTuple):
 
 
 def _saying(text: str, end: int) -> YamlScalar:
-    """A scalar that means what it says."""
+    """Return a scalar whose value is its text."""
     return YamlScalar(text, text, end)
 
 
@@ -55,7 +55,7 @@ _MOST_DIGITS = 4000
 
 
 def quoted_scalar(text: str, at: int) -> YamlScalar | None:
-    """A single- or double-quoted scalar; None where none begins, or none that ends and means something."""
+    """Read a single- or double-quoted scalar; None when there is none, or when it has no end or no valid value."""
     if text.startswith("'", at):
         single = _SINGLE.match(text, at)
         return None if single is None else _saying(_FOLD.sub(_folded, single[1]).replace("''", "'"), single.end())
@@ -80,12 +80,12 @@ def _meant(found: re.Match[str]) -> str:
 
 
 def _folded(found: re.Match[str], group: int = 1) -> str:
-    """A line end is a space, each empty line after it a line end."""
+    """Fold a quoted text: a line end becomes a space, each empty line after it a line end."""
     return "\n" * len(_LINE.findall(found[group])) or " "
 
 
 def plain_scalar(text: str, at: int, parent: int) -> YamlScalar | None:
-    """A plain scalar of a block that stands deeper than the column `parent`; its lines go on as long as they do."""
+    """Read a plain scalar of a block that is indented deeper than the column `parent`, including its further lines."""
     first = _PLAIN.match(text, at)
     if first is None:
         return None
@@ -98,7 +98,7 @@ def plain_scalar(text: str, at: int, parent: int) -> YamlScalar | None:
 
 
 def _continued(text: str, end: int, parent: int) -> tuple[re.Match[str], re.Match[str]] | None:
-    """The gap and the next line of a plain scalar; None where it does not go on. A key ends it."""
+    """Return the gap and the next line of a plain scalar, None when the scalar ends. A key ends it."""
     gap = _NEXT_LINE.match(text, end)
     if gap is None:
         return None
@@ -110,7 +110,7 @@ def _continued(text: str, end: int, parent: int) -> tuple[re.Match[str], re.Matc
 
 
 def plain_flow_scalar(text: str, at: int) -> YamlScalar | None:
-    """A plain scalar in a flow collection."""
+    """Read a plain scalar in a flow collection."""
     found = _PLAIN_IN_FLOW.match(text, at)
     if found is None:
         return None
@@ -119,8 +119,8 @@ def plain_flow_scalar(text: str, at: int) -> YamlScalar | None:
 
 
 def block_scalar(text: str, at: int, parent: int) -> YamlScalar | None:
-    """A literal or folded block scalar; None where its head is wrong. It ends with its last line that says something,
-    the line end not included."""
+    """Read a literal or folded block scalar; None when its header is invalid. It ends with its last line that is not
+    empty, without the line end."""
     head = _HEAD.match(text, at)
     if head is None:
         return None
@@ -132,8 +132,8 @@ def block_scalar(text: str, at: int, parent: int) -> YamlScalar | None:
 
 
 def _lines(text: str, at: int, parent: int, indent: int | None) -> tuple[list[str], int]:
-    """The lines of a block scalar without their indentation, the empty ones at the end included; and where the last
-    that says something ends."""
+    """Return the lines of a block scalar without their indentation, including empty lines at the end, and the end of
+    the last line that is not empty."""
     lines: list[str] = []
     end = at
     while at < len(text):
@@ -165,7 +165,7 @@ def _joined(lines: list[str], *, folded: bool, chomp: str) -> str:
 
 
 def _fold(lines: list[str]) -> str:
-    """Lines become one, but for empty and for indented ones."""
+    """Join lines, except empty and indented ones."""
     value, empty = "", 0
     before: str | None = None
     for line in lines:

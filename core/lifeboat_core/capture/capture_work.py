@@ -216,7 +216,11 @@ class CaptureWork:
         if not (first or said or any(read(path) for read in reads for path in self.tree.changed)):
             return
         identity = session.overlay.read(archive_layout.IDENTITY)
-        needs = adapter.needs(session.overlay, json_codec.decode_json(identity)) if identity else []
+        needs = (
+            adapter.credentials.needs(session.overlay, json_codec.decode_json(identity))
+            if identity and adapter.credentials is not None
+            else []
+        )
         self.links = capability_links.update_links(
             session.overlay, needs, self.cutter.places(), session.vault.get(capability_links.DECISION)
         )

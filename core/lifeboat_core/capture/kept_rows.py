@@ -43,7 +43,8 @@ def find_kept_rows(
         if entry.path.endswith(MEMORIES):
             continue
         body = session.overlay.old_body(entry.path) or b""
-        reason = seen.adapter.unreadable_rows(seen.installation, entry.path, body)
+        databases = seen.adapter.databases
+        reason = databases.unreadable_rows(seen.installation, entry.path, body) if databases is not None else ""
         if reason:
             kept.files[entry.path] = f"{reason}; its rows stay as they were captured; {advise_on_missing(session)}"
         elif entry.path in names:
@@ -92,4 +93,4 @@ def _is_cut(cuts: list[JsonObject], spans: list[tuple[int, int]]) -> bool:
 def _names(adapter: Adapter, path: str, line: bytes) -> tuple[str, ...]:
     """Return the names of a row, none for a line that is not a row, as an imported archive may contain."""
     values = next(rows_of(line), None)
-    return () if values is None else adapter.row_names(path, values)
+    return () if values is None else withheld_items.list_row_names(adapter, path, values)

@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from lifeboat_adapters.errors import AdapterError, DatabaseAbsent
+from lifeboat_adapters.contract import DatabaseSupport
+from lifeboat_adapters.errors import AdapterError, DatabaseAbsent, RuntimeDatabaseError
 from lifeboat_adapters.memory_stores import MemoryRows, MemoryStore
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import memory_records
@@ -114,7 +115,8 @@ class RowCapture:
         """Let the adapter locate the store; return False when there is none or it cannot be read now."""
         self._was_asked = True
         try:
-            store = self._seen.adapter.memory_store(self._seen.installation)
+            databases = self._seen.adapter.databases
+            store = databases.memory_store(self._seen.installation) if databases is not None else None
             self._has_left = store is None
             if store is None:
                 return False
@@ -178,7 +180,9 @@ class RowCapture:
         if not (same and self._seen.trusted and fact.get("complete")):
             lines: Iterable[ShadowLine] = ()
             if session.state is not None:
-                lines = ShadowRebuild(session.state, self._seen.adapter, store, session.db, self._known).lines()
+                lines = ShadowRebuild(
+                    session.state, self._seen.adapter.runtime, self._support, store, session.db, self._known
+                ).lines()
             shadow.start(lines, self._fact)
         elif fact.get("model") != self._fact["model"]:
             shadow.unmeasure()
@@ -227,13 +231,21 @@ class RowCapture:
         self.arrived |= {path, *others} & self._tree.withheld
         return path
 
+    @property
+    def _support(self) -> DatabaseSupport:
+        """The databases of the runtime. Asked for only when one of them is a store of memories."""
+        databases = self._seen.adapter.databases
+        if databases is None:
+            raise RuntimeDatabaseError(f"{self._seen.adapter.runtime} keeps no memories as rows")
+        return databases
+
     def _waiting(self, store: MemoryStore) -> set[Any]:
         """Return the ids of rows that a restore left out."""
         state, found = self._session.state, set[Any]()
         for id in self._withheld if state is not None else ():
             record = state.record(self._session.db.winner(id)) if state is not None else None
             if record is not None:
-                found.add(self._seen.adapter.row_of(memory_records.parse_record(record.line), id).get(store.id))
+                found.add(self._support.row_of(memory_records.parse_record(record.line), id).get(store.id))
         return found
 
     def _look_at(self, store: MemoryStore, found: RowDifferences) -> None:
@@ -275,7 +287,7 @@ class RowCapture:
         """Decide about the memories of rows, and yield the record lines to write."""
         if self._store is None or self._found is None:
             return
-        source = RowSource(self._seen.adapter, self._seen.installation, self._store)
+        source = RowSource(self._support, self._seen.installation, self._store)
         rows = RowMemories(source, scribe, origin, lookup, memories.outcome, memories.taken)
         past = self._past(lookup)
         changes = VectorChanges(

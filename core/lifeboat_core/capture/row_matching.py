@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from lifeboat_adapters.contract import Adapter, Installation, MemorySection
+from lifeboat_adapters.contract import DatabaseSupport, Installation, MemorySection
 from lifeboat_adapters.database_reading import as_json
 from lifeboat_adapters.memory_stores import MemoryStore
 from lifeboat_alf.common import times
@@ -44,19 +44,19 @@ class MemoryRow(NamedTuple):
 class RowSource:
     """The memory store, and the adapter that reads its rows."""
 
-    adapter: Adapter
+    databases: DatabaseSupport
     installation: Installation
     store: MemoryStore
 
     def row(self, values: Values) -> MemoryRow:
         columns = dict(zip(self.store.columns, values, strict=True))
-        return MemoryRow(columns, self.adapter.memory_of(self.installation, columns))
+        return MemoryRow(columns, self.databases.memory_of(self.installation, columns))
 
     def before(self, record: JsonObject, root: str, row: MemoryRow) -> MemoryRow:
         """Return the row that a memory stands for, with the columns of the present row."""
-        expected = self.adapter.row_of(record, root)
+        expected = self.databases.row_of(record, root)
         columns = {name: expected.get(name) for name in row.values}
-        return MemoryRow(columns, self.adapter.memory_of(self.installation, columns))
+        return MemoryRow(columns, self.databases.memory_of(self.installation, columns))
 
 
 @dataclass(slots=True)

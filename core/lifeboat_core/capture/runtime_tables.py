@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
+from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.credential_types import FileSecret, UnparsableSecrets
 from lifeboat_adapters.errors import AdapterError, DatabaseAbsent
 from lifeboat_alf.archive import archive_layout
@@ -66,7 +69,7 @@ class RuntimeTables:
             self._session.report.unread.update(kept.files)
             stats |= {KEPT: sorted(kept.files)} if kept.files else {}
             tables = {path: (data, self._cutter.secrets_in(path, data) or []) for path, data in found.items()}
-            return CapturedTables(tables, list(self._seen.adapter.learned(self._seen.installation)), stats, kept)
+            return CapturedTables(tables, list(self._learned()), stats, kept)
         except DatabaseAbsent as error:
             if self._session.db.get(FACT) is not None:
                 self._session.report.unread[self.prefix] = str(error)
@@ -81,14 +84,22 @@ class RuntimeTables:
         found: list[FileSecret] = []
         if not self.stands_alone():
             with suppress(AdapterError, UnparsableSecrets, sqlite3.Error, OSError):
-                found.extend(self._seen.adapter.learned(self._seen.installation))
+                found.extend(self._learned())
         return found
+
+    def _learned(self) -> Iterator[FileSecret]:
+        credentials = self._seen.adapter.credentials
+        return credentials.learned(self._seen.installation) if credentials is not None else iter(())
 
     def stands_alone(self) -> bool:
         """Return whether no runtime is around the workspace. Then the captured rows of its databases stay."""
-        installed, adapter = self._seen.installed, self._seen.adapter
-        alone = installed.installation.state_dir is None and not adapter.databases(installed.installation)
+        installed = self._seen.installed
+        alone = installed.installation.state_dir is None and not self._files(installed.installation)
         return alone or installed.lost is not None
+
+    def _files(self, installation: Installation) -> list[Path]:
+        databases = self._seen.adapter.databases
+        return databases.files(installation) if databases is not None else []
 
     def stats(self) -> JsonObject:
         """Return what shows whether a database was written: size, time and inode of each file and of its log."""
@@ -97,7 +108,7 @@ class RuntimeTables:
             stats["cron"] = True
         if self._seen.installation.sharing:
             stats["sharing"] = self._seen.installation.sharing
-        for path in self._seen.adapter.databases(self._seen.installation):
+        for path in self._files(self._seen.installation):
             stats[str(path)] = [self._stat(f"{path}{suffix}") for suffix in ("", "-wal")]
         return stats
 
@@ -110,8 +121,8 @@ class RuntimeTables:
 
     def _tables(self) -> dict[str, bytes]:
         rows: dict[str, list[tuple[str, bytes]]] = {}
-        read = self._seen.adapter.rows(self._seen.installation, transcripts=self._transcripts, cron=self._cron)
-        for row in read:
+        databases, asked = self._seen.adapter.databases, {"transcripts": self._transcripts, "cron": self._cron}
+        for row in databases.rows(self._seen.installation, **asked) if databases is not None else ():
             rows.setdefault(row.path, []).append((row.key, json_codec.encode_json(row.values)))
         tables = {path: b"".join(line + b"\n" for _, line in sorted(found)) for path, found in rows.items()}
         keep_out = self._session.keep_out

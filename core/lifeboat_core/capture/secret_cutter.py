@@ -191,7 +191,8 @@ class SecretCutter:
     def secrets_in(self, path: str, data: bytes) -> list[FileSecret] | None:
         """Return the secrets that the adapter finds. Raises UnparsableSecrets, also for a file with more than
         `MOST_SECRETS`."""
-        found = self._adapter.secrets(path, data)
+        credentials = self._adapter.credentials
+        found = credentials.find(path, data) if credentials is not None else None
         if self._cuts_looks(path):
             found = secret_lookalikes.add_chosen_secrets(path, data, found or ())
         if found is not None and len(found) > MOST_SECRETS:
@@ -202,7 +203,7 @@ class SecretCutter:
                 for gap in self._gaps_in(path, data)
             ]
             found = [secret for secret in found if not any(mark in secret.value for mark in marks)]
-        return self._adapter.opened(self._installation, found) if found else found
+        return credentials.decrypt(self._installation, found) if found and credentials is not None else found
 
     def cuts_looks_of_row(self, name: str) -> bool:
         """Return whether the user has lookalikes in a row cut."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from lifeboat_adapters.contract import Adapter
+from lifeboat_adapters.contract import DatabaseSupport
 from lifeboat_adapters.memory_stores import MemoryStore
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common.json_shapes import as_object
@@ -35,7 +35,8 @@ class ShadowRebuild:
     """`known` is the vault's decision. Only if it is about this store, a row that is missing was there before."""
 
     state: State
-    adapter: Adapter
+    runtime: str
+    databases: DatabaseSupport
     store: MemoryStore
     db: StateDb
     known: JsonObject
@@ -47,7 +48,7 @@ class ShadowRebuild:
         exists wins."""
         self._former = dict(self.db.connection.execute("select id, supersedes from successor"))
         chained = self._former.keys() | set(self._former.values())
-        listed = self.db.listed(archive_layout.raw_prefix(self.adapter.runtime))
+        listed = self.db.listed(archive_layout.raw_prefix(self.runtime))
         lengths = self._lengths()
         held = frozenset(self.known.get("records", ()) if self._is_of_store() else ())
         for item in self.state.records():
@@ -61,7 +62,7 @@ class ShadowRebuild:
                     yield line
 
     def _is_of_store(self) -> bool:
-        return (self.known.get("runtime"), self.known.get("name")) == (self.adapter.runtime, self.store.name)
+        return (self.known.get("runtime"), self.known.get("name")) == (self.runtime, self.store.name)
 
     def _lengths(self) -> dict[str, int]:
         """Return the sizes in bytes of the state's vectors of the store's model, by record."""
@@ -93,8 +94,8 @@ class ShadowRebuild:
         if record.get("content") == memory_records.TOMBSTONE and len(chain) > 1:
             ended = self.state.record(chain[1])
             record = record if ended is None else memory_records.parse_record(ended.line)
-        row = self.adapter.row_of(record, chain[-1])
-        marked = is_marked(record, self.adapter.runtime)
+        row = self.databases.row_of(record, chain[-1])
+        marked = is_marked(record, self.runtime)
         was_held = self._is_of_store() and (marked or not held.isdisjoint(chain))
         values = tuple(to_column_value(row.get(name)) for name in self.store.columns)
         return ShadowLine(

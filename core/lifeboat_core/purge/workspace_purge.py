@@ -110,9 +110,9 @@ def _diff(path: str, before: bytes, after: bytes) -> str:
 
 def _of_rows(context: Context, agent: Agent, keep_out: KeepOut) -> Iterator[WorkspaceRemoval]:
     """Yield rows of the runtime's memory. What cannot be read now is found later."""
-    adapter = context.adapter(agent.runtime)
+    databases = context.adapter(agent.runtime).databases
     with contextlib.suppress(AdapterError, OSError):
-        store = adapter.memory_store(context.installation(agent))
+        store = databases.memory_store(context.installation(agent)) if databases is not None else None
         if store is not None:
             content = store.columns.index(store.content)
             key = store.columns.index(store.key if store.key in store.columns else store.id)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import NamedTuple
 
-from lifeboat_adapters.contract import Adapter, MergedHomeFile
+from lifeboat_adapters.contract import Adapter, MergedHomeFile, find_secret_places
 from lifeboat_adapters.credential_types import CredentialDelivery, CredentialRefusal, Place
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common.json_types import JsonObject
@@ -115,7 +115,7 @@ def find_stands(
         offsets = [int(cut["offset"]) for cut in cuts]
         keys: Sequence[Keys] = [()] * len(cuts)
         if cuts and entry.path in parted:
-            keys = adapter.secret_places(entry.path, state.body(entry.path), offsets)
+            keys = find_secret_places(adapter, entry.path, state.body(entry.path), offsets)
         for cut, place in zip(cuts, keys, strict=True):
             found.setdefault(str(cut["credential_id"]), []).append(CredentialStand(entry.path, place))
     return found | {id: [CredentialStand(path, keys, translated=True)] for id, (path, keys) in translated.items()}

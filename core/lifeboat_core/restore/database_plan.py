@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.contract import DatabaseSupport, Installation
 from lifeboat_adapters.credential_types import CredentialDelivery
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.guarded_files import resolve_guarded
@@ -48,13 +48,13 @@ def plan_databases(around: PlanningContext, workspace: Path, newest: State | Non
 
     Raises RuntimeDatabaseError.
     """
-    installation = around.installation
-    if installation is None:
+    installation, databases = around.installation, around.adapter.databases
+    if installation is None or databases is None:
         return DatabasePlan()
-    tables = [row for row in around.contents.rows if not around.adapter.is_store(row.path)]
-    order = _order(around, tables, newest)
-    writes = around.adapter.write_databases(installation, order)
-    server = None if around.options.path_globs else around.adapter.write_server(installation, order)
+    tables = [row for row in around.contents.rows if not around.is_store(row.path)]
+    order = _order(around, databases, tables, newest)
+    writes = databases.plan_writes(installation, order)
+    server = None if around.options.path_globs else databases.plan_server_write(installation, order)
     chosen = [write for write in writes if _is_wanted(around, write, workspace)]
     items = [item for write in chosen for item in _items(around, installation, write, workspace)]
     if chosen:
@@ -65,23 +65,24 @@ def plan_databases(around: PlanningContext, workspace: Path, newest: State | Non
 def plan_sessions(around: PlanningContext) -> list[CredentialDelivery]:
     """Return the deliveries of sessions through the runtime's own command, if the user asked for them. Raises
     RuntimeDatabaseError."""
-    if around.installation is None or not around.options.rows.sessions:
+    databases = around.adapter.databases
+    if around.installation is None or databases is None or not around.options.rows.sessions:
         return []
     asked = (row for row in around.contents.rows if is_table(row) and around.options.wants(row.name))
     tables = {
-        row.path: around.whole(row)
-        for row in asked
-        if not around.adapter.is_store(row.path) and not _barred(around, row)
+        row.path: around.whole(row) for row in asked if not around.is_store(row.path) and not _barred(around, row)
     }
-    return around.adapter.session_deliveries(around.installation, tables)
+    return databases.session_deliveries(around.installation, tables)
 
 
-def _order(around: PlanningContext, tables: list[WantedFile], newest: State | None) -> WriteOrder:
+def _order(
+    around: PlanningContext, databases: DatabaseSupport, tables: list[WantedFile], newest: State | None
+) -> WriteOrder:
     cut: set[str] = set()
     texts: dict[str, JsonObject] = {}
     for table in tables:
         if not is_table(table):
-            filled, left = _memories(around, table)
+            filled, left = _memories(around, databases, table)
             texts |= filled
             cut |= left
     return WriteOrder(
@@ -118,14 +119,16 @@ def is_table(row: WantedFile) -> bool:
     return not row.name.endswith(CUT_MEMORIES)
 
 
-def _memories(around: PlanningContext, table: WantedFile) -> tuple[dict[str, JsonObject], set[str]]:
+def _memories(
+    around: PlanningContext, databases: DatabaseSupport, table: WantedFile
+) -> tuple[dict[str, JsonObject], set[str]]:
     """Return the columns of memories with cuts that can be complete again, and the ids of the others.
 
     A memory that was edited since (in another runtime) is not what was cut and stays as edited. A runtime without rows
     has none.
     """
     try:
-        records = _records_of(around, _lines(around.body(table)))
+        records = _records_of(around, databases, _lines(around.body(table)))
     except RuntimeDatabaseError:
         return {}, set()
     if _barred(around, table):
@@ -134,14 +137,14 @@ def _memories(around: PlanningContext, table: WantedFile) -> tuple[dict[str, Jso
     return {record: whole[place] for place, record in records.items() if place in whole}, set()
 
 
-def _records_of(around: PlanningContext, lines: Mapping[int, JsonObject]) -> dict[int, str]:
+def _records_of(around: PlanningContext, databases: DatabaseSupport, lines: Mapping[int, JsonObject]) -> dict[int, str]:
     """Return the record that each line was cut from, if the row of the record still says what the line says."""
     wanted: dict[str, list[int]] = {}
     for place, line in lines.items():
         wanted.setdefault(str(next(iter(line.values()), None)), []).append(place)
     found: dict[int, str] = {}
     for item in effective_records(around.state) if wanted else ():
-        row = around.adapter.row_of(item.record, item.chain_ids[0])
+        row = databases.row_of(item.record, item.chain_ids[0])
         for place in {place for value in row.values() if isinstance(value, str) for place in wanted.get(value, ())}:
             if lines[place].items() <= row.items():
                 found[place] = str(item.record["id"])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lifeboat_adapters.credential_types import ForeignCredential, Place, TranslatedCredentials
+from lifeboat_adapters.contract import find_secret_places, refuse_credentials
+from lifeboat_adapters.credential_types import ForeignCredential, Place
 from lifeboat_adapters.errors import UnknownRuntime
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common.reason_codes import Reason
@@ -40,7 +41,11 @@ def translate_credentials(around: PlanningContext) -> ForeignTranslation:
     own = _own_places(around, filler)
     known = {id: own[said] for id in usable if (said := _said(filler.value(id))) in own}
     given = [_credential(around, filler, id, found[id]) for id in usable if id not in known]
-    said_of: TranslatedCredentials = around.adapter.translate(around.installation, given, around.state)
+    credentials = around.adapter.credentials
+    if credentials is None:
+        said_of = refuse_credentials(around.installation, given)
+    else:
+        said_of = credentials.translate(around.installation, given, around.state)
     return ForeignTranslation(said_of.files, known | dict(said_of.places), told | dict(said_of.reasons))
 
 
@@ -54,7 +59,7 @@ def _own_places(around: PlanningContext, filler: CredentialFiller) -> dict[froze
         if not cuts or not entry.path.startswith(archive_layout.home_prefix(around.adapter.runtime)):
             continue
         body, offsets = around.state.body(entry.path), [int(cut["offset"]) for cut in cuts]
-        for cut, keys in zip(cuts, around.adapter.secret_places(entry.path, body, offsets), strict=True):
+        for cut, keys in zip(cuts, find_secret_places(around.adapter, entry.path, body, offsets), strict=True):
             id = str(cut.get("credential_id"))
             if keys and id in known and not _reason(around, filler, id):
                 found.setdefault(_said(filler.value(id)), (entry.path, keys))
@@ -115,7 +120,7 @@ def _place(around: PlanningContext, cuts: Sequence[tuple[str, int]]) -> Place:
         adapter = around.context.adapter(_runtime(path).removesuffix("-home"))
     except UnknownRuntime:
         return path, ()
-    return path, adapter.secret_places(path, around.state.body(path), [offset])[0]
+    return path, find_secret_places(adapter, path, around.state.body(path), [offset])[0]
 
 
 def _runtime(path: str) -> str:

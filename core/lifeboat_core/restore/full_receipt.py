@@ -215,7 +215,8 @@ class _ReceiptTeller:
         return decide_end(made)
 
     def _row(self, path: str) -> ThingEnd:
-        if self._plan.adapter.is_store(path) and self._plan.filler is None:
+        credentials = self._plan.adapter.credentials
+        if credentials is not None and credentials.is_store(path) and self._plan.filler is None:
             return _unresolved(CUT_OUT)
         asked, options = "", self._plan.options.rows
         if "/cron/" in path and not options.cron:

@@ -411,12 +411,14 @@ def find_running_runtime(
     writes: Iterable[DatabaseWrite],
 ) -> str:
     """Return the runtime that uses what a plan writes into the state directory or databases, "" when none does."""
-    if installation is None:
+    placement, databases = adapter.placement, adapter.databases
+    if installation is None or placement is None:
         return ""
-    stores = {path for path in adapter.databases(installation) if path.is_relative_to(folder)}
+    files = databases.files(installation) if databases is not None else ()
+    stores = {path for path in files if path.is_relative_to(folder)}
     written = [item for item in items if item.is_write]
     touched = any(item.root != folder or folder / item.name in stores for item in written)
-    return adapter.running(installation) if touched or any(write.changes for write in writes) else ""
+    return placement.running(installation) if touched or any(write.changes for write in writes) else ""
 
 
 def _plan(
@@ -621,4 +623,4 @@ def _nothing(items: list[PlanItem], options: RestoreOptions) -> str:
 def find_missing_capabilities(state: State, adapter: Adapter) -> list[JsonObject]:
     """Return the host-dependent capabilities that this machine lacks (ALF §3.2.6, §6.2)."""
     identity = state_documents.load_document(state, archive_layout.IDENTITY)
-    return adapter.missing_on_host(identity) if identity else []
+    return adapter.placement.missing_on_host(identity) if identity and adapter.placement is not None else []

@@ -179,7 +179,8 @@ def _rows_left(plan: RestorePlan) -> Iterator[str]:
             continue
         left = (line for number, line in enumerate(lines, 1) if f"{table.path}#{number}" not in written)
         for values in rows_of(b"\n".join(left)):
-            yield withheld_items.make_row_name(table.path, plan.adapter.row_names(table.path, values)[0])
+            name = withheld_items.list_row_names(plan.adapter, table.path, values)[0]
+            yield withheld_items.make_row_name(table.path, name)
 
 
 def _state_dir(plan: RestorePlan) -> str | None:

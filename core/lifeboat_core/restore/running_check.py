@@ -21,7 +21,8 @@ def check_before_undo(context: Context, journal: RestoreJournal) -> None:
     installation = locate_installation(context, adapter, workspace)
     if installation is None:
         return
-    stores = {restore_target.resolve_target(path) for path in adapter.databases(installation)}
+    files = adapter.databases.files(installation) if adapter.databases is not None else ()
+    stores = {restore_target.resolve_target(path) for path in files}
     targets = [text_to_path(move.target) for move in journal.moves]
     if any(path in stores or not journal_moves.is_inside(path, workspace) for path in targets):
         _check(context, journal, runtime)
@@ -36,7 +37,7 @@ def check_before_recovery(context: Context, journal: RestoreJournal) -> None:
 
 def _check(context: Context, journal: RestoreJournal, runtime: str) -> None:
     adapter = context.adapter(runtime)
-    installation = locate_installation(context, adapter, text_to_path(journal.workspace))
-    said = adapter.running(installation) if installation is not None else ""
+    installation, placement = locate_installation(context, adapter, text_to_path(journal.workspace)), adapter.placement
+    said = placement.running(installation) if installation is not None and placement is not None else ""
     if said:
         raise make_running_error(said, runtime)

@@ -41,7 +41,7 @@ def run_next_steps(
     installation = installation_of(context, plan)
     if installation is None:
         return report
-    steps = plan.adapter.next_steps(installation, plan.state)
+    steps = _next_steps(plan, installation)
     can_run = [step for step in steps if installation.program is not None and not step.waits]
     options = plan.options
     chosen = [step for step in can_run if options.finish or (step.automatic and options.reindex)]
@@ -61,10 +61,15 @@ def run_next_steps(
 def list_next_steps(context: Context, plan: RestorePlan, report: RestoreReport) -> RestoreReport:
     """List all steps without running them."""
     installation = installation_of(context, plan)
-    steps = [] if installation is None else plan.adapter.next_steps(installation, plan.state)
+    steps = [] if installation is None else _next_steps(plan, installation)
     done = replace(report, next=[_listed(step) for step in steps])
     write_restore_receipt(context, done)
     return done
+
+
+def _next_steps(plan: RestorePlan, installation: Installation) -> list[NextStep]:
+    placement = plan.adapter.placement
+    return placement.next_steps(installation, plan.state) if placement is not None else []
 
 
 def give_credentials(
@@ -119,7 +124,7 @@ def _not_arrived(
     """Return what is not in the runtime's store now, whatever its commands reported."""
     if installation is None:
         return failures
-    found = [plan.adapter.not_arrived(installation, delivery) for delivery in ran]
+    found = [delivery.find_undelivered(installation, delivery) for delivery in ran]
     return {place: failures.get(place, reason) for each in found for place, reason in each.items()}
 
 

@@ -28,11 +28,11 @@ def hide_in_output(context: Context, plan: RestorePlan) -> HideText:
 
 def hide_in_files(context: Context, plan: RestorePlan) -> HideFile:
     """Return a function that masks the secrets of a file on the disk: its own, and those known of the agent."""
-    find = _known(context, plan)
+    find, credentials = _known(context, plan), plan.adapter.credentials
 
     def hide(path: str, data: bytes) -> bytes | None:
         try:
-            own = plan.adapter.secrets(path, data) or ()
+            own = (credentials.find(path, data) if credentials is not None else None) or ()
         except UnparsableSecrets:
             return None
         return mask_spans(data, [*((one.start, one.end) for one in own), *find_known_spans(data, find)])

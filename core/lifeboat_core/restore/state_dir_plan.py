@@ -11,7 +11,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from lifeboat_adapters.contract import Adapter, CaptureRoot, Installation, MergedHomeFile, Placement
+from lifeboat_adapters.contract import (
+    Adapter,
+    CaptureRoot,
+    HomeFileMerge,
+    Installation,
+    MergedHomeFile,
+    Placement,
+    find_secret_places,
+)
 from lifeboat_adapters.credential_types import CredentialDelivery, EncryptionKeyFile, Place, ReencryptedFile
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.archive.archive_names import to_archive_name
@@ -73,6 +81,11 @@ class PlanningContext:
     def body(self, wanted: WantedFile) -> bytes:
         return body_of(self.state, wanted)
 
+    def is_store(self, path: str) -> bool:
+        """Whether a file of the archive is a credential store of the runtime."""
+        credentials = self.adapter.credentials
+        return credentials is not None and credentials.is_store(path)
+
     def whole(self, wanted: WantedFile) -> bytes:
         """Return a file with its credentials."""
         body = self.body(wanted)
@@ -115,9 +128,9 @@ class _StateDirPlanner:
 
     def plan(self, home: Mapping[str, WantedFile], translated: Mapping[str, bytes]) -> StateDirPlan:
         adapter = self._around.adapter
-        stores = {item.path: item for item in home.values() if adapter.is_store(item.path)}
+        stores = {item.path: item for item in home.values() if self._around.is_store(item.path)}
         asked = (row for row in self._around.contents.rows if self._around.options.wants(row.name))
-        rows = {row.path: row for row in asked if adapter.is_store(row.path)}
+        rows = {row.path: row for row in asked if self._around.is_store(row.path)}
         plain = {name: item for name, item in home.items() if item.path not in stores}
         foreign = {name: item for name, item in plain.items() if not _belongs_to_home(item, name, self._root, adapter)}
         items = [_left_out(item, Reason(LeftOutCode.NOT_KEPT)) for _, item in sorted(foreign.items())]
@@ -141,15 +154,21 @@ class _StateDirPlanner:
         delivered: dict[str, bytes] = {}
         for path, data in sorted(files.items()):
             name: str | None = path.removeprefix(archive_layout.home_prefix(adapter.runtime))
-            if adapter.is_store(path):
-                name = adapter.home_name(self._installation, path)
+            if self._around.is_store(path):
+                name = self._home_name(path)
             if name is None:
                 delivered[path] = data
             else:
                 taken[path] = self._put_translated(name, path, data)
-        if not delivered:
-            return taken, []
-        return taken, adapter.deliveries(self._installation, delivered, {}, self._around.context.now())
+        return taken, self._deliveries(delivered, {}) if delivered else []
+
+    def _home_name(self, path: str) -> str | None:
+        placement = self._around.adapter.placement
+        return placement.home_name(self._installation, path) if placement is not None else None
+
+    def _deliveries(self, files: Mapping[str, bytes], left_out: Mapping[Place, Reason]) -> list[CredentialDelivery]:
+        credentials, now = self._around.adapter.credentials, self._around.context.now()
+        return credentials.deliveries(self._installation, files, left_out, now) if credentials is not None else []
 
     def _put_translated(self, name: str, path: str, data: bytes) -> MergedHomeFile | PlanItem:
         own = self._merged.pop(path, None)
@@ -226,17 +245,18 @@ class _StateDirPlanner:
         """Return a file as the runtime here can read it: what another installation encrypted is encrypted with its own
         key."""
         filler = self._around.filler
-        if filler is None or not (wanted.cuts or translated):
+        credentials, path = self._around.adapter.credentials, wanted.path
+        if filler is None or credentials is None or not (wanted.cuts or translated):
             return ReencryptedFile(whole)
         values = self._places(wanted, {id: filler.value(id) for id in _ids(wanted)})
-        adapter, path = self._around.adapter, wanted.path
-        found = adapter.recrypted(self._installation, path, whole, values, self._key, translated=translated)
+        found = credentials.reencrypt(self._installation, path, whole, values, self._key, translated=translated)
         self._uses_key = self._uses_key or found.data != whole
         return found
 
     @cached_property
     def _key(self) -> EncryptionKeyFile | None:
-        return self._around.adapter.key_file(self._installation)
+        credentials = self._around.adapter.credentials
+        return credentials.key_file(self._installation) if credentials is not None else None
 
     def _new_key(self) -> Iterator[PlanItem]:
         """Yield the file of a key that was created for this restore, if something is encrypted with it."""
@@ -268,17 +288,13 @@ class _StateDirPlanner:
     def _call(
         self, put: _PlacedFile, there: bytes | None, whole: bytes, left_out: Mapping[Keys, Reason]
     ) -> MergedHomeFile | None:
-        around = self._around
-        return around.adapter.merge_home(
-            self._installation,
-            put.wanted.path,
-            there,
-            whole,
-            left_out,
-            around.state,
-            around.context.user_home,
-            around.context.now(),
+        context, placement = self._around.context, self._around.adapter.placement
+        if placement is None:
+            return None
+        merge = HomeFileMerge(
+            put.wanted.path, there, whole, left_out, self._around.state, context.user_home, context.now()
         )
+        return placement.merge_home(self._installation, merge)
 
     def _item(
         self, put: _PlacedFile, found: FoundOnDisk | None, there: bytes | None, whole: bytes, merged: MergedHomeFile
@@ -317,7 +333,7 @@ class _StateDirPlanner:
         if not cuts:
             return {}
         offsets = [int(cut["offset"]) for cut in cuts]
-        places = self._around.adapter.secret_places(wanted.path, self._around.body(wanted), offsets)
+        places = find_secret_places(self._around.adapter, wanted.path, self._around.body(wanted), offsets)
         return {place: told[str(cut["credential_id"])] for place, cut in zip(places, cuts, strict=True)}
 
     # Stores ---------------------------------------------------------------------------------------------------------
@@ -333,7 +349,7 @@ class _StateDirPlanner:
         left_out: dict[Place, Reason] = {}
         for wanted in [*rows.values(), *stores.values()]:
             reason = self._rules.barred(wanted)
-            name = self._around.adapter.home_name(self._installation, wanted.path)
+            name = self._home_name(wanted.path)
             if reason:
                 left.append(_left_out(wanted, reason))
             elif name is None:
@@ -342,8 +358,7 @@ class _StateDirPlanner:
                 left_out |= {(wanted.path, place[:length]): why for place, why in bound for length in (1, 2)}
             else:
                 self._merge(_PlacedFile(name, wanted))
-        context = self._around.context
-        return self._around.adapter.deliveries(self._installation, files, left_out, context.now()), left
+        return self._deliveries(files, left_out), left
 
 
 def find_state_dir_root(adapter: Adapter, installation: Installation | None) -> CaptureRoot | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lifeboat_adapters.contract import Adapter, Installation
-from lifeboat_adapters.errors import AdapterError
+from lifeboat_adapters.errors import AdapterError, RuntimeConfigError
 from lifeboat_alf.states.agent_state import State
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.home.context import Context
@@ -42,8 +42,9 @@ def find_target_installation(
         found = _remembered(context, adapter, own) or found
     if found is not None and found.state_dir is not None:
         found = _asked(context, adapter, folder, state, found, found.state_dir)
-        return TargetInstallation(found, is_new=own is None and not adapter.is_configured(found))
-    home = adapter.home_around(folder)
+        is_known = own is not None or adapter.placement is None or adapter.placement.is_configured(found)
+        return TargetInstallation(found, is_new=not is_known)
+    home = adapter.placement.home_around(folder) if adapter.placement is not None else None
     if home is None:
         return TargetInstallation(found)
     return TargetInstallation(
@@ -57,14 +58,16 @@ def find_installation_in(
 ) -> Installation:
     """Return the installation that a state directory is, or will be, for an agent in a workspace. A new one gets the
     layout of the program on this machine."""
+    if adapter.placement is None:
+        raise RuntimeConfigError(f"{folder} has no folder of its runtime's own")
     around = (state_dir, folder, state, context.environment, context.user_home)
-    found = adapter.install_into(*around, "")
+    found = adapter.placement.install_into(*around, "")
     if found.program is None:
         return found
     said = runtime_programs.run_program(
         (str(found.program), "--version"), environment=context.environment, timeout_seconds=20
     )
-    return adapter.install_into(*around, said.output if said.ok else "")
+    return adapter.placement.install_into(*around, said.output if said.ok else "")
 
 
 def _asked(

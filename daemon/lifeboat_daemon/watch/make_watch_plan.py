@@ -239,7 +239,7 @@ def _files(found: Installation, adapter: Adapter) -> Iterator[PlannedFolder]:
     if found.config is not None:
         wanted[os.path.realpath(found.config.parent)] = {glob.escape(found.config.name)}
     with suppress(*_UNKNOWABLE):
-        for path in adapter.databases(found):
+        for path in adapter.databases.files(found) if adapter.databases is not None else ():
             only = wanted.setdefault(os.path.realpath(path.parent), set())
             only |= {glob.escape(path.name) + ending for ending in ("", "-wal")}
     for folder, only in wanted.items():
