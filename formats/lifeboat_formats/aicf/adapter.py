@@ -24,7 +24,8 @@ from lifeboat_formats.interchange.errors import SourceRefused
 
 
 class AicfAdapter(AdapterDefaults):
-    """`contract.Adapter`. Files are kept byte for byte; a change of a memory elsewhere changes its own span only."""
+    """Implementation of `contract.Adapter` for folders of AICF files. Files are kept byte for byte: a memory that was
+    changed elsewhere changes only its own span."""
 
     runtime = aicf_mapping.RUNTIME
     splitter_version = 1
@@ -87,4 +88,4 @@ class AicfAdapter(AdapterDefaults):
 
 
 ADAPTER = AicfAdapter()
-"""The adapter of this format's folders."""
+"""The adapter of AICF folders."""
