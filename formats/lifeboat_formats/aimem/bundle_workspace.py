@@ -73,7 +73,7 @@ def split_sections(path: str, text: str) -> list[MemorySection] | None:
     try:
         with LinkIndex(bundle) as links:
             return list(_sections(text, found, bundle, links))
-    except BundleRefused:  # entities that are too large by far; the memories without them are all there is to see
+    except BundleRefused:  # the linked entities are too large: show the memories without them
         with LinkIndex(replace(bundle, chunk_entities=[])) as links:
             return list(_sections(text, found, bundle, links))
 

@@ -84,7 +84,7 @@ class AionforgeAdapter(AdapterDefaults):
             self.runtime, workspace, name, own, state_dir=workspace, config=config if config.is_file() else None
         )
 
-    # Files: copied as they are while nothing is at work.
+    # Files, copied while the program is stopped.
 
     def roots(self, installation: Installation) -> Sequence[CaptureRoot]:
         return [CaptureRoot(RAW, installation.workspace)]
@@ -109,7 +109,7 @@ class AionforgeAdapter(AdapterDefaults):
     def split(self, path: str, text: str) -> list[MemorySection] | None:
         return None
 
-    # Memories: rows behind the server.
+    # Memories, as rows from the server.
 
     def databases(self, installation: Installation) -> list[Path]:
         return [installation.workspace / LOG]
@@ -135,7 +135,7 @@ class AionforgeAdapter(AdapterDefaults):
             reason = "no tool of Aionforge writes core blocks; kept in the archive"
             yield ItemFate("identity", archive_layout.IDENTITY, ItemOutcome.OMITTED, reason, "kept_in_archive")
 
-    # Core blocks are who the agent is.
+    # Core blocks, as the identity.
 
     def derivations(self) -> Sequence[Derivation]:
         return [Derivation("identity", lambda path: path == CORES, _identity)]

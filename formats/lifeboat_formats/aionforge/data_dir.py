@@ -58,7 +58,7 @@ def _opened(path: Path) -> BinaryIO:
 
 def _is_held(descriptor: int) -> bool:
     if os.name != "posix":
-        return False  # there a held file cannot be opened
+        return False  # elsewhere a locked file cannot be opened at all
     import fcntl
 
     try:

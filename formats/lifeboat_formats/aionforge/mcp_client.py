@@ -153,7 +153,7 @@ class InstanceConnection:
             raise ConnectionError
         parameters = mcp_types.CallToolRequestParams(name=tool, arguments=arguments)
         with anyio.fail_after(self.limits.call):
-            # Not `call_tool`: that checks answers by a schema of the instance's own, and what it says is read here.
+            # `call_tool` would validate the answer against the instance's schema and refuse what this module can read.
             return await session.send_request(
                 mcp_types.CallToolRequest(params=parameters), mcp_types.CallToolResult, self.limits.call
             )
@@ -170,7 +170,7 @@ class InstanceConnection:
         lost = (mcp_types.CONNECTION_CLOSED, mcp_types.REQUEST_TIMEOUT, mcp_types.PARSE_ERROR)
         if isinstance(error, MCPError) and error.error.code not in lost and not 500 <= status < 600:
             return ToolFailed(tool, f"error {error.error.code}")
-        self.close()  # what was not waited for must not answer the next question
+        self.close()  # a late answer must not be taken for the answer to the next call
         if isinstance(error, TimeoutError):
             return AnswerLost(f"Aionforge did not answer {tool} within {self.limits.call:g} seconds", fix=STATUS_FIX)
         return AnswerLost(f"the answer of Aionforge to {tool} broke off, or was none", fix=STATUS_FIX)

@@ -162,7 +162,7 @@ class InstanceWriter:
         try:
             return self._ask(batch)
         except AnswerLost:
-            # It may have been done. Asking again finds out: what is there already is answered with its id.
+            # The request may have been carried out. Sending it again is safe: a known text is answered with its id.
             self.instance.connection.again()
             self.done.counts["sent_again"] += 1
             return self._ask(batch)

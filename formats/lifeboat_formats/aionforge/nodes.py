@@ -35,7 +35,7 @@ _PROVENANCE = frozenset(("writer", "model_family", "model_version", "trust_at_wr
 _BODY = {EPISODE: "body", FACT: "statement", ENTITY: "description", NOTE: "content", SKILL: "description"}
 """The field between the tags of the text form."""
 _BODY |= {BAD_PATTERN: "description", CORE: "content", WORK_ITEM: "body", TAG: "display"}
-"""Which field stands between the tags of the text form."""
+"""The field between the tags of the text form."""
 _ABSENT = frozenset(("none", ""))
 _NULLABLE = frozenset(("session_id", "supersedes", "superseded_by", "parent", "captured_at", "writer"))
 _NUMBERS = frozenset(("trust_at_write", "ordinal", "version"))

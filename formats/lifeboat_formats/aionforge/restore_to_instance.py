@@ -41,7 +41,7 @@ def _write(installation: Installation, order: WriteOrder) -> list[ItemFate]:
             made, held_back = _planned(order, asked)
         except InterchangeError as error:
             raise RuntimeDatabaseError(error.message, fix=error.fix) from None
-        # What was put there before is known by its text: a restore keeps no notes.
+        # A restore keeps no notes: the instance recognises texts that were written before.
         return [*held_back, *memory_sending.send_memories(instance, made, SentNotes({})).fates]
 
 

@@ -122,7 +122,7 @@ _WHY = {
 
 def _kind_of(path: str) -> str | None:
     if path == archive_layout.MANIFEST or path in archive_layout.DERIVED or path.startswith("lifeboat/"):
-        return None  # what an archive says about itself
+        return None  # metadata of the archive itself
     known = {
         archive_layout.IDENTITY: "identity",
         archive_layout.PRINCIPALS: "principal",

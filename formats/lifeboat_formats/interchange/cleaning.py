@@ -91,7 +91,7 @@ class Cleaner:
         try:
             clear, found = self._redacted(text)
         except Exception as error:
-            # Not chained: an error may quote the text.
+            # Not chained, because the error may quote the text.
             raise SanitizerFailed(f"{where or 'a text'} was not written: {type(error).__name__}") from None
         secrets = [each for each in found if each.kind == SECRET]
         if secrets and not (self.redacts or self.allows_secrets):

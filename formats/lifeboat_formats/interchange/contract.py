@@ -20,7 +20,7 @@ from lifeboat_alf.states.agent_state import State
 
 Value = str | bool
 Options = Mapping[str, Value]
-"""What was chosen, by `Option.name`; every option of the format and direction stands in it."""
+"""Chosen values by `FormatOption.name`, for every option of the format and direction."""
 
 
 class OptionKind(StrEnum):
@@ -31,7 +31,7 @@ class OptionKind(StrEnum):
     TEXT = "text"
     CHOICE = "choice"
     FILE = "file"
-    """The path of a file that is there."""
+    """The path of an existing file."""
 
 
 @dataclass(frozen=True, slots=True)

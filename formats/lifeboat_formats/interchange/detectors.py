@@ -85,7 +85,7 @@ def find_emails(text: str) -> Iterator[DetectedSpan]:
 
 def find_numbers(text: str) -> Iterator[DetectedSpan]:
     """Yield phone numbers, social security numbers of the United States, and payment card numbers."""
-    # Most texts have dates and counts at most, and each search costs as much as all the rest of the cleaning.
+    # Most texts contain short numbers only, and each search costs as much as the rest of the cleaning.
     most = max((_digits(run) for run in _SOME_DIGITS.findall(text)), default=0)
     if most >= 13:
         yield from _cards(text)
@@ -117,7 +117,7 @@ class WordList:
         """Index the entries. Entries without a letter or digit are ignored."""
         self._by_first: dict[str, list[_WordEntry]] = {}
         for entry in entries:
-            # What is written with one sign a letter, or with two (an accent by itself), is the same name.
+            # A letter with an accent can be one code point or two. Both forms are the same name.
             for form in {unicodedata.normalize("NFC", entry), unicodedata.normalize("NFD", entry)}:
                 made = _entry(form.strip())
                 if made is not None:

@@ -224,7 +224,9 @@ def _in_an_older_form(record_id: str, is_there: bool) -> ItemFate:
 
 
 def _of_documents(state: State, body: _UncleanedFile, wish: AicfExportOptions) -> Iterator[ItemFate]:
-    is_read = body.form != NEWEST and body.text.lstrip()[:1] not in "{[<"  # what was written anew is known
+    is_read = (
+        body.form != NEWEST and body.text.lstrip()[:1] not in "{[<"
+    )  # `documents` already lists what a new file holds
     said = {**identity_layers.read_stated_documents(body.text if is_read else ""), **body.documents}
     for kind, section, path in (
         ("identity", extension.IDENTITY, archive_layout.IDENTITY),

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from lifeboat_formats.aicf.syntax import grammar, numbered_lines
 from lifeboat_formats.aicf.syntax.document_parts import Dialect
 
-# A line begins behind one of these; every text is searched with one in front of it. A pattern that begins with a set of
-# characters is searched fast, which one that begins with `\\A` or a look behind is not.
+# Searches run over the text with a line end put in front of it. A pattern that begins with a character set is searched
+# fast; one that begins with `\\A` or a lookbehind is not.
 _BEGIN = r"[\r\n][ \t]*"
 _NUMBER = r"(?:[0-9]{1,9}\|[ \t]*)?"
 _HEADERS = re.compile(_BEGIN + r"(?:([0-9]{1,9}\|)[ \t]*)?\\?@([A-Za-z][A-Za-z0-9_]*)(?=[:| \t\r\n\\]|\Z)")
@@ -143,6 +143,6 @@ def _headerless(text: str, first: str, numbered: bool) -> Dialect:
     if first and all(line.count("|") == 7 for line in re.split(r"[\r\n]", text) if line.strip()):
         return Dialect.EIGHT_COLUMNS
     said = [line.lstrip() for line in re.split(r"[\r\n]", text) if line.strip()]
-    # Comments alone are what is left of a file whose memories are gone, not prose with headings.
+    # A file that lost all memories consists of comments only. It must not be taken for prose with headings.
     are_comments = bool(said) and all(line.startswith("#") for line in said)
     return Dialect.COMPILED if are_comments else Dialect.UNKNOWN

@@ -57,7 +57,7 @@ def _pairs(section: AicfSection, dialect: Dialect) -> Iterator[UngradedFinding]:
         if field is None:
             if (section.name, item.key) in specification.OWN_FIELDS:
                 continue
-            # A state has keys of its own.
+            # The keys of a state are free, and older dialects have fields of their own.
             if section.name != "STATE" and dialect not in (Dialect.BLOCKS, Dialect.COMPILED, Dialect.ESCAPED_BLOCKS):
                 yield UngradedFinding("field_unknown", "The specification knows no such field: kept", item.line, where)
         elif section.name != "STATE" or _scope(section) == "session":

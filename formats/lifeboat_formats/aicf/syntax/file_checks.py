@@ -165,7 +165,7 @@ def _items(document: AicfDocument) -> Iterator[Remark]:
 
 def _has_form(document: AicfDocument, name: str, item: AicfItem) -> bool:
     if item.kind is ItemKind.TEXT:
-        # What only begins like a header has a finding of its own.
+        # `_headers` reports lines that begin like a header.
         return item.raw.lstrip().startswith("@") or _is_bare_version(document, name, item)
     if item.kind is ItemKind.CELLS:
         return document.dialect is Dialect.COMPILED

@@ -67,7 +67,7 @@ def parse_header(data: str) -> ParsedLine | None:
     value = at + _indent(data[at:])
     if name.upper() in ROW_NAMES and not _COUNT.match(data, value, end):
         return ParsedLine(ItemKind.ROW, name, value, len(data))
-    # A word behind an at-sign begins many a sentence: only what looks like a declaration is one.
+    # Many sentences begin with a word after an at-sign, so only upper case or a single pair makes a header.
     if name == name.upper() and len(name) > 1:
         return ParsedLine(ItemKind.HEADER, name, value, end)
     if name.upper() == "AICF_VERSION" or _ONE_PAIR.match(data, value, end):

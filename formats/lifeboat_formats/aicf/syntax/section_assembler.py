@@ -175,6 +175,6 @@ def _pieces(text: str, line: LineOffsets) -> Iterator[LineOffsets]:
         start = at = found + 2
         number = None
         if at == line.data_end:
-            # The terminator of the line belongs to the last piece, also when that is empty.
+            # The last piece includes the terminator of the line, even if it is otherwise empty.
             yield LineOffsets(at, at, at, line.end, None)
             return

@@ -369,7 +369,7 @@ class _BundleProducer:
 
     def _dropped(self, record: JsonObject, edge: RecordEdge) -> None:
         if edge.edge["edge_type"] == "x-supersedes" and not self.options.include_history:
-            return  # the fate of what was superseded says it
+            return  # the fate of the superseded memory covers it
         self.counts["edges_dropped"] += 1
         is_here = self.state.record(edge.other) is not None
         reason = "its other end is not in the bundle" if is_here else "its other end is not there"

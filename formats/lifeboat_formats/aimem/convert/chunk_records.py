@@ -177,7 +177,7 @@ def _restored(base: JsonObject, chunk: JsonObject) -> JsonObject:
         return base
     made = {**base, **told, **_extensions(ext, chunk)}
     made = {name: value for name, value in made.items() if value is not None}
-    if not _is_record(made) or memory_records.is_deleted(made):  # what was deleted is in no bundle
+    if not _is_record(made) or memory_records.is_deleted(made):  # no bundle holds deleted memories
         return base
     if aimem_mapping.type_of(made) != chunk["memory_type"] or tags_of(made) != sorted(set(chunk.get("tags") or [])):
         for name in ("memory_type", "category", "tags", "status"):

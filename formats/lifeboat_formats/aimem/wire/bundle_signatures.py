@@ -93,7 +93,7 @@ def sign_detached(payload: Iterable[bytes], identity: WriterIdentity) -> bytes:
     cwt, cbor2 = _libraries()
     key = ed25519_key(identity.public)
     protected = {_HEADER_ALG: EDDSA, _HEADER_KID: key.kid}
-    # cwt has no detached signing: the payload is taken out of the finished structure, which its signature allows.
+    # cwt cannot sign detached. Removing the payload from the finished structure leaves the signature valid.
     signing = _signing_key(key, identity)
     maker = cwt.COSE.new(alg_auto_inclusion=False, kid_auto_inclusion=False)
     made = maker.encode_and_sign(b"".join(payload), signing, protected=protected, out="cbor2/CBORTag")

@@ -71,7 +71,7 @@ def _shortest(value: float) -> float:
         try:
             if _single.unpack(_single.pack(candidate))[0] == value:
                 return candidate
-        except OverflowError:  # rounded beyond the largest float32
+        except OverflowError:  # rounded up beyond the largest float32
             continue
     return value
 
