@@ -7,7 +7,6 @@ import io
 import json
 import stat
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,8 +14,6 @@ from lifeboat_cli import program
 from lifeboat_core.purge import receipt_signing, receipt_store
 from support.cli.cli_client import run
 from support.core.purge_receipt_home import ENDPOINT, WAITING, WAITS_UNTIL, Purged
-
-Json = dict[str, Any]
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -27,7 +26,6 @@ from lifeboat_vault.vault import Vault
 from support.endpoint import reference_archives as reference
 from support.vault.vaults import ManualClock
 
-Json = dict[str, Any]
 RAW = "raw/openclaw/"
 
 

@@ -59,8 +59,7 @@ LifeboatError
 
 from __future__ import annotations
 
-from typing import Any
-
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 
 PREPARE = "lifeboat endpoint prepare --data DIR --database ADDRESS --objects URL"
@@ -193,7 +192,7 @@ class RemoteError(LifeboatError):
     title = "The second copy cannot do that"
     fix = "lifeboat doctor --remote NAME"
 
-    def details(self) -> dict[str, Any]:
+    def details(self) -> JsonObject:
         """What else travels, by name of the constructor's keyword."""
         return {}
 
@@ -230,7 +229,7 @@ class RemoteBusy(RemoteError):
         self.retry_after = retry_after
         """Seconds."""
 
-    def details(self) -> dict[str, Any]:
+    def details(self) -> JsonObject:
         return {} if self.retry_after is None else {"retry_after": self.retry_after}
 
 
@@ -272,7 +271,7 @@ class RemoteDenied(RemoteError):
         self.scope = scope
         """The scope that a known token lacks; None where there is no token that counts."""
 
-    def details(self) -> dict[str, Any]:
+    def details(self) -> JsonObject:
         return {} if self.scope is None else {"scope": self.scope}
 
 
@@ -291,11 +290,11 @@ class AgentErased(RemoteError):
     fix = "lifeboat receipts list"
     exit_status = 3
 
-    def __init__(self, message: str, *, redaction: dict[str, Any] | None = None, fix: str | None = None) -> None:
+    def __init__(self, message: str, *, redaction: JsonObject | None = None, fix: str | None = None) -> None:
         super().__init__(message, fix=fix)
         self.redaction = redaction
 
-    def details(self) -> dict[str, Any]:
+    def details(self) -> JsonObject:
         return {"redaction": self.redaction}
 
 
@@ -309,7 +308,7 @@ class StaleBase(RemoteError):
         super().__init__(message, fix=fix)
         self.sequence = sequence
 
-    def details(self) -> dict[str, Any]:
+    def details(self) -> JsonObject:
         return {"sequence": self.sequence}
 
 
@@ -339,7 +338,7 @@ class EpochBehind(RemoteError):
         super().__init__(message, fix=fix)
         self.epoch = epoch
 
-    def details(self) -> dict[str, Any]:
+    def details(self) -> JsonObject:
         return {"epoch": self.epoch}
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory.memory_records import ENUMS
 
 
@@ -30,7 +31,7 @@ Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Text = str | UnsetType
 Texts = list[str] | UnsetType
 Uuids = list[Uuid] | UnsetType
-Object = dict[str, Any] | UnsetType
+Object = JsonObject | UnsetType
 Moment = Time | None | UnsetType
 Version = Annotated[str, Meta(pattern=r"^\d+\.\d+\.\d+")]
 Checksum = Annotated[str, Meta(pattern="^[a-z0-9]+:[a-f0-9]+$")]
@@ -279,7 +280,7 @@ class StructuredProfile(DocumentView, frozen=True):
     locale: Text = UNSET
     communication_preferences: CommunicationPreferences | UnsetType = UNSET
     work_context: WorkContext | UnsetType = UNSET
-    relationships: list[dict[str, Any]] | UnsetType = UNSET
+    relationships: list[JsonObject] | UnsetType = UNSET
     custom_fields: Object = UNSET
 
 
@@ -516,7 +517,7 @@ class DeltaChanges(DocumentView, frozen=True):
     artifacts: list[EntryItem] | UnsetType = UNSET
     documents: list[EntryItem] | UnsetType = UNSET
     attachments: AttachmentsChange | UnsetType = UNSET
-    cuts: dict[str, list[dict[str, Any]] | None] | UnsetType = UNSET
+    cuts: dict[str, list[JsonObject] | None] | UnsetType = UNSET
     manifest: Object = UNSET
 
 

@@ -10,8 +10,8 @@ import pkgutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.refusal_texts import describe_refusal
 from lifeboat_alf.errors import LifeboatError
 
@@ -40,7 +40,7 @@ class DoctorCheckResult:
     title: str
     finding: DoctorFinding
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {"check": self.check, "title": self.title, **asdict(self.finding)}
 
 

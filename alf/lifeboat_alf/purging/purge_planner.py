@@ -8,6 +8,7 @@ from typing import Any
 
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import PurgeError
 from lifeboat_alf.purging import digest_marks, record_line_cuts
 from lifeboat_alf.purging.body_cuts import BodyCut, cut_body
@@ -155,7 +156,7 @@ class _PurgePlanner:
 
     # Entries ----------------------------------------------------------------------------------------------------
 
-    def _add_name(self, path: str, meta: dict[str, Any]) -> None:
+    def _add_name(self, path: str, meta: JsonObject) -> None:
         if not self._wanted or path in self._names:
             return
         if self._wanted.stands_in(path) or any(self._wanted.stands_in(text) for text in _texts_in(meta)):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.endpoint.endpoint_join_line import save_server_address
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
 from lifeboat_cli.terminal.help_examples import format_examples
@@ -211,7 +212,7 @@ def _say(session: EndpointSession, served: ServedEndpoint, new: _NewToken | None
         _print(session, served, new, told["join"])
 
 
-def describe_server(served: ServedEndpoint, new: _NewToken | None) -> dict[str, Any]:
+def describe_server(served: ServedEndpoint, new: _NewToken | None) -> JsonObject:
     """What scripts are told once it answers."""
     from lifeboat_vault.remote.join_lines import JoinLine, format_join_line
 

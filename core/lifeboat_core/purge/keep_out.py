@@ -254,9 +254,7 @@ def marks_of(context: Context, agent_id: str) -> KeepOutMarks:
 # A redaction that is about to be applied ----------------------------------------------------------------------------
 
 
-def derive_keep_out(
-    context: Context, vault: Vault, redaction: Redaction, *, keeps_weak: bool = False
-) -> dict[str, Any]:
+def derive_keep_out(context: Context, vault: Vault, redaction: Redaction, *, keeps_weak: bool = False) -> JsonObject:
     """The decisions that keep out what a redaction is about to destroy, for `Vault.redact`: what is kept out already
     stays kept out. Reads every body that is named; none of their text is in the result. `keeps_weak`: also digests of
     what can be guessed. Raises NoKey, VaultError."""

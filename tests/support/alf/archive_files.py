@@ -11,7 +11,7 @@ from typing import Any
 
 import rfc8785
 
-Json = dict[str, Any]
+from lifeboat_alf.common.json_types import JsonObject
 
 
 class ArchiveFile:
@@ -25,47 +25,47 @@ class ArchiveFile:
     def json(self, name: str) -> Any:
         return json.loads(self.bodies[name])
 
-    def lines(self, name: str) -> list[Json]:
+    def lines(self, name: str) -> list[JsonObject]:
         return [json.loads(line) for line in self.bodies[name].splitlines() if line.strip()]
 
     @property
-    def manifest(self) -> Json:
-        document: Json = self.json("manifest.json")
+    def manifest(self) -> JsonObject:
+        document: JsonObject = self.json("manifest.json")
         return document
 
     @property
-    def identity(self) -> Json:
+    def identity(self) -> JsonObject:
         return _unwrapped(self.json("identity.json"), "identity")
 
     @property
-    def partitions(self) -> list[Json]:
-        partitions: list[Json] = self.manifest["layers"]["memory"]["partitions"]
+    def partitions(self) -> list[JsonObject]:
+        partitions: list[JsonObject] = self.manifest["layers"]["memory"]["partitions"]
         return partitions
 
     @property
-    def records(self) -> list[Json]:
+    def records(self) -> list[JsonObject]:
         """Every line of every partition, in order."""
         return [record for partition in self.partitions for record in self.lines(partition["file"])]
 
     @property
-    def active(self) -> list[Json]:
+    def active(self) -> list[JsonObject]:
         """The memories the agent has now: not deleted, not succeeded by another."""
         gone = {record["supersedes"] for record in self.records if record.get("supersedes")}
         return [record for record in self.records if record["status"] == "active" and record["id"] not in gone]
 
-    def record_with(self, text: str) -> Json:
+    def record_with(self, text: str) -> JsonObject:
         """The one active record whose content holds `text`."""
         found = [record for record in self.active if text in record["content"]]
         assert len(found) == 1, f"{len(found)} memories hold {text!r}"
         return found[0]
 
     @property
-    def attachments(self) -> dict[str, Json]:
+    def attachments(self) -> dict[str, JsonObject]:
         """By file name."""
         return {item["filename"]: item for item in self.json("attachments.json")["attachments"]}
 
 
-def _unwrapped(document: Json, key: str) -> Json:
+def _unwrapped(document: JsonObject, key: str) -> JsonObject:
     inner = document.get(key)
     return inner if isinstance(inner, dict) else document
 

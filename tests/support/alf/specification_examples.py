@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from typing import Any
 
-Json = dict[str, Any]
+from lifeboat_alf.common.json_types import JsonObject
 
 AGENT_ID = "019b0000-0000-7000-8000-00000000a001"
 OTHER_ID = "019b0000-0000-7000-8000-00000000a002"
@@ -17,7 +16,7 @@ RECORD_ID = "019b0000-0000-7000-8000-00000000d001"
 OLDER_ID = "019b0000-0000-7000-8000-00000000d000"
 
 
-def record() -> Json:
+def record() -> JsonObject:
     """A memory with every field of §3.1."""
     return {
         "id": RECORD_ID,
@@ -55,14 +54,14 @@ def record() -> Json:
     }
 
 
-def older() -> Json:
+def older() -> JsonObject:
     """The memory that `record` replaces."""
     temporal = {"created_at": "2026-10-01T08:00:00Z"}
     plain = {name: value for name, value in record().items() if name not in ("supersedes", "related_records")}
     return plain | {"id": OLDER_ID, "content": "The garden plan is due.", "status": "superseded", "temporal": temporal}
 
 
-def identity() -> Json:
+def identity() -> JsonObject:
     """§3.2.2, with the outer object that the text writes, and the roster of §3.2.4."""
     capability = {
         "name": "repository_reader",
@@ -124,7 +123,7 @@ def identity() -> Json:
     return {"identity": inner}
 
 
-def principals() -> Json:
+def principals() -> JsonObject:
     """§3.3.1 with the profile of §3.3.3."""
     structured = {
         "name": "Robin",
@@ -150,7 +149,7 @@ def principals() -> Json:
     return {"principals": [{"id": PRINCIPAL_ID, "principal_type": "human", "agent_id": None, "profile": profile}]}
 
 
-def credential() -> Json:
+def credential() -> JsonObject:
     """§3.4.2, with the outer object that the text writes."""
     inner = {
         "id": CREDENTIAL_ID,
@@ -175,7 +174,7 @@ def credential() -> Json:
     return {"credential": inner}
 
 
-def manifest() -> Json:
+def manifest() -> JsonObject:
     """§4.2 with the hints of §3.2.5."""
     partition = {"file": "memory/partitions/2026-Q4.jsonl", "from": "2026-10-01", "to": None}
     return {

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import msgspec
 
 from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_keys.pairs.strict_base64 import from_base64, to_base64
 from lifeboat_vault.at_rest.keyed_sealer import KEY_BYTES
 from lifeboat_vault.errors import VaultDamaged
@@ -86,7 +87,7 @@ def decode_key_document(data: bytes, name: str, tenant: str) -> KeyDocument:
     return document
 
 
-def _key(found: dict[str, Any]) -> WrappedKey:
+def _key(found: JsonObject) -> WrappedKey:
     return WrappedKey(str(found["id"]), str(found["scope"]), str(found["created_at"]), from_base64(found["wrapped"]))
 
 

@@ -108,7 +108,7 @@ class _StoredCredentials:
     `problem` says why the stores cannot be read, None when they can."""
 
     profiles: dict[str, JsonObject]
-    secrets: dict[str, Any]
+    secrets: JsonObject
     ordered: frozenset[tuple[str, str]] = frozenset()
     waits: bool = False
     problem: Reason | None = None

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_keys.pairs.strict_base64 import to_base64
 from lifeboat_keys.stores import key_programs, keyring_store
 from lifeboat_keys.stores.key_environment import KeyEnvironment
@@ -47,7 +47,7 @@ def _read(name: str) -> bytes | None:
     return key
 
 
-def _asked(what: str, name: str, secret: str | None) -> dict[str, Any]:
+def _asked(what: str, name: str, secret: str | None) -> JsonObject:
     """The keyring's answer. Raises KeyRevoked when it gives none: locked, away or too slow."""
     request = {"do": what, "service": SERVICE, "user": name, "secret": secret, "may_ask": False}
     ran = key_programs.run_key_program(
