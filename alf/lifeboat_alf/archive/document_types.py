@@ -1,7 +1,7 @@
-"""The documents of the format as types: read-only views for those who want attributes, and what validation checks.
+"""Types of the format's documents: read-only views, and the basis of validation.
 
-The decoded dict stays the truth (unknown fields survive only there); `msgspec.convert(document, Identity)` makes a
-view of it. Enums are plain text, because unknown values are kept (ALF §8.2). `schemas` generates the published JSON
+The decoded dict stays authoritative, because unknown fields survive only there; `msgspec.convert(document, Identity)`
+makes a view of it. Enums are plain text, because unknown values are kept (ALF §8.2). `schemas` generates the JSON
 schemas from these classes.
 """
 
@@ -90,7 +90,7 @@ class Temporal(DocumentView, frozen=True):
 
 
 class Entity(DocumentView, frozen=True):
-    """Somebody or something a memory names (ALF §3.1.5)."""
+    """A person or thing that a memory names (ALF §3.1.5)."""
 
     name: str
     type: EntityType
@@ -303,7 +303,7 @@ class PrincipalProfile(DocumentView, frozen=True):
 
 
 class Principal(DocumentView, frozen=True):
-    """Somebody the agent works for or with (ALF §3.3.1)."""
+    """A person or agent that the agent works for or with (ALF §3.3.1)."""
 
     id: Uuid
     principal_type: PrincipalType

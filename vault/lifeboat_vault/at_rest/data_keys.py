@@ -89,7 +89,7 @@ class DataKeys:
         """Asks no source yet. Raises VaultMissing, VaultDamaged."""
         return cls(documents, tenant_id, clock=clock, outside=outside)
 
-    # What there is ----------------------------------------------------------------------------------------------
+    # Keys -------------------------------------------------------------------------------------------------------
 
     @property
     def scope(self) -> str:

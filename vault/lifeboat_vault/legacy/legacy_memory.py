@@ -109,7 +109,7 @@ class LegacyMemory:
             held,
         )
 
-    # How ----------------------------------------------------------------------------------------------------------
+    # Replacing records --------------------------------------------------------------------------------------------
 
     def _held(self, record_id: str) -> Record | None:
         """The record that counts in the chain of an id, with what was changed here."""

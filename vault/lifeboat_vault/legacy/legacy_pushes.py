@@ -155,7 +155,7 @@ def _commit(
         raise _stale(head, None if base is None else base.number) from None
 
 
-# What is refused ----------------------------------------------------------------------------------------------------
+# Checks -------------------------------------------------------------------------------------------------------------
 
 
 def _check_agent(vault: Vault, agent_id: str) -> None:

@@ -100,7 +100,7 @@ class _LegacyView:
     def redactions(self) -> Redactions:
         return self._state.redactions
 
-    # What is in it ------------------------------------------------------------------------------------------------
+    # Content ------------------------------------------------------------------------------------------------------
 
     def _is_kept(self, entry: Entry) -> bool:
         if entry.path in _DOCUMENTS:

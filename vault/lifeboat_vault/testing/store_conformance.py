@@ -226,7 +226,7 @@ class StoreConformance(ABC):
         blobs.remove("0a")
         assert isinstance(_raised(lambda: blobs.read("0a")), VaultDamaged) and list(blobs.names()) == []
 
-    # A vault on both --------------------------------------------------------------------------------------------
+    # A vault on both stores -------------------------------------------------------------------------------------
 
     def test_a_history_is_kept_thinned_and_verified(self, tmp_path: Path) -> None:
         metadata, blobs = self.open_stores(tmp_path)

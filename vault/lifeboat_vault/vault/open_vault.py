@@ -253,7 +253,7 @@ class Vault(VaultRepairing):
 
         self.change(LAST_VERIFIED, marked, kind="verified")
 
-    # Authority --------------------------------------------------------------------------------------------------
+    # Epochs and signatures --------------------------------------------------------------------------------------
 
     def raise_epoch(self, expected: int | None = None) -> int | None:
         """Begin a new epoch: every later sequence carries it, and whoever still writes in an older one is fenced. With
@@ -305,7 +305,7 @@ class Vault(VaultRepairing):
         if news:
             self._audit(kind, str(news[-1][0]), {"sequences": len(news), "first": news[0][0], **details})
 
-    # Care -------------------------------------------------------------------------------------------------------
+    # Maintenance ------------------------------------------------------------------------------------------------
 
     def thin(self, retention: Retention, now: datetime, *, keep: Callable[[int], bool] = lambda _: False) -> ThinReport:
         """Let go of old sequences, at most a tenth of them; every one that stays still restores to its digest.

@@ -100,7 +100,7 @@ class RowRepair:
         self._done.numbers = sorted(numbers)
         return self._done
 
-    # What is to change ------------------------------------------------------------------------------------------
+    # Comparing --------------------------------------------------------------------------------------------------
 
     def _compare(
         self, number: int, state: State, present: Mapping[RowKey, list[RowItem]]
@@ -150,7 +150,7 @@ class RowRepair:
             if not self._comes_out(number, {}):
                 raise VaultDamaged(f"the state {number} does not come out as it was signed")
 
-    # Rows as they are -------------------------------------------------------------------------------------------
+    # Present rows -----------------------------------------------------------------------------------------------
 
     def _present(self, number: int) -> dict[RowKey, list[RowItem]]:
         """Every row that is alive at a sequence, also one that cannot be read or whose object is not there."""

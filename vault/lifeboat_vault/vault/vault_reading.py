@@ -357,7 +357,7 @@ class VaultReading:
         """Numbers of audit rows that do not follow from the one before; empty when the chain is whole."""
         return audit_chain.find_broken_rows(self._metadata)
 
-    # Care -------------------------------------------------------------------------------------------------------
+    # Maintenance ------------------------------------------------------------------------------------------------
 
     def verify(self, number: int | None = None, *, trusted: TrustedKeys | None, whole: bool = True) -> Verification:
         """Hold a sequence (the head unless named) against its bytes, digest and signature; with `whole` also every

@@ -141,7 +141,7 @@ class _Transit:
             self._token_of_certificate = self._text(answer, "auth", "client_token")
             return self._token_of_certificate, True
 
-    # Questions --------------------------------------------------------------------------------------------------
+    # Requests ---------------------------------------------------------------------------------------------------
 
     def _posted(self, token: str, path: str, what: str, given: dict[str, str]) -> bytes:
         """The body of an answer that is no refusal."""

@@ -168,7 +168,7 @@ def _bytes(got: RemoteBundle) -> bytes:
     return data
 
 
-# What travels apart -------------------------------------------------------------------------------------------------
+# Artifacts, keys and signatures -------------------------------------------------------------------------------------
 
 _ARTIFACT = b"tier three " * 20_000
 

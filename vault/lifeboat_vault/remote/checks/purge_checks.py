@@ -104,7 +104,7 @@ def _expect_receipt(state: RemoteRedaction, redaction: Redaction) -> None:
     vault_receipts.verify_vault_receipt(receipt, trusted=None, endpoints={})
 
 
-# What is there afterwards -------------------------------------------------------------------------------------------
+# Expected states ----------------------------------------------------------------------------------------------------
 
 
 def _expect_without(machine: TrialMachine, remote: Remote, record: Record) -> None:
