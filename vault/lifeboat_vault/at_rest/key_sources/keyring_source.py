@@ -1,7 +1,7 @@
-"""A key in the keyring of the operating system: `keyring:NAME`, asked in a process of its own and for a limited time.
+"""Key in the OS keyring: `keyring:NAME`. Each request runs in a process of its own with a time limit.
 
-The same process asks that keeps the user's key (`lifeboat_keys.stores.keyring_store`): a keyring that waits for a
-window, or loads half a desktop, does it there.
+The same process handles the user's key (`lifeboat_keys.stores.keyring_store`): a keyring that opens a window or loads
+half a desktop does it there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class KeyringKind:
         return LocalKey(f"{SCHEME}:{where}", lambda: _read(where))
 
     def make(self, where: str, *, outside: Path) -> None:
-        """What the keyring holds under this name stays."""
+        """Make a key. An existing one of this name stays."""
         try:
             answer = _asked("keep", where, to_base64(os.urandom(KEY_BYTES)))
         except KeyRevoked as error:
@@ -48,7 +48,7 @@ def _read(name: str) -> bytes | None:
 
 
 def _asked(what: str, name: str, secret: str | None) -> JsonObject:
-    """The keyring's answer. Raises KeyRevoked when it gives none: locked, away or too slow."""
+    """Return the keyring's answer. Raises KeyRevoked when it gives none: locked, unavailable or too slow."""
     request = {"do": what, "service": SERVICE, "user": name, "secret": secret, "may_ask": False}
     ran = key_programs.run_key_program(
         keyring_store.PROGRAM,
