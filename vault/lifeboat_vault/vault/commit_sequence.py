@@ -218,7 +218,7 @@ class SequenceCommit:
         if live is not None and live[2] == put.leaf.digest:
             return int(live[0])
         if self._known.applied.naming(put.leaf.digest) is None:
-            # Bytes that arrived for another path or sequence under this leaf; the new description of them proves nothing.
+            # Bytes that arrived for another path or sequence under this leaf; their new description proves nothing.
             held = self._metadata.row(sql.OBJECTS_WITH_LEAF, (put.leaf.digest,))
             if held is not None:
                 return int(held[0])
