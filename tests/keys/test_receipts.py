@@ -142,7 +142,7 @@ def test_no_field_can_be_changed(receipt: VaultReceipt, name: str) -> None:
 
 
 def _mutations(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every part of a document changed, taken away, of another type, and one put in."""
+    """Yield every part of a document changed, removed, of another type, and one added."""
     if isinstance(value, dict):
         for name in value:
             yield f"{path}.{name} gone", {key: one for key, one in value.items() if key != name}

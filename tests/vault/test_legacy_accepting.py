@@ -1,4 +1,4 @@
-"""What clients that sign nothing send: taken as they mean it, numbered, and never in place of what was there."""
+"""Pushes of clients that sign nothing are accepted as they are meant, numbered, and never replace what was there."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def send(vault: Vault, changes: list[tuple[str, JsonObject]], base: int = 0, **f
 
 
 def contents(vault: Vault) -> list[str]:
-    """What that client would say is there."""
+    """Return what that client would say is there."""
     found = (item.record for item in effective_records(vault.state()))
     return sorted(str(record["content"]) for record in found if not memory_records.is_deleted(record))
 
@@ -158,7 +158,7 @@ def _with_credential(archive: reference.Archive, payload: str) -> reference.Arch
 
 @pytest.fixture
 def notes(vault: Vault, workspace: Path) -> list[JsonObject]:
-    """The records of a first snapshot: preamble, Tea, Home, Morning."""
+    """Return the records of a first snapshot: preamble, Tea, Home, Morning."""
     archive = reference.export(workspace)
     put(vault, archive)
     return archive.records
@@ -351,7 +351,7 @@ def test_a_record_that_is_none_is_refused_in_whatever_it_comes(
 
 
 def _edited(archive: bytes, old: JsonObject, new: JsonObject) -> bytes:
-    """The archive with another line in the place of a record's."""
+    """Return the archive with another line in place of a record's."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(archive)) as source, zipfile.ZipFile(out, "w") as target:
         for name in source.namelist():
@@ -369,7 +369,7 @@ def _line(record: JsonObject) -> bytes:
 @settings(max_examples=12)
 @given(st.data())
 def test_what_has_any_shape_is_taken_or_refused_with_an_error_of_the_project(data: st.DataObject) -> None:
-    """Rubbish in one place of the memory of a snapshot, and in one of a delta's."""
+    """Rubbish in one place of a snapshot's memory, and in one of a delta's."""
     memory = made_record("Likes tea.", tags=["drinks"], source={"runtime": "openclaw", "origin_file": "MEMORY.md"})
     number = str(memory["agent_id"])
     agent = {"id": number, "name": "Ada", "source_runtime": "openclaw"}

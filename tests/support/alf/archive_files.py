@@ -1,4 +1,4 @@
-"""Archives read, written and edited with nothing but the standard library: a second opinion on what stands in them."""
+"""Read, write and edit archives with only the standard library, as an independent check."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ class ArchiveFile:
 
     @property
     def records(self) -> list[JsonObject]:
-        """Every line of every partition, in order."""
+        """Return every line of every partition, in order."""
         return [record for partition in self.partitions for record in self.lines(partition["file"])]
 
     @property
     def active(self) -> list[JsonObject]:
-        """The memories the agent has now: not deleted, not succeeded by another."""
+        """Return the memories the agent has now: neither deleted nor superseded."""
         gone = {record["supersedes"] for record in self.records if record.get("supersedes")}
         return [record for record in self.records if record["status"] == "active" and record["id"] not in gone]
 
     def record_with(self, text: str) -> JsonObject:
-        """The one active record whose content holds `text`."""
+        """Return the only active record whose content contains `text`."""
         found = [record for record in self.active if text in record["content"]]
         assert len(found) == 1, f"{len(found)} memories hold {text!r}"
         return found[0]
 
     @property
     def attachments(self) -> dict[str, JsonObject]:
-        """By file name."""
+        """Return the attachments by file name."""
         return {item["filename"]: item for item in self.json("attachments.json")["attachments"]}
 
 
@@ -71,7 +71,7 @@ def _unwrapped(document: JsonObject, key: str) -> JsonObject:
 
 
 def edit(source: Path, target: Path, changed: Mapping[str, bytes | None]) -> Path:
-    """A copy of an archive with other bytes in some entries (None: without them), and a manifest that agrees."""
+    """Write a copy of an archive with other bytes in some entries (None: without them) and a matching manifest."""
     bodies: dict[str, bytes] = dict(ArchiveFile(source).bodies)
     for name, data in changed.items():
         bodies.pop(name, None)

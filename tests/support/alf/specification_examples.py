@@ -1,4 +1,4 @@
-"""Archives with documents as the examples in the text of ALF 1.0 write them, values invented."""
+"""Archives with documents as in the examples in the text of ALF 1.0, with invented values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OLDER_ID = "019b0000-0000-7000-8000-00000000d000"
 
 
 def record() -> JsonObject:
-    """A memory with every field of §3.1."""
+    """Return a memory with every field of §3.1."""
     return {
         "id": RECORD_ID,
         "agent_id": AGENT_ID,
@@ -55,14 +55,14 @@ def record() -> JsonObject:
 
 
 def older() -> JsonObject:
-    """The memory that `record` replaces."""
+    """Return the memory that `record` replaces."""
     temporal = {"created_at": "2026-10-01T08:00:00Z"}
     plain = {name: value for name, value in record().items() if name not in ("supersedes", "related_records")}
     return plain | {"id": OLDER_ID, "content": "The garden plan is due.", "status": "superseded", "temporal": temporal}
 
 
 def identity() -> JsonObject:
-    """§3.2.2, with the outer object that the text writes, and the roster of §3.2.4."""
+    """Return §3.2.2 with the outer object of the text, and the roster of §3.2.4."""
     capability = {
         "name": "repository_reader",
         "description": "Reads repositories",
@@ -124,7 +124,7 @@ def identity() -> JsonObject:
 
 
 def principals() -> JsonObject:
-    """§3.3.1 with the profile of §3.3.3."""
+    """Return §3.3.1 with the profile of §3.3.3."""
     structured = {
         "name": "Robin",
         "principal_type": "human",
@@ -150,7 +150,7 @@ def principals() -> JsonObject:
 
 
 def credential() -> JsonObject:
-    """§3.4.2, with the outer object that the text writes."""
+    """Return §3.4.2 with the outer object of the text."""
     inner = {
         "id": CREDENTIAL_ID,
         "agent_id": AGENT_ID,
@@ -175,7 +175,7 @@ def credential() -> JsonObject:
 
 
 def manifest() -> JsonObject:
-    """§4.2 with the hints of §3.2.5."""
+    """Return §4.2 with the hints of §3.2.5."""
     partition = {"file": "memory/partitions/2026-Q4.jsonl", "from": "2026-10-01", "to": None}
     return {
         "alf_version": "1.0.0",
@@ -211,7 +211,7 @@ def manifest() -> JsonObject:
 
 
 def entries() -> dict[str, bytes]:
-    """{name: bytes} of an archive that holds all of it."""
+    """Return {name: bytes} of an archive that holds all of it."""
     documents = {"identity": identity(), "principals": principals(), "credentials": credential()}
     lines = b"".join(json.dumps(line).encode() + b"\n" for line in (older(), record()))
     found = {f"{name}.json": json.dumps(document, indent=2).encode() for name, document in documents.items()}
@@ -223,7 +223,7 @@ def entries() -> dict[str, bytes]:
 
 
 def delta_entries() -> dict[str, bytes]:
-    """{name: bytes} of a delta (§4.3) with the documents of the text and one memory."""
+    """Return {name: bytes} of a delta (§4.3) with the documents of the text and one memory."""
     changes = {
         "identity": {"file": "identity.json", "new_version": 3},
         "credentials": {"file": "credentials.json"},
@@ -253,7 +253,7 @@ def delta_entries() -> dict[str, bytes]:
 
 
 def archive(found: dict[str, bytes]) -> bytes:
-    """A ZIP of these entries."""
+    """Return a ZIP of these entries."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
         for name, body in found.items():
