@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.agents.agents_add_as import add_as, refuse_lookalike
 from lifeboat_cli.agents.agents_adopt import adopt, print_remote_agents
@@ -54,7 +55,7 @@ agents.add_command(uncut)
 agents.add_command(adopt)
 
 
-def _document(agent: Agent) -> dict[str, Any]:
+def _document(agent: Agent) -> JsonObject:
     return {"id": agent.id, "name": agent.name, "runtime": agent.runtime, "workspace": str(agent.workspace)}
 
 
@@ -109,7 +110,7 @@ def discover(session: CommandSession, dismiss: tuple[Path, ...], everything: boo
     session.output.document({"found": shown}, text)
 
 
-def _protected(found: dict[str, Any]) -> str:
+def _protected(found: JsonObject) -> str:
     known = found["protected_as"]
     if known is None and found["dismissed"]:
         return "dismissed"
@@ -181,7 +182,7 @@ def add(
     return 0 if is_whole(capture) else 1
 
 
-def _original(session: CommandSession, agent: Agent, folder: Path) -> dict[str, Any] | None:
+def _original(session: CommandSession, agent: Agent, folder: Path) -> JsonObject | None:
     """What is known of the agent that a folder was restored from, when it is another one."""
     from lifeboat_core.restore import read_restore_origin
 
@@ -189,7 +190,7 @@ def _original(session: CommandSession, agent: Agent, folder: Path) -> dict[str, 
     return None if origin is None or origin["agent"] == agent.id else origin
 
 
-def _copy(session: CommandSession, origin: dict[str, Any], folder: Path) -> str:
+def _copy(session: CommandSession, origin: JsonObject, folder: Path) -> str:
     """That a folder was restored from another agent, which stays what it is."""
     known = next((one for one in registry.list_agents(session.context) if one.id == origin["agent"]), None)
     if known is None:

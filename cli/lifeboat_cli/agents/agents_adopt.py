@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.commands.sync_command import print_capture
 from lifeboat_cli.terminal.command_session import (
     CommandSession,
@@ -113,7 +114,7 @@ def _give_way(
         done.adoption.warnings.append(f"{remote.name} had another history, which is kept here for 90 days")
 
 
-def _adoption_document(context: Context, adoption: Adoption) -> dict[str, Any]:
+def _adoption_document(context: Context, adoption: Adoption) -> JsonObject:
     """What an adoption would do; `take_over` is the machine that has to be named for it, or None."""
     from lifeboat_core.remotes import writer_epochs
 
@@ -196,7 +197,7 @@ def print_remote_agents(session: CommandSession, name: str) -> None:
     session.output.document({"remote": config.name, "agents": documents}, text)
 
 
-def _document(context: Context, agent: RemoteAgent, here: str | None) -> dict[str, Any]:
+def _document(context: Context, agent: RemoteAgent, here: str | None) -> JsonObject:
     """`here` is what the agent is called on this machine, None where it is none of its; `folders` are where each
     runtime would have it."""
     from lifeboat_core.restore import usual_folders
@@ -218,7 +219,7 @@ def _document(context: Context, agent: RemoteAgent, here: str | None) -> dict[st
     }
 
 
-def _row(document: dict[str, Any]) -> tuple[object, ...]:
+def _row(document: JsonObject) -> tuple[object, ...]:
     when = "" if document["time"] is None else time_text(document["time"]).replace(" ", NO_BREAK)
     number = "" if document["sequence"] is None else document["sequence"]
     size = size_text(document["bytes"]).replace(" ", NO_BREAK) if document["bytes"] else ""

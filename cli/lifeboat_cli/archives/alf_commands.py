@@ -83,7 +83,7 @@ def show(session: CommandSession, file: Path, passphrase_stdin: bool) -> None:
     session.output.document(document, text)
 
 
-def _rows(document: dict[str, Any]) -> list[tuple[str, str]]:
+def _rows(document: JsonObject) -> list[tuple[str, str]]:
     """Figures of a file in people's words; what is a document of its own is left to `--json`."""
     return [(key.replace("_", " "), _cell(key, value)) for key, value in document.items() if not _is_nested(value)]
 
@@ -100,19 +100,19 @@ def _cell(key: str, value: Any) -> str:
     return time_text(value) if key.endswith(("_at", "_timestamp")) and value else str(value)
 
 
-def _describe(archive: Archive) -> dict[str, Any]:
+def _describe(archive: Archive) -> JsonObject:
     described = _describe_delta(archive) if archive.is_delta else _describe_snapshot(archive)
     return {**described, "encryption": archive.encryption_json()}
 
 
-def _describe_delta(archive: Archive) -> dict[str, Any]:
+def _describe_delta(archive: Archive) -> JsonObject:
     from lifeboat_alf.deltas.delta_writer import DeltaReader
 
     with DeltaReader(archive.stream) as delta:
         return {"kind": "delta", "agent_id": delta.agent_id, "manifest": delta.manifest, **_sync(delta.manifest)}
 
 
-def _describe_snapshot(archive: Archive) -> dict[str, Any]:
+def _describe_snapshot(archive: Archive) -> JsonObject:
     from lifeboat_alf.snapshot import SnapshotReader
 
     with SnapshotReader(archive.stream) as snapshot:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from lifeboat_adapters.item_fates import ItemOutcome, count_outcomes
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.archives import encryption_options
 from lifeboat_cli.keys import passphrase_input
 from lifeboat_cli.terminal.command_session import CommandSession, can_ask, session_command
@@ -49,7 +50,7 @@ def _parameter(name: str) -> str:
     return f"of_format_{name.replace('-', '_')}"
 
 
-def _kind(option: FormatOption) -> dict[str, Any]:
+def _kind(option: FormatOption) -> JsonObject:
     if option.kind is OptionKind.FLAG:
         return {"is_flag": True, "default": None}
     if option.kind is OptionKind.CHOICE:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.archives import encryption_options
 from lifeboat_cli.keys import passphrase_input
 from lifeboat_cli.restore import quarantine_view
@@ -64,7 +64,7 @@ def import_file(
     with_cron: bool,
     with_sessions: bool,
     seen: str | None,
-    **flags: Any,
+    **flags: object,
 ) -> int:
     """Write an archive's agent into a workspace; what the runtime cannot hold is kept and exported again.
 
@@ -102,7 +102,7 @@ def import_file(
     return restore_exit_status(report) if not flags["dry_run"] else 0
 
 
-def _say_registered(output: CommandOutput, report: dict[str, Any]) -> None:
+def _say_registered(output: CommandOutput, report: JsonObject) -> None:
     """What an import leaves behind beside the files: an agent that nobody captures yet."""
     if report["copied_from"]:
         output.line(f"This home had that agent already: the copy is {report['name']}, with an id of its own.")

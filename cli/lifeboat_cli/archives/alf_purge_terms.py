@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.texts.human_text import count_text, path_text
 
@@ -73,7 +74,7 @@ def _from_stdin() -> str:
     return text.removeprefix("\ufeff").removesuffix("\n").removesuffix("\r")
 
 
-def describe_planned_purge(purged: FilePurgeResult) -> dict[str, Any]:
+def describe_planned_purge(purged: FilePurgeResult) -> JsonObject:
     """The document of a dry run: the audit record as it would be, and what goes from where."""
     return {
         **purged.audit,

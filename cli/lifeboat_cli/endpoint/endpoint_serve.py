@@ -7,10 +7,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.endpoint.endpoint_join_line import save_server_address
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
 from lifeboat_cli.terminal.help_examples import format_examples
@@ -213,7 +214,7 @@ def _say(session: EndpointSession, served: ServedEndpoint, new: _NewToken | None
         _print(session, served, new, told["join"])
 
 
-def describe_server(served: ServedEndpoint, new: _NewToken | None) -> dict[str, Any]:
+def describe_server(served: ServedEndpoint, new: _NewToken | None) -> JsonObject:
     """What scripts are told once it answers."""
     from lifeboat_vault.remote.join_lines import JoinLine, format_join_line
 

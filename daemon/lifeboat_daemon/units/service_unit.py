@@ -7,8 +7,9 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.file_operations import read_all, write_atomic
 from lifeboat_core.errors import UnitError
 from lifeboat_core.home.lifeboat_home import Home
@@ -75,7 +76,7 @@ class UnitState:
     def installed(self) -> bool:
         return self.path is not None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         document = asdict(self)
         document["path"] = None if self.path is None else str(self.path)
         return {"installed": self.installed} | document

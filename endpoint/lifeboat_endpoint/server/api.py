@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import msgspec
 
+from lifeboat_alf.common.json_types import JsonObject
+
 if TYPE_CHECKING:
     from lifeboat_endpoint.server.call import Call
 
@@ -83,7 +85,7 @@ class Route:
     near: bool = False
     long: bool = False
     probe: bool = False
-    words: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    words: Callable[[JsonObject], JsonObject] | None = None
 
 
 def list_contents(route: Route, status: int) -> tuple[Content, ...]:

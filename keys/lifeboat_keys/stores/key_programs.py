@@ -1,4 +1,4 @@
-"""Run a program that has or wants a key: no shell, bounds for its time and its output, pipes only."""
+"""Run a program that has or needs a key: without a shell, with limits for time and output, through pipes only."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from dataclasses import dataclass, field
 from typing import IO
 
 OUTPUT_BYTES = 1 << 20
-"""More than any key, and any complaint about one."""
+"""Maximum output, more than any key and any error message."""
 _LAST_WAIT = 5.0
-"""Seconds in which a process that was killed has to be gone."""
+"""Seconds that a killed process gets to disappear."""
 _REST_SECONDS = 1.0
-"""For the rest of what a program said before it ended, where another one keeps its pipe open."""
+"""Seconds to read the rest of a program's output when another process keeps its pipe open."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyProgramResult:
-    """How a program ended: `exit_status` is None when it did not come to its end, and `problem` says why, as in
-    "could not be started".
+    """Result of a program. `exit_status` is None when it did not end by itself; `problem` says why, as in "could not be
+    started".
 
-    Nothing it printed shows in `repr`, and of its errors only the length is kept: either may hold a key.
+    `repr` shows nothing it printed, and of its error output only the length is kept: either may contain a key.
     """
 
     exit_status: int | None
@@ -42,8 +42,8 @@ def run_key_program(
     input: bytes = b"",
     folder: str | None = None,
 ) -> KeyProgramResult:
-    """Run a program to its end, or end its whole group; in `folder`, or where this one runs. What it leaves running
-    is not waited for. Never raises for it."""
+    """Run a program to its end or kill its process group at the time limit, in `folder` or the current directory.
+    Background processes it leaves are not waited for. Never raises."""
     try:
         process = subprocess.Popen(
             list(command),
@@ -67,7 +67,7 @@ def run_key_program(
 def _ended(process: subprocess.Popen[bytes], seconds: float, input: bytes) -> KeyProgramResult:
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
     output, errors = _PipeReader(process.stdout), _PipeReader(process.stderr)
-    with contextlib.suppress(OSError), process.stdin:  # it need not read what it is given
+    with contextlib.suppress(OSError), process.stdin:  # the program may ignore its input
         process.stdin.write(input)
     try:
         process.wait(seconds)
@@ -82,7 +82,7 @@ def _ended(process: subprocess.Popen[bytes], seconds: float, input: bytes) -> Ke
 
 
 class _PipeReader(threading.Thread):
-    """Reads a pipe to its end. One that brings too much is closed, which ends most programs."""
+    """Thread that reads a pipe to its end. It closes the pipe on too much output, which ends most programs."""
 
     def __init__(self, pipe: IO[bytes]) -> None:
         super().__init__(daemon=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_tui.documents.purge_documents import Unreachable
 
 DONE, WAITING, PENDING = "done", "waiting", "pending"
@@ -21,7 +20,7 @@ class Vault(msgspec.Struct, frozen=True):
     since: str | None = None
     applies_at: str | None = None
     message: str = ""
-    receipt: dict[str, Any] | None = None
+    receipt: JsonObject | None = None
 
 
 class Listed(msgspec.Struct, frozen=True):
@@ -117,8 +116,8 @@ class Position(msgspec.Struct, frozen=True):
     leaves: int = 0
     objects: int = 0
     remaining: int = 0
-    head: dict[str, Any] | None = None
-    audit: dict[str, Any] | None = None
+    head: JsonObject | None = None
+    audit: JsonObject | None = None
     completed_at: str | None = None
     found: dict[str, int] = {}
     signer: str = ""
