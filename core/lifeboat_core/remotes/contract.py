@@ -49,7 +49,7 @@ class RemoteKind:
     is_service = False
     """Whether a server answers, which may turn out to be another service than a remote."""
     is_sealed_by_default = False
-    """Whether everything is encrypted on this machine unless the user asks for `--plain`. Else `--sealed` asks for it."""
+    """Whether everything is encrypted on this machine unless the user asks for `--plain`."""
     access_advice = "none is needed: who has the address and these words has it all"
     """What the recovery kit says of the token that a new machine needs."""
     unreachable_fix = "lifeboat remote add --help"
@@ -76,7 +76,7 @@ class RemoteKind:
         return None
 
     def waits_for_owner(self, config: RemoteConfig) -> bool:
-        """Whether a purge waits there, so that the owner of the data can refuse it, unless the owner's token is given."""
+        """Whether a purge waits there for the owner of the data, unless the owner's token is given."""
         return False
 
     def describe_trust(self, config: RemoteConfig) -> str:
