@@ -34,6 +34,8 @@ HOME = {
     "sealed": False,
     "added_at": "2026-11-08T08:00:00.000Z",
     "readable": READABLE,
+    "kind": "endpoint",
+    "needs_token": True,
     "has_token": True,
     "verified_at": "2026-11-20T08:00:00.000Z",
     "agents": [
@@ -41,7 +43,14 @@ HOME = {
         {"id": "a2", "name": "rover", "state": "fenced", "message": "desktop writes it"},
     ],
 }
-STICK = {"name": "stick", "url": "file:///media/stick", "sealed": True, "readable": "Nothing.", "agents": []}
+STICK = {
+    "name": "stick",
+    "url": "file:///media/stick",
+    "kind": "folder",
+    "sealed": True,
+    "readable": "Nothing.",
+    "agents": [],
+}
 BROKEN = {"name": "share", "url": None, "problem": "share.toml: what is this?", "agents": []}
 WAITS = {
     "receipts": [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -64,7 +65,7 @@ def import_file(
     with_cron: bool,
     with_sessions: bool,
     seen: str | None,
-    **flags: object,
+    **flags: Any,
 ) -> int:
     """Write an archive's agent into a workspace; what the runtime cannot hold is kept and exported again.
 

@@ -209,14 +209,15 @@ def _owners(session: CommandSession, found: PurgeMatches | None, *, ask: bool) -
     """Second tokens, typed now and never kept, of second copies where a purge would wait."""
     if not ask or not can_ask(session):
         return {}
+    from lifeboat_core.remotes import remote_kinds, remote_registry
+
     asked = [] if found is None else [each.config for each in found.remotes if each.problem is None]
     if found is None:
-        from lifeboat_core.remotes import remote_registry
-
         asked = remote_registry.list_usable_remotes(session.context)
     owners: dict[str, str] = {}
     for config in asked:
-        if config.url.startswith("http") and not config.sealed:
+        kind = remote_kinds.find_installed_kind(config.url)
+        if kind is not None and kind.waits_for_owner(config):
             question = f"Second token of {config.name} (Enter: it waits there)"
             token = click.prompt(line_text(question), default="", show_default=False, hide_input=True, err=True).strip()
             misplaced_words.refuse_in_field("the token", token)

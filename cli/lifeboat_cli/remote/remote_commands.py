@@ -28,8 +28,6 @@ from lifeboat_daemon.control.poke_daemon import wake_daemon
 if TYPE_CHECKING:
     from lifeboat_core.remotes.remote_probe import ProbeResult
 
-_FOLDER = "file"
-
 
 @click.group(cls=DefaultCommandGroup, default="list")
 def remote() -> None:
@@ -85,8 +83,8 @@ def add(
     text = _one_line(session, "The join line") if join_stdin else str(address)
     token = _one_line(session, "The token") if token_stdin else None
     given = remote_access.parse_remote_access(text, pin=pin, token=token)
-    is_folder = given.url.startswith(f"{_FOLDER}:")
-    if plain and not is_folder:
+    is_sealed_by_default = remote_kinds.find_kind(given.url).is_sealed_by_default
+    if plain and not is_sealed_by_default:
         raise click.UsageError("--plain is for folders: an endpoint encrypts what it keeps by itself.")
     with session.output.progress("Asking it who it is"):
         config, met = manage_remotes.add_remote(
@@ -94,7 +92,7 @@ def add(
             name,
             given,
             optional=optional,
-            sealed=sealed or (is_folder and not plain),
+            sealed=sealed or (is_sealed_by_default and not plain),
             save=not dry_run,
         )
     if not dry_run:
@@ -196,12 +194,15 @@ def _standing(context: Context, config: RemoteConfig) -> JsonObject:
     was never read back."""
     from lifeboat_core.remotes import remote_kinds
 
+    kind = None if config.problem else remote_kinds.find_installed_kind(config.url)
     known = [] if config.problem else [_agent_json(context, agent, config) for agent in agents.list_agents(context)]
     verified = [one["verified_at"] for one in known]
     oldest = min(verified) if verified and all(verified) else None
     return {
         **_config_json(config),
-        "readable": "" if config.problem else remote_kinds.find_kind(config.url).readable_by(config),
+        "kind": None if kind is None else kind.name,
+        "readable": "" if kind is None else kind.readable_by(config),
+        "needs_token": kind is not None and kind.needs_token,
         "has_token": remote_registry.load_token(context, config.name) is not None,
         "problem": config.problem,
         "verified_at": oldest,

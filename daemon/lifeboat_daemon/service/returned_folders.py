@@ -26,11 +26,10 @@ def look_for_folders(context: Context, names: Collection[str], tell: Callable[[d
 
 
 def find_present_folders(context: Context, names: Collection[str]) -> dict[str, bool]:
-    """Of the remotes with these names that are folders: whether a second copy is there."""
+    """Return of the remotes with these names whose medium can be unplugged whether it is there."""
     from lifeboat_core.remotes import remote_registry
-    from lifeboat_core.remotes.sealed.folder_kind import has_folder_remote
+    from lifeboat_core.remotes.remote_kinds import find_installed_kind
 
-    known = (
-        one for one in remote_registry.list_usable_remotes(context) if one.name in names and one.url.startswith("file:")
-    )
-    return {one.name: has_folder_remote(one.url) for one in known}
+    known = (one for one in remote_registry.list_usable_remotes(context) if one.name in names)
+    found = ((one.name, kind.is_present(one.url)) for one in known if (kind := find_installed_kind(one.url)))
+    return {name: is_present for name, is_present in found if is_present is not None}

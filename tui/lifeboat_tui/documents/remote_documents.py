@@ -31,14 +31,12 @@ class SecondCopy(msgspec.Struct, frozen=True):
     sealed: bool = False
     added_at: str | None = None
     readable: str = ""
+    kind: str | None = None
+    needs_token: bool = False
     has_token: bool = False
     problem: str | None = None
     verified_at: str | None = None
     agents: tuple[AgentThere, ...] = ()
-
-    @property
-    def is_folder(self) -> bool:
-        return (self.url or "").startswith("file:")
 
 
 class SecondCopies(msgspec.Struct, frozen=True):

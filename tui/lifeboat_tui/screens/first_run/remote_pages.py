@@ -87,7 +87,7 @@ class AddRemotePage(FirstRunPage):
         if not address and not secret:
             raise MissingInput("type an address, a folder or a join line")
         is_folder = bool(address) and "://" not in address
-        name = self.value("name") or ("stick" if is_folder or address.startswith("file:") else "home")
+        name = self.value("name") or ("stick" if is_folder else "home")
         words = ["remote", "add", name]
         if is_folder:
             words.append(self._folder(address).as_uri())

@@ -50,13 +50,12 @@ def state_of_remote(one: SecondCopy) -> str:
 def build_remote_row(one: SecondCopy, glyphs: Glyphs, now: datetime) -> TableRow:
     state = state_of_remote(one)
     readable = TableCell("nothing", "success") if one.sealed else TableCell("yes", "warning")
-    kind = "folder" if one.is_folder else "endpoint"
     return TableRow(
         one.name,
         (
             TableCell(glyphs.state(state), STYLES.get(state, "")),
             TableCell(one.name, "strong"),
-            "" if one.problem else kind,
+            one.kind or "",
             "" if one.problem else readable,
             "kept" if one.has_token else TableCell("none", "muted"),
             format_short_age(one.verified_at, now),

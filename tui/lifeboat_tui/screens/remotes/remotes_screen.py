@@ -145,8 +145,8 @@ key everywhere.
             return "there is no second copy yet (a adds one)"
         if act in ("open", "test", "token") and one is not None and one.problem:
             return "its file cannot be used; x removes it"
-        if act == "token" and one is not None and one.is_folder:
-            return "a folder has no token"
+        if act == "token" and one is not None and not one.needs_token:
+            return f"a {one.kind} has no token"
         if act == "purges" and not self.waiting:
             return "no purge waits there"
         return None
