@@ -1,4 +1,4 @@
-"""What the daemon answers over its socket: one method each."""
+"""The methods that the daemon answers over its socket."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Handler = Callable[[JsonObject], Awaitable[JsonObject]]
 
 
 class ControlAnswers:
-    """`up` waits until all agents are in care, `about` tells of the daemon itself; `reload` reads the files again,
-    `stop` ends the daemon."""
+    """One function for each method. `up` waits until all agents are loaded, `about` describes the daemon, `reload`
+    reads the files again, `stop` ends the daemon."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class ControlAnswers:
         self._up, self._about, self._reload, self._stop = up, about, reload, stop
 
     def handlers(self) -> dict[str, Handler]:
-        """Every method by its name."""
+        """Return every handler by the name of its method."""
         return {
             "status": self.status,
             "daemon": self.daemon,
@@ -60,7 +60,7 @@ class ControlAnswers:
         }
 
     async def status(self, _: JsonObject) -> JsonObject:
-        """How everything stands, as `status --json` says it."""
+        """Return the status of everything, as `status --json` writes it."""
         self._key_looks.asked()
         await self._standings.known()
         document = self._standings.everything().to_json()
@@ -68,7 +68,7 @@ class ControlAnswers:
         return {**document, "daemon": self._about(), "offers": [each.to_json() for each in found]}
 
     async def daemon(self, _: JsonObject) -> JsonObject:
-        """The daemon itself: since when, what it watches and how, what it did and does."""
+        """Describe the daemon: when it started, what it watches and how, its past and present jobs."""
         coverage = self._parts.watcher.coverage
         watched = [
             {
@@ -88,11 +88,11 @@ class ControlAnswers:
         return {**self._about(), "agents": watched, "jobs": self._parts.queue.jobs()}
 
     async def jobs(self, _: JsonObject) -> JsonObject:
-        """What runs and what waits."""
+        """Return running and waiting jobs."""
         return {"jobs": self._parts.queue.jobs()}
 
     async def sync(self, parameters: JsonObject) -> JsonObject:
-        """Capture now, and send it to every second copy: the agents that are named, or all that are not at rest."""
+        """Capture now and push to every remote: the named agents, or all that are not paused."""
         await self._up()
         now = self._parts.context.now()
         named = parameters.get("agents")
@@ -107,20 +107,20 @@ class ControlAnswers:
         return await self._replication.after(charge, self._captures.asked_for(charge, full=full))
 
     async def verify(self, parameters: JsonObject) -> JsonObject:
-        """Try out a restore of one agent."""
+        """Run a restore drill of one agent."""
         await self._up()
         charge = self._one(parameters)
         return await self._upkeep.verify(charge, {"whole": bool(parameters.get("whole", False))})
 
     async def cancel(self, parameters: JsonObject) -> JsonObject:
-        """Stop what runs for one agent at its next safe point."""
+        """Stop the running job of one agent at its next safe point."""
         await self._up()
         charge = self._one(parameters)
         self._parts.queue.cancel(charge.id)
         return {}
 
     async def reload(self, parameters: JsonObject) -> JsonObject:
-        """Read settings and agents again, and look at the key; of an agent that is named, look up how it stands."""
+        """Read settings and agents again and check the key. For a named agent, also check its status."""
         await self._up()
         self._reload()
         self._key_looks.look()
@@ -130,11 +130,11 @@ class ControlAnswers:
         return {"problem": self._fleet.problem}
 
     async def discover(self, _: JsonObject) -> JsonObject:
-        """Look for agents that nobody protects."""
+        """Look for agents that are not protected."""
         return await self._upkeep.discover()
 
     async def stop(self, parameters: JsonObject) -> JsonObject:
-        """End, once what is being committed is committed."""
+        """Stop the daemon after running commits."""
         self._stop(str(parameters.get("reason", "request")))
         return {}
 
@@ -144,7 +144,7 @@ class ControlAnswers:
         return [self._one({"agent": each}) for each in ids]
 
     def _one(self, parameters: JsonObject) -> WatchedAgent:
-        """The agent that is named. One that was added a moment ago may be in no list yet."""
+        """Return the named agent. An agent that was just added may not be loaded yet."""
         wanted = str(parameters.get("agent", ""))
         if self._fleet.get(wanted) is None:
             self._reload()
