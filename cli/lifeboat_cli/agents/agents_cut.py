@@ -1,4 +1,4 @@
-"""`lifeboat agents cut` and `uncut`: cut what looks like a secret out of files that are made for something else."""
+"""`lifeboat agents cut` and `uncut`: cut suspected secrets out of files that are not meant for secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lifeboat alf`: work on files of the Agent Life Format. No agent needs to be protected for it."""
+"""`lifeboat alf`: work with files of the Agent Life Format. The agent need not be protected."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def show(session: CommandSession, file: Path, passphrase_stdin: bool) -> None:
 
 
 def _rows(document: dict[str, Any]) -> list[tuple[str, str]]:
-    """Figures of a file in people's words; what is a document of its own is left to `--json`."""
+    """Return the figures of a file for people. Nested documents are left to `--json`."""
     return [(key.replace("_", " "), _cell(key, value)) for key, value in document.items() if not _is_nested(value)]
 
 
@@ -139,7 +139,7 @@ def _sync(manifest: dict[str, object]) -> dict[str, object]:
 
 @contextmanager
 def _opened(session: CommandSession, passphrase_stdin: bool, *files: Path) -> Iterator[tuple[Archive, ...]]:
-    """Files to read, encrypted or not; one passphrase for all."""
+    """Open files for reading, encrypted or not, with one passphrase for all."""
     from lifeboat_core.exchange import open_archive
 
     passphrase = encryption_options.passphrase_from_stdin(passphrase_stdin)
@@ -159,7 +159,7 @@ def diff_files(session: CommandSession, first: Path, second: Path, passphrase_st
     with _opened(session, passphrase_stdin, first, second) as archives, _snapshots(*archives) as (before, after):
         changes = diff_states(before, after)
         document = _changes_document(changes)
-        if before.keys != after.keys:  # outside of the signed state
+        if before.keys != after.keys:  # It is not part of the signed state.
             operation = "remove" if after.keys is None else "put"
             document["entries"].append({"path": archive_layout.KEYS, "operation": operation})
     rows = [(change["operation"], path_text(change["path"])) for change in document["entries"]]

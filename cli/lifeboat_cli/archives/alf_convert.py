@@ -1,4 +1,5 @@
-"""`lifeboat alf convert`: another system's memories as an archive, an archive as another system has them."""
+"""`lifeboat alf convert`: convert memories of another system to an archive, or an archive to another system's
+format."""
 
 from __future__ import annotations
 
@@ -26,12 +27,12 @@ from lifeboat_formats.interchange.contract import FormatOption, OptionKind, Valu
 
 _FOUND = "found_"
 _SHOWN = 20
-"""So many kinds of loss are shown; the document of `--json` has all."""
+"""The number of kinds of loss that are printed. `--json` has all."""
 FORMAT = NameOption("format", lambda ctx: [ALF, *format_registry.list_formats()])
 
 
 def _format_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """An option of the command for every option of a format, with the formats that have it."""
+    """Add every option of a format to the command, with the names of the formats that have it."""
     for name, owners in sorted(conversion_options.list_options().items(), reverse=True):
         option = owners[0][1]
         command = click.option(f"--{name}", _parameter(name), help=_help(option, owners), **_kind(option))(command)
@@ -39,7 +40,7 @@ def _format_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _help(option: FormatOption, owners: Iterable[tuple[str, FormatOption]]) -> str:
-    """A sentence, with the formats that have the option and what holds where it is not given."""
+    """Return the help of an option: a sentence, the formats that have the option, and its default."""
     said = option.help.rstrip(".")
     default = f"; {option.default} unless said" if option.default else ""
     return f"{said[:1].upper()}{said[1:]}{default} ({', '.join(owner for owner, _ in owners)})."
@@ -141,7 +142,7 @@ def convert_file(
 
 
 def _ask(session: CommandSession, preview: ConversionReport) -> None:
-    """Show what would be lost, and ask. Raises WouldLose where nobody can be asked."""
+    """Print what would be lost, and ask. Raises WouldLose if no user can be asked."""
     lost = sum(fate.outcome in LOST for fate in preview.fates)
     if not can_ask(session):
         kinds = [f"{group.count} {group.kind}" for group in group_fates(preview.fates) if group.outcome in LOST]
@@ -163,7 +164,7 @@ def _groups(conversion: ConversionReport) -> Iterable[str]:
 
 
 def _figures(figures: Mapping[str, int | float]) -> Iterable[str]:
-    """What the format counted, one a line; what the cleaning found in one line, also when it is nothing."""
+    """Return the format's counts, one per line, and the result of the secret scan in one line, even if it is empty."""
     found = {name.removeprefix(_FOUND): figure for name, figure in figures.items() if name.startswith(_FOUND)}
     for name, figure in figures.items():
         if not name.startswith(_FOUND):

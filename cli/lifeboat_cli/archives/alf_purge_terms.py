@@ -1,4 +1,4 @@
-"""`lifeboat alf purge`: what is looked for, and what is said of it."""
+"""`lifeboat alf purge`: the text or pattern to find, and the output."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from lifeboat_alf.purging.purge_terms import PurgeTerms
 
 _LARGEST = 1 << 20
-"""Characters of a text that is looked for."""
+"""Characters of the text to find."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlfPurgeTerms:
-    """What was asked for: `text` from the command line, or one from standard input, or a pattern from there."""
+    """What to find: `text` from the command line, or a text or pattern on standard input."""
 
     text: str | None
     is_on_stdin: bool
@@ -32,7 +32,7 @@ class AlfPurgeTerms:
 def check_terms(
     records: tuple[str, ...], *, text_stdin: bool, text: str | None, pattern_stdin: bool, passage: bool
 ) -> AlfPurgeTerms:
-    """Raises UsageError for options that do not go together. Reads nothing yet."""
+    """Check that the options are compatible, without reading anything. Raises UsageError."""
     given = sum((text_stdin, text is not None, pattern_stdin))
     if given > 1:
         raise click.UsageError("--text-stdin, --text and --pattern-stdin: one of them at a time")
@@ -46,7 +46,7 @@ def check_terms(
 
 
 def read_purge_target(terms: AlfPurgeTerms) -> PurgeTerms:
-    """What is looked for. Raises UsageError for an empty text, PurgeError for a pattern that will not do."""
+    """Read what to find. Raises UsageError for an empty text, PurgeError for an invalid pattern."""
     from lifeboat_alf.purging.bounded_patterns import compile_pattern
     from lifeboat_alf.purging.purge_terms import PurgeTerms
 
@@ -59,7 +59,7 @@ def read_purge_target(terms: AlfPurgeTerms) -> PurgeTerms:
 
 
 def _from_stdin() -> str:
-    """What is left of standard input, without the line break at its end; asked for where a person sits."""
+    """Read the rest of standard input without the line break at its end, prompting on a terminal."""
     if sys.stdin is None:
         raise click.UsageError("--text-stdin needs a standard input")
     if sys.stdin.isatty():
@@ -74,7 +74,7 @@ def _from_stdin() -> str:
 
 
 def describe_planned_purge(purged: FilePurgeResult) -> dict[str, Any]:
-    """The document of a dry run: the audit record as it would be, and what goes from where."""
+    """Return the document of a dry run: the audit record as it would be, and what would be removed from where."""
     return {
         **purged.audit,
         "partitions": [{"file": file, "records": count} for file, count in purged.counts.items()],
@@ -85,7 +85,7 @@ def describe_planned_purge(purged: FilePurgeResult) -> dict[str, Any]:
 
 
 def print_purged(output: CommandOutput, purged: FilePurgeResult, target: Path | None, *, dry_run: bool) -> None:
-    """What went, or would go, for people."""
+    """Print what was removed, or would be, for people."""
     output.line(_headline(purged, target, dry_run=dry_run), style="bold")
     if purged.counts:
         output.table(("partition", "memories"), [(file, str(count)) for file, count in purged.counts.items()])

@@ -1,4 +1,4 @@
-"""Every agent: its workspace, what its last capture could not take, what is held, and how old its copy is."""
+"""Check every agent: its workspace, what its last capture left out, held removals, and the age of its copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The clock: thinning and sealing trust it only while it goes on as it should."""
+"""Check the clock: thinning and sealing trust it only while it advances normally."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Power and network as Lifeboat sees them, and what waits because of them. Waiting is no fault."""
+"""Report power and network as Lifeboat sees them, and what waits because of them. Waiting is not a fault."""
 
 from __future__ import annotations
 

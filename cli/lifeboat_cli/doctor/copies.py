@@ -1,4 +1,4 @@
-"""A copy that survives this disk."""
+"""Check that a copy exists off this disk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check(context: Context) -> Iterator[DoctorFinding]:
 
 
 def _finding(agent: Agent, remotes: tuple[RemoteFacts, ...]) -> DoctorFinding:
-    """What was never read back counts as no copy, and one that is optional as none to rely on."""
+    """Return the finding. A copy that was never read back does not count, nor does an optional one."""
     if not remotes:
         return DoctorFinding(
             DoctorLevel.WARNING, agent.name, "its only copy is on this disk", "lifeboat remote add NAME URL"

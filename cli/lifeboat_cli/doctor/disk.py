@@ -1,4 +1,4 @@
-"""Room for the vaults, by the settings that captures go by."""
+"""Check the free space for vaults, by the settings that captures use."""
 
 from __future__ import annotations
 

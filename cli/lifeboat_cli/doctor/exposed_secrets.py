@@ -1,4 +1,4 @@
-"""Secrets that became known after they were captured: cut from the newest state, in clear in older ones."""
+"""Find secrets that became known after they were captured: cut from the newest sequence, in clear in older ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TITLE = "Secrets in older states"
 
 
 def write_purge_command(agent: str) -> str:
-    """The command that takes a secret out of older sequences; it reads the secret from its input."""
+    """Return the command that purges a secret from older sequences. It reads the secret from its input."""
     return f"lifeboat purge {quote_argument(agent)} --text-stdin"
 
 

@@ -1,4 +1,4 @@
-"""The home: made, private, readable, with settings that are understood."""
+"""Check the home: it exists, is private and readable, and its settings are valid."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TITLE = "The home and its settings"
 
 
 def check(context: Context) -> Iterator[DoctorFinding]:
-    """`Context.open` has refused an unsafe home already; what is left is its content."""
+    """Check the content of the home. `Context.open` has already refused an unsafe home."""
     yield DoctorFinding(DoctorLevel.OK, str(context.home.folder), "private, and of this release's layout")
     if context.home.is_read_only:
         result = "read-only: what was kept can be read and restored elsewhere, and nothing is captured"

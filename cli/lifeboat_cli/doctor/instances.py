@@ -1,4 +1,4 @@
-"""What is remembered of running instances of other memory systems: without it, what was sent there would go twice."""
+"""Check the notes about running instances of other memory systems. Without them, memories would be sent there twice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TITLE = "Instances of other systems"
 
 
 def check(context: Context) -> Iterator[DoctorFinding]:
-    """Says nothing where nothing was ever sent."""
+    """Yield nothing if nothing was ever sent."""
     for path in paths_in(context.files, context.home.instances_folder, ".json"):
         try:
             instance_notes.read_instance_notes(context.files, path)

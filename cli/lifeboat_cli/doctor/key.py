@@ -1,4 +1,4 @@
-"""The user's key: which store it is in, whether that can be reached, and how well it is kept there."""
+"""Check the user's key: its store, whether that can be reached, and how well it protects the key."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _away(keys: HomeKeys, subject: str) -> Iterator[DoctorFinding]:
 
 
 def _better(context: Context, keys: HomeKeys, subject: str) -> Iterator[DoctorFinding]:
-    """Whether a keyring that was away when the store was chosen is there now."""
+    """Return whether a keyring that was missing when the store was chosen exists now."""
     if keys.store is not StoreKind.FILE or keys.store_is_chosen or is_temporary(context.home.folder):
         return
     if keys.store_problem(StoreKind.KEYRING) is None:

@@ -1,4 +1,4 @@
-"""What belongs to the agents and their runtimes do not use any more: found, and offered. Nothing is touched."""
+"""Find files of the agents that their runtimes no longer use. They are reported, never changed."""
 
 from __future__ import annotations
 
@@ -29,4 +29,4 @@ def _findings(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
             command = offer.command.replace(" AGENT", f" {quote_argument(agent.name)}")
             yield DoctorFinding(DoctorLevel.WARNING, agent.name, offer.what, command)
     except AdapterError:
-        return  # the checks of the runtimes and of their memories say it
+        return  # The checks of the runtimes and of their memories report it.

@@ -1,4 +1,4 @@
-"""What looks like a secret in notes and other files, and was kept as it is."""
+"""Find suspected secrets that are kept in notes and other files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check(context: Context) -> Iterator[DoctorFinding]:
 
 
 def write_cut_command(agent: str, path: str) -> str:
-    """The command from which on it is cut."""
+    """Return the command that cuts it from now on."""
     return f"lifeboat agents cut {quote_argument(agent)} {quote_argument(file_name(path))}"
 
 

@@ -1,4 +1,5 @@
-"""Memories that runtimes keep as rows: whether they can be read, or are not captured. No server is asked."""
+"""Check whether memories that runtimes keep as database rows can be read, or are not captured. No server is
+contacted."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def _finding(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
     except RuntimeDatabaseError as error:
         yield DoctorFinding(DoctorLevel.WARNING, agent.name, error.message, error.fix)
     except AdapterError:
-        return  # the check of the runtimes says it
+        return  # The check of the runtimes reports it.
     else:
         where = "in files" if store is None else f"as rows of {store.name}"
         yield DoctorFinding(DoctorLevel.OK, agent.name, f"its memories are kept {where}")

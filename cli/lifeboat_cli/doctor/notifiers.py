@@ -1,4 +1,4 @@
-"""Whether anybody is told when something needs the user. Nothing is sent."""
+"""Check whether the user is notified when something needs attention. Nothing is sent."""
 
 from __future__ import annotations
 

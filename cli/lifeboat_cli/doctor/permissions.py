@@ -1,4 +1,4 @@
-"""Rights: what lies in the home is its owner's alone, and so is the folder of the control socket."""
+"""Check permissions: the home and the folder of the control socket must belong to their owner alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHOWN = 5
 
 
 def check(context: Context) -> Iterator[DoctorFinding]:
-    """On Windows the rights of a folder are inherited from the user's profile; there is nothing to look at."""
+    """Check permissions, except on Windows, where a folder inherits those of the user's profile."""
     if os.name != "posix":
         yield DoctorFinding(DoctorLevel.OK, "rights", "as the user's profile has them")
         return
@@ -42,11 +42,9 @@ def check(context: Context) -> Iterator[DoctorFinding]:
 
 
 def _looked_through(context: Context) -> tuple[list[Path], list[Path], list[Path]]:
-    """Folders that others can enter, files that only their own rights would protect then, and what is somebody else's.
-
-    A file in a folder of one's own is safe whatever its rights. Keys, tokens, addresses and logs have to be private by
-    themselves: they are what is copied elsewhere.
-    """
+    """Return folders that others can enter, files that only their own mode would then protect, and files of other
+    users. A file in a private folder is safe whatever its mode. Keys, tokens, addresses and logs must be private by
+    their own mode, because they are copied elsewhere."""
     open_folders: list[Path] = []
     open_secrets: list[Path] = []
     foreign: list[Path] = []
@@ -78,7 +76,7 @@ def _looked_through(context: Context) -> tuple[list[Path], list[Path], list[Path
 
 
 def _socket(context: Context) -> Iterator[DoctorFinding]:
-    """The socket may lie elsewhere: in a home with a long path."""
+    """Check the folder of the socket, which may be elsewhere for a home with a long path."""
     from lifeboat_core.errors import NotRunning
     from lifeboat_daemon.control import socket_address
 

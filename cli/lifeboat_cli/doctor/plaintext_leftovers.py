@@ -1,4 +1,5 @@
-"""Secrets in clear around the agents: files that a runtime's migrations and changes left behind. None is touched."""
+"""Find secrets in clear around the agents, in files that migrations and changes of a runtime left behind. None is
+changed."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def _findings(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
     try:
         installation = context.installation(agent)
     except AdapterError:
-        return  # the check of the runtimes says it
+        return  # The check of the runtimes reports it.
     for leftover in context.adapter(agent.runtime).leftovers(installation):
         try:
             mode = stat.S_IMODE(leftover.path.stat().st_mode)
@@ -38,7 +39,7 @@ def _findings(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
 
 
 def _finding(agent: Agent, leftover: LeftoverSecretFile, mode: int) -> DoctorFinding:
-    """One that the runtime needs, or writes again, is only wrong when others can read it."""
+    """Return the finding. A file that the runtime needs or writes again is only a fault if others can read it."""
     is_open = bool(mode & (stat.S_IRWXG | stat.S_IRWXO))
     result = f"{leftover.path} (mode {mode:04o}) may hold secrets in clear: {leftover.what}"
     if leftover.advice:

@@ -1,4 +1,4 @@
-"""Purges: those that are not done everywhere, receipts that do not hold, and text that still has to be kept out."""
+"""Check purges: unfinished ones, invalid receipts, and purged text that still has to be kept out of captures."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def _why(one: OutstandingPurge) -> str:
 
 
 def _kept_out(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
-    """What was purged and lies in the workspace still: captures cut it, and whoever reads the workspace has it."""
+    """Report purged text that is still in the workspace. Captures cut it, but readers of the workspace see it."""
     try:
         with context.vault(agent.id) as vault:
             kept = KeepOut.of(context, vault)
             where = keep_out.read_kept_out_lines(vault.get(keep_out.FOUND))
             again = keep_out.read_met_values(vault.get(keep_out.FOUND))
     except LifeboatError:
-        return  # the checks of vaults and of the key tell
+        return  # The checks of vaults and of the key report it.
     if not kept:
         return
     until = when_text(kept.until or "the workspace is clean")

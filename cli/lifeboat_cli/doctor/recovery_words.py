@@ -1,4 +1,4 @@
-"""The 24 words of the key: without them a lost machine takes the credentials with it."""
+"""Check the 24 words of the key: without them, the credentials are lost with the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Second copies as this home knows them. Nobody is asked: `lifeboat doctor --remote NAME` does that."""
+"""Check remotes as far as this home knows them. None is contacted: `lifeboat doctor --remote NAME` does that."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lifeboat_core.texts.human_text import age_text, quote_argument
 
 TITLE = "Second copies"
 _TRIES = 5
-"""A remote that could not be reached so often in a row is worth a word."""
+"""The number of consecutive failures after which an unreachable remote is reported."""
 
 
 def check(context: Context) -> Iterator[DoctorFinding]:
@@ -54,7 +54,7 @@ def _agents(context: Context, config: RemoteConfig) -> Iterator[DoctorFinding]:
             with context.vault(agent.id) as vault:
                 known = acknowledged_states.load_acknowledged(vault).get(config.id)
         except LifeboatError:
-            continue  # the check of vaults tells
+            continue  # The check of vaults reports it.
         subject = f"{config.name}, {agent.name}"
         if known is not None:
             yield _standing(context, config, subject, agent.name, known)
@@ -98,7 +98,7 @@ def _standing(
 def _drilled(
     context: Context, config: RemoteConfig, subject: str, agent: Agent, known: AcknowledgedState
 ) -> Iterator[DoctorFinding]:
-    """Whether a restore from it was tried out: that needs the user's key where the remote is sealed."""
+    """Return whether a restore drill from it was made. A sealed remote needs the user's key for that."""
     if known.number is None or known.drill_failed:
         return
     every, now = float(context.setting("verify.whole_every", agent)), context.clock.now()

@@ -1,4 +1,4 @@
-"""Restores that a crash interrupted and that could not be finished yet."""
+"""Find restores that a crash interrupted and that could not be finished yet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TITLE = "Interrupted restores"
 
 
 def check(context: Context) -> Iterator[DoctorFinding]:
-    """Every command tries to finish them first; what is left here could not be finished."""
+    """Yield what is left. Every command tries to finish interrupted restores first."""
     left = paths_in(context.files, context.home.restore_folder, ".json")
     for path in left:
         yield DoctorFinding(

@@ -1,4 +1,4 @@
-"""Credentials that are sealed as a runtime encrypted them: without its key they are of no use anywhere."""
+"""Check credentials that are sealed as a runtime encrypted them: without the runtime's key they are useless."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def check(context: Context) -> Iterator[DoctorFinding]:
 
 
 def _of_key(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
-    """A key that is there and cannot be used."""
+    """Check a key that exists and cannot be used."""
     try:
         context.adapter(agent.runtime).key_file(context.installation(agent))
     except SecretsError as error:
         yield DoctorFinding(DoctorLevel.WARNING, agent.name, error.message, error.fix)
     except AdapterError:
-        return  # the check of the runtimes says it
+        return  # The check of the runtimes reports it.
 
 
 def _of_values(context: Context, agent: Agent) -> DoctorFinding:

@@ -1,4 +1,4 @@
-"""The runtimes around the agents: their configuration can be read, their databases are there."""
+"""Check the agents' runtimes: their configuration can be read and their databases exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The service: installed, running, and what this release would install."""
+"""Check the service: installed, running, and as this release would install it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agents that are captured when a session ends: whether their runtime tells when one did."""
+"""Check whether the runtime reports the end of sessions for agents that are captured then."""
 
 from __future__ import annotations
 

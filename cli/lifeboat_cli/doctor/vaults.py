@@ -1,4 +1,4 @@
-"""Every vault: it opens, its newest state is what was signed, its audit chain is whole."""
+"""Check every vault: it opens, its newest sequence matches its signature, its audit chain is complete."""
 
 from __future__ import annotations
 

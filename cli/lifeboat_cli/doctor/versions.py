@@ -1,4 +1,4 @@
-"""Versions: the running daemon's against this one's, the interpreter's, and those of the libraries."""
+"""Check versions: the running daemon against this release, the interpreter, and the libraries."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def check(context: Context) -> Iterator[DoctorFinding]:
 
 
 def _daemon(context: Context) -> DoctorFinding:
-    """The daemon takes a new release by itself when its next worker begins; until then the old one is at work."""
+    """Compare the daemon's release. The daemon changes to a new release when its next worker starts; until then the old
+    one runs."""
     own = read_release()
     standing = daemon_lifecycle.inspect_daemon(context)
     if standing.release in (None, own):
@@ -62,7 +63,7 @@ def _libraries() -> Iterator[DoctorFinding]:
 
 
 def read_required_libraries() -> Iterator[tuple[str, str]]:
-    """The libraries that are always needed here, with their ranges (`>=7.1,<8`)."""
+    """Return the required libraries with their version ranges (`>=7.1,<8`)."""
     for line in requires(_DISTRIBUTION) or ():
         found = _REQUIREMENT.match(line)
         if found and _applies(found[3] or ""):
@@ -70,7 +71,7 @@ def read_required_libraries() -> Iterator[tuple[str, str]]:
 
 
 def _applies(marker: str) -> bool:
-    """Extras are not looked at; of markers, the ones that this distribution uses."""
+    """Evaluate the environment markers that this distribution uses. Extras are ignored."""
     if "extra" in marker:
         return False
     bound = re.search(r"python_version\s*<\s*['\"]([0-9.]+)['\"]", marker)
@@ -78,7 +79,7 @@ def _applies(marker: str) -> bool:
 
 
 def is_version_in_range(found: str, wanted: str) -> bool:
-    """Whether a version lies in a range. What cannot be read is taken to fit: this is advice, not a gate."""
+    """Return whether a version is in a range. An unreadable version counts as fitting, because this is advice only."""
     for operator, bound in _CLAUSE.findall(wanted):
         one, other = _padded(_numbers(found), _numbers(bound))
         held = {">=": one >= other, "<=": one <= other, ">": one > other, "<": one < other}

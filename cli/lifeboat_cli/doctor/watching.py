@@ -1,4 +1,4 @@
-"""Whether the service can watch every folder of the protected agents, by the limits that the system sets to it."""
+"""Check whether the service can watch every folder of the protected agents within the limits of the system."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ def check(context: Context) -> Iterator[DoctorFinding]:
 
 
 def _mounts(agent: str, folders: tuple[PlannedFolder, ...], mounts: MountTable) -> Iterator[DoctorFinding]:
-    """What has to be looked through is no fault, but explains why it takes longer."""
+    """Report file systems that have to be scanned. That is not a fault, but explains slower captures."""
     for kind in sorted({kind for watched in folders if (kind := mounts.silent(watched.folder)) is not None}):
         result = f"a part lies on {kind}, which does not tell of changes: it is looked through every minute"
         yield DoctorFinding(DoctorLevel.OK, agent, result)
 
 
 def _folders(watched: PlannedFolder, mounts: MountTable) -> set[str]:
-    """The folders that get a watch: this one, those below it, and that above it, where it comes and goes."""
+    """Yield the folders that get a watch: this one, those below it, and its parent, in which it comes and goes."""
     if mounts.silent(watched.folder) is not None:
         return set()
     found = {watched.folder, os.path.dirname(watched.folder)}
     interest = EventFilter(watched)
     left = [watched.folder] if watched.recursive else []
-    while left:  # `os.walk` of Python 3.11 calls itself for each folder, and an agent may have made them without end
+    while left:  # `os.walk` of Python 3.11 is recursive, and an agent may have created deeply nested folders.
         with contextlib.suppress(OSError), os.scandir(left.pop()) as entries:
             folders = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
             below = [path for path in folders if not interest.skips(path)]
@@ -58,7 +58,7 @@ def _folders(watched: PlannedFolder, mounts: MountTable) -> set[str]:
 
 
 def _watches(wanted: int) -> DoctorFinding:
-    """The service's own watches are among those that are taken: they are not wanted twice."""
+    """Count the watches that are needed. The service's own watches are part of those in use and not needed twice."""
     most = inotify_limits.read_inotify_limit(WATCHES) or 0
     said = f"{wanted} to watch; the system lets you watch {most}"
     if wanted > most:
@@ -87,4 +87,4 @@ def _instances() -> DoctorFinding:
 
 
 _NEARLY = 0.95
-"""Of the limit. Whoever watches gives nothing back before it ends."""
+"""The share of the limit that triggers a warning. Watching programs return no watch before they end."""

@@ -1,4 +1,4 @@
-"""What the recovery kit says of second copies: where they are, and how to be let in without the old machine."""
+"""Remotes for the recovery kit: their addresses, and how to get access without the old machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FOLDER = "none is needed: who has the folder and these words has it all"
 
 
 def list_kit_remotes(context: Context) -> list[KitRemote]:
-    """Every second copy whose file can be used."""
+    """Return every remote whose file is valid."""
     return [_kit_remote(config) for config in remote_registry.list_usable_remotes(context)]
 
 
