@@ -28,7 +28,7 @@ def cut(session: CommandSession, agent: str, paths: tuple[str, ...]) -> int:
     credential and looked for everywhere else; a restore with credentials puts it back. Older sequences keep it until it
     is purged. `lifeboat agents uncut` takes it back.
     """
-    from lifeboat_cli.doctor.exposed_secrets import write_purge_command
+    from lifeboat_cli.doctor.check_exposed_secrets import write_purge_command
     from lifeboat_core.capture.lookalike_cuts import cut_lookalikes
 
     found = find_agent(session.context, agent)
