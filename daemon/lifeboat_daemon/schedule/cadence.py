@@ -37,7 +37,7 @@ class CadenceSettings(NamedTuple):
     the schedule of the cadence `scheduled`."""
 
     cadence: str = AFTER_INTERACTION
-    quiet: float = 2.0
+    debounce: float = 2.0
     at_most: float = 60.0
     idle: float = 600.0
     scan_interval: float = 3600.0
@@ -52,7 +52,7 @@ def load_cadence_settings(config: Config, agent: Agent) -> CadenceSettings:
 
     return CadenceSettings(
         cadence=config.get("cadence", agent.settings).value,
-        quiet=seconds("capture.quiet"),
+        debounce=seconds("capture.quiet"),
         at_most=seconds("capture.at_most"),
         idle=seconds("session.idle"),
         scan_interval=seconds("scan.interval"),
@@ -150,7 +150,7 @@ class CapturePacer:
 
     def _after_changes(self, changes: _UncapturedChanges) -> list[DueCapture]:
         if self.timing.cadence == AFTER_INTERACTION:
-            at = min(changes.last + self.timing.quiet, changes.first + self.timing.at_most)
+            at = min(changes.last + self.timing.debounce, changes.first + self.timing.at_most)
             return [DueCapture(max(at, self._rested(), self._held_back()), CHANGE)]
         if self.timing.cadence == AFTER_SESSION:
             return [DueCapture(max(changes.last + self.timing.idle, self._rested(), self._held_back()), SESSION)]
@@ -159,7 +159,7 @@ class CapturePacer:
     def _rested(self) -> float:
         """Return the earliest time of the next capture after the last one, unless one is requested."""
         took = max(0.0, self._ended - self._began) if self._ended > -inf else 0.0
-        between = min(self.timing.quiet, self.timing.at_most)
+        between = min(self.timing.debounce, self.timing.at_most)
         return max(self._began + between, self._ended + min(took, self.timing.at_most))
 
     def _held_back(self) -> float:

@@ -72,7 +72,7 @@ class CaptureScheduler:
 
     def _warm_in_time(self, charge: WatchedAgent, wait: float) -> None:
         """Start a worker while the agent still writes, so that it is ready when the debounce ends."""
-        if wait <= charge.pacer.timing.quiet + 1:
+        if wait <= charge.pacer.timing.debounce + 1:
             self._parts.workers.warm()
 
     def _arrange_resume(self, charge: WatchedAgent) -> None:
