@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -306,11 +307,8 @@ def purge(
     The old file stays as it is: delete it, and its copies. With --passphrase-stdin the passphrase is the first line of
     standard input, and the text is the rest.
     """
-    from lifeboat_alf.purging.file_purge import purge_file
     from lifeboat_alf.purging.purge_items import PurgeOptions
     from lifeboat_cli.archives import alf_purge_terms
-    from lifeboat_core.exchange import create_archive, open_archive
-    from lifeboat_core.purge.memory_pieces import pieces_of
 
     if target is None and not dry_run:
         raise click.UsageError("Name the file to write with -o, or try --dry-run.")
@@ -319,26 +317,11 @@ def purge(
     )
     passphrase = encryption_options.passphrase_from_stdin(passphrase_stdin)
     wanted = alf_purge_terms.read_purge_target(terms)
-    with ExitStack() as stack:
-        archive = stack.enter_context(open_archive(session.context, file, passphrase))
-        stream = None
-        if target is not None and not dry_run:
-            seal = encryption_options.choose_rewrite_encryption(
-                encrypt, recipients, passphrase, [archive], session.output
-            )
-            stream = stack.enter_context(create_archive(session.context, target, seal, force=force))
-        purged = purge_file(
-            archive.stream,
-            records,
-            stream,
-            wanted=wanted,
-            options=PurgeOptions(only=only, passage=passage, derived=derived),
-            dry_run=dry_run,
-            reason=reason,
-            requested_by=requested_by,
-            now=session.context.clock.now(),
-            pieces=pieces_of(session.context),
-        )
+    options = PurgeOptions(only=only, passage=passage, derived=derived)
+    written = None if dry_run else target
+    order = alf_purge_terms.AlfPurgeOrder(file, records, wanted, options, reason, requested_by, written, force)
+    seal = partial(encryption_options.choose_rewrite_encryption, encrypt, recipients, passphrase)
+    purged = alf_purge_terms.run_alf_purge(session, order, passphrase, seal)
     for warning in purged.warnings:
         session.output.warn(warning)
     document = alf_purge_terms.describe_planned_purge(purged) if dry_run else purged.audit

@@ -113,15 +113,13 @@ def convert_file(
         raise click.UsageError("Name the file or the address to write with -o, or try --dry-run.")
     passphrase = encryption_options.passphrase_from_stdin(passphrase_stdin)
 
-    def seal(archive: Archive | None) -> ArchiveEncryption | None:
-        sealed = encrypt is None and target is not None and target.lower().endswith(SUFFIX)
-        sources = [] if archive is None else [archive]
-        return encryption_options.choose_rewrite_encryption(
-            True if sealed else encrypt, recipients, passphrase, sources, session.output
-        )
+    encrypt = _should_encrypt(encrypt, target)
 
-    given = _given(parameters)
-    if "sign" in given:
+    def seal(archive: Archive | None) -> ArchiveEncryption | None:
+        sources = [] if archive is None else [archive]
+        return encryption_options.choose_rewrite_encryption(encrypt, recipients, passphrase, sources, session.output)
+
+    if "sign" in (given := _given(parameters)):
         session = passphrase_input.with_unlocked_session(session)
     order = ConversionOrder(
         source=ConversionSource.of(source),
@@ -139,6 +137,11 @@ def convert_file(
         done = convert_source(session.context, order, lambda preview: None if yes else _ask(session, preview), tell)
     session.output.document(done.to_json(), lambda: _say(session.output, done))
     return 0 if done.is_whole or allow_partial else 1
+
+
+def _should_encrypt(encrypt: bool | None, target: str | None) -> bool | None:
+    """Return the option, or True without the option if the name of the target says so."""
+    return True if encrypt is None and target is not None and target.lower().endswith(SUFFIX) else encrypt
 
 
 def _ask(session: CommandSession, preview: ConversionReport) -> None:

@@ -1,20 +1,27 @@
-"""`lifeboat alf purge`: the text or pattern to find, and the output."""
+"""`lifeboat alf purge`: the text or pattern to find, the purge, and the output."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from lifeboat_cli.terminal.command_session import CommandSession
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.texts.human_text import count_text, path_text
 
 if TYPE_CHECKING:
     from lifeboat_alf.purging.file_purge import FilePurgeResult
+    from lifeboat_alf.purging.purge_items import PurgeOptions
     from lifeboat_alf.purging.purge_terms import PurgeTerms
+    from lifeboat_core.exchange import Archive, ArchiveEncryption
+
+    Seal = Callable[[Sequence[Archive], CommandOutput], ArchiveEncryption | None]
 
 _LARGEST = 1 << 20
 """Characters of the text to find."""
@@ -27,6 +34,46 @@ class AlfPurgeTerms:
     text: str | None
     is_on_stdin: bool
     is_pattern: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AlfPurgeOrder:
+    """A purge of one file. `target` is the file to write, None for a dry run."""
+
+    file: Path
+    records: tuple[str, ...]
+    wanted: PurgeTerms
+    options: PurgeOptions
+    reason: str
+    requested_by: str | None
+    target: Path | None
+    force: bool
+
+
+def run_alf_purge(session: CommandSession, order: AlfPurgeOrder, passphrase: str | None, seal: Seal) -> FilePurgeResult:
+    """Purge a file. `passphrase` opens it, `seal` chooses the encryption of the new one."""
+    from lifeboat_alf.purging.file_purge import purge_file
+    from lifeboat_core.exchange import create_archive, open_archive
+    from lifeboat_core.purge.memory_pieces import pieces_of
+
+    with ExitStack() as stack:
+        archive = stack.enter_context(open_archive(session.context, order.file, passphrase))
+        stream = None
+        if order.target is not None:
+            encryption = seal([archive], session.output)
+            stream = stack.enter_context(create_archive(session.context, order.target, encryption, force=order.force))
+        return purge_file(
+            archive.stream,
+            order.records,
+            stream,
+            wanted=order.wanted,
+            options=order.options,
+            dry_run=order.target is None,
+            reason=order.reason,
+            requested_by=order.requested_by,
+            now=session.context.clock.now(),
+            pieces=pieces_of(session.context),
+        )
 
 
 def check_terms(

@@ -129,19 +129,7 @@ class DaemonService:
         )
         self.standings.on_facts = self.replication.seen
         self.key_looks = KeyChecks(self.parts, self.standings)
-        self.answers = ControlAnswers(
-            self.parts,
-            self.fleet,
-            self.standings,
-            self.captures,
-            self.upkeep,
-            self.replication,
-            self.key_looks,
-            up=self.up,
-            about=self.about,
-            reload=self.reload,
-            stop=self.stop,
-        )
+        self.answers = ControlAnswers(self)
         self.server = ControlServer(self.context, self.release, self.answers.handlers(), report=self.log)
         self.parts.publish = self.server.publish
         self.parts.queue.on_change = self._job_changed
