@@ -9,8 +9,8 @@ from textual.app import ComposeResult
 from textual.widgets import Input, Static
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
-from lifeboat_tui.documents.first_run_documents import Key
+from lifeboat_core import documents
+from lifeboat_core.documents.first_run_documents import Key
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run.first_run_page import OPEN_FOR, FirstRunChoices, FirstRunPage, MissingInput
 from lifeboat_tui.widgets.hidden_input import HiddenInput, join_lines

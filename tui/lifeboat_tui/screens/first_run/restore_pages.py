@@ -9,12 +9,12 @@ from textual.app import ComposeResult
 from textual.widgets import Input, RadioSet, Static
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core import documents
+from lifeboat_core.documents.first_run_documents import Away, Plan, Restored, There
+from lifeboat_core.documents.restore_documents import Files
 from lifeboat_core.texts.human_text import make_state_folder_option, quote_argument, time_text
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import format_short_age, format_size, make_plain
-from lifeboat_tui.documents.first_run_documents import Away, Plan, Restored, There
-from lifeboat_tui.documents.restore_documents import Files
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage, MissingInput, parse_folder
 from lifeboat_tui.widgets.question_dialogs import ConfirmDialog

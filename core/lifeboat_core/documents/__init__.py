@@ -1,5 +1,8 @@
-"""The shapes of what commands say: only what screens show. Fields that are not known are left out, fields that are
-missing have their defaults (docs/json.md)."""
+"""The JSON documents of commands: what the command line writes, the dashboard reads and docs/json.md describes.
+
+A string below fields says what they hold, as docs/json.md shows it. A field whose type is another shape needs none: its
+own fields are shown. Readers ignore fields that they do not know, and use the default of a field that is missing.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ Document = TypeVar("Document")
 
 
 def decode_document(kind: type[Document], document: JsonObject) -> Document:
-    """A document as its shape. Raises OtherRelease for another shape."""
+    """Return a document as its shape. Raises OtherRelease for another shape."""
     try:
         return msgspec.convert(document, kind, strict=False)
     except msgspec.ValidationError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import msgspec
 
-from lifeboat_tui.documents.restore_documents import Files
+from lifeboat_core.documents.restore_documents import Files
 
 
 class Found(msgspec.Struct, frozen=True):

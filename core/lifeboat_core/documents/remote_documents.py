@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_tui.documents.diff_documents import File, Record
+from lifeboat_core.documents.diff_documents import File, Record
 
 
 class AgentThere(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from lifeboat_tui.documents.purge_documents import Unreachable
+from lifeboat_core.documents.purge_documents import Unreachable
 
 DONE, WAITING, PENDING = "done", "waiting", "pending"
 
