@@ -21,7 +21,9 @@ class Vault(msgspec.Struct, frozen=True):
     since: str | None = None
     applies_at: str | None = None
     message: str = ""
+    """how it stands in each: `state` is `done`, `waiting` or `pending`, see [Receipts](receipts.md)"""
     receipt: dict[str, Any] | None = None
+    """of `receipts show`: what that vault signed, or null"""
 
 
 class Listed(msgspec.Struct, frozen=True):
@@ -30,18 +32,23 @@ class Listed(msgspec.Struct, frozen=True):
     id: str
     agent_id: str = ""
     agent: str | None = None
+    """a purge, its agent, and what that is called here, or null"""
     scope: str = "record_purge"
     records: int = 0
     reason: str = "user_request"
+    """`record_purge` or `full_agent`, how many memories went, and why"""
     requested_at: str | None = None
     completed_at: str | None = None
+    """when it was asked for, and done here"""
     done: bool = False
+    """whether nothing is left to do in any vault that is known"""
     vaults: tuple[Vault, ...] = ()
 
 
 class Damaged(msgspec.Struct, frozen=True):
     id: str
     message: str = ""
+    """a receipt that cannot be read, and why"""
 
 
 class Receipts(msgspec.Struct, frozen=True):
@@ -91,14 +98,20 @@ class Finding(msgspec.Struct, frozen=True):
     subject: str
     level: str
     message: str = ""
+    """what was looked at, `holds`, `open` or `wrong`, and what was found"""
+    unknown_key: bool = False
+    """whether it was signed with a key that is not known here: `verify` then ends with 4"""
 
 
 class Shown(msgspec.Struct, frozen=True):
     """`receipts show` and `verify`."""
 
     receipt: Receipt = Receipt()
+    """the receipt itself, see [Receipts](receipts.md); not of `receipts verify`"""
     holds: bool = False
+    """whether nothing is wrong with it"""
     proven: bool | None = None
+    """of `receipts verify`: whether nothing is open either"""
     findings: tuple[Finding, ...] = ()
 
 
@@ -128,9 +141,14 @@ class Audited(msgspec.Struct, frozen=True):
     """`receipts show --audit`."""
 
     audit: Audit = Audit()
+    """the audit record of ALF 3.1.11"""
     redaction: Redaction = Redaction()
+    """the `id` and `digest` of the redaction"""
     positions: tuple[Position, ...] = ()
+    """what each vault signed: `name`, `vault_id`, `kind`, `applied`, `leaves`, `objects`, `remaining`, `head`, `audit`,
+    `completed_at`, `found`, `signer`"""
     holds: bool = False
+    """whether nothing is wrong with it"""
     findings: tuple[Finding, ...] = ()
 
 
@@ -138,4 +156,6 @@ class Confirmed(msgspec.Struct, frozen=True):
     """`receipts confirm`."""
 
     id: str = ""
+    """the receipt"""
     vault: Vault | None = None
+    """how the purge stands there now, as in `receipts list`"""

@@ -12,14 +12,20 @@ class Memory(msgspec.Struct, frozen=True):
     memory_type: str = ""
     status: str = "active"
     namespace: str = ""
+    tags: tuple[str, ...] = ()
+    """the memory that counts, newest first"""
     created_at: str = ""
     observed_at: str | None = None
+    """when it was made, and of which day or moment it speaks, or null"""
     origin_file: str = ""
+    """the file it comes from, or "" """
     snippet: str = ""
+    """its beginning in one line; of a deleted one what it said"""
     identity_version: int | None = None
+    """the version of the identity under which it was made, or null"""
     pinned: bool = False
     forgotten: bool = False
-    tags: tuple[str, ...] = ()
+    """whether it was pinned, or forgotten by `records forget`"""
 
     @property
     def is_gone(self) -> bool:
@@ -31,12 +37,19 @@ class Page(msgspec.Struct, frozen=True):
     """`total` fit the filters; `next` is where the next page begins, None on the last one. The counts are those of the
     whole memory."""
 
+    agent: str = ""
     sequence: int | None = None
+    """the agent's id, and its newest sequence"""
     total: int = 0
+    shown: int = 0
+    """how many memories fit the filters, and how many of them this page has. A page has at most 15 MiB"""
     next: str | None = None
+    """the id for `--after`, when there are more, or null"""
     types: dict[str, int] = {}
     statuses: dict[str, int] = {}
     identity_versions: dict[str, int] = {}
+    namespaces: dict[str, int] = {}
+    """how many memories there are of each kind, whatever the filters; deleted ones are counted in `statuses` only"""
     records: tuple[Memory, ...] = ()
 
 
@@ -81,14 +94,28 @@ class About(msgspec.Struct, frozen=True):
     """What is known of a memory beside its record; `text` is what it says, of a deleted one what it said."""
 
     text: str = ""
+    """what it says; of a deleted memory what it said, or "" when that was purged"""
     first_sequence: int | None = None
     last_sequence: int | None = None
+    """the first and the last kept sequence in which it said that, or null"""
     present: bool = False
+    """whether the last of them is the newest"""
     chain: tuple[Before, ...] = ()
+    """every record that says, or said, what the memory is, in order: `id`, `current`, `purged`, and `sequence`, `time`
+    of the first kept sequence that has it, or null"""
+    supersedes: str | None = None
+    superseded_by: str | None = None
+    """the record before this one, and the one that came after the id that was asked for, or null"""
     links: tuple[Link, ...] = ()
+    """links to other memories: `id` as written, `relation`, `confidence` or null, `target` (the record that counts now,
+    or null), `state` (`present`, `deleted`, `missing`, `purged`), `snippet`"""
     provenance: Provenance = Provenance()
+    """`runtime`, `runtime_version`, `origin`, `origin_file`, `session_id`, `interaction_id`, `extraction_method`,
+    `identity_version`; null where nobody knows"""
     confidence: float | None = None
+    """how sure its maker was, from 0 to 1, or null"""
     stats: Stats | None = None
+    """`last_accessed_at` and `access_count`, or null"""
 
 
 class Moments(msgspec.Struct, frozen=True):
@@ -106,7 +133,9 @@ class Shown(msgspec.Struct, frozen=True):
     temporal: Moments = Moments()
     tags: tuple[str, ...] = ()
     pinned: bool = False
+    """for each id the record that counts in its memory's chain, as it stands in an archive"""
     forgotten: bool = False
+    """whether it was forgotten by `records forget`"""
     about: About = About()
 
 

@@ -1,22 +1,8 @@
-"""What the restore wizard asks: `agents list`, `restore --dry-run`, `restore`, `undo` (docs/json.md)."""
+"""`lifeboat restore`, `undo` and `alf import`."""
 
 from __future__ import annotations
 
 import msgspec
-
-
-class Here(msgspec.Struct, frozen=True):
-    """An agent of this machine. `folders` are where each runtime would have another one like it."""
-
-    id: str
-    name: str = ""
-    runtime: str = ""
-    workspace: str = ""
-    folders: dict[str, str] = {}
-
-
-class Everyone(msgspec.Struct, frozen=True):
-    agents: tuple[Here, ...] = ()
 
 
 class Files(msgspec.Struct, frozen=True):
@@ -25,6 +11,7 @@ class Files(msgspec.Struct, frozen=True):
     same: int = 0
     removed: int = 0
     skipped: int = 0
+    """files"""
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -35,13 +22,17 @@ class Item(msgspec.Struct, frozen=True):
     kind: str = "file"
     basis: str = ""
     size: int | None = None
+    """each path, what would happen to it, and from what it would be written"""
     reason: str = ""
+    reason_code: str | None = None
+    """why a path is not written"""
 
 
 class Database(msgspec.Struct, frozen=True):
     path: str
     changes: int = 0
     rows: dict[str, int] = {}
+    """each database with how many rows to `add`, `update`, `keep`, `remove`"""
 
 
 class Absent(msgspec.Struct, frozen=True):
@@ -57,17 +48,30 @@ class Missing(msgspec.Struct, frozen=True):
     name: str = ""
     host_requirements: object = ""
     reason: str = ""
+    """what this machine lacks"""
+    code: str = ""
+    """`absent`, or `unchecked` where the requirements name no program"""
 
 
 class Credential(msgspec.Struct, frozen=True):
     """What becomes of a credential. `reissue` is what somebody has to do about it."""
 
+    id: str = ""
     label: str = ""
+    service: str | None = None
+    type: str | None = None
+    """with `--with-credentials`: each credential of the state"""
     outcome: str = ""
     where: str | None = None
     reason: str | None = None
+    """`injected` and in what, or `skipped` and why"""
     reason_code: str | None = None
+    """the code of `reason`, or null: `kept`, `expired`, `no_program`, `locked`, `without_credentials`, `bound_channel`,
+    `bound_gateway`, `no_agent_key` and others; a runtime's adapter may have codes of its own"""
     reissue: str | None = None
+    """what somebody has to do about it, or null"""
+    reissue_code: str | None = None
+    """the code of `reissue`, or null: `rotates`, `sign_in`, `link_again`, `made_anew` or `issue_again`"""
 
 
 class Unholdable(msgspec.Struct, frozen=True):
@@ -75,25 +79,57 @@ class Unholdable(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
+class Fate(msgspec.Struct, frozen=True):
+    """What became of things that are alike."""
+
+    kind: str = ""
+    outcome: str = ""
+    reason: str = ""
+    names: tuple[str, ...] = ()
+    """which those are, alike ones together: `memory`, `vector`, `row`, `identity`, `principal`, `credential`, `file`,
+    `artifact`, `document`, `setting` or `capability`, by id or path"""
+    code: str = ""
+    """the reason for programs, or "" """
+
+
 class Plan(msgspec.Struct, frozen=True):
     """`restore --dry-run`."""
 
     sequence: int
     time: str
+    """what would be restored, and when it was captured"""
     to: str
+    agent: str = ""
     runtime: str = ""
+    """where, which agent, for which runtime"""
     signature: str = "signed"
+    """`signed` or `unsigned`"""
     files: Files = Files()
     items: tuple[Item, ...] = ()
-    databases: tuple[Database, ...] = ()
     absent: tuple[Absent, ...] = ()
-    running: str | None = None
+    """large files whose bytes are not here"""
+    executable: tuple[str, ...] = ()
+    """of a state that nobody signed: what in it could run"""
     capabilities_missing: tuple[Missing, ...] = ()
     credentials: tuple[Credential, ...] = ()
-    executable: tuple[str, ...] = ()
-    seen: str | None = None
+    """what would become of each credential, as `credential_details[]` of a restore"""
     unholdable: tuple[Unholdable, ...] = ()
+    """names that the file system there cannot hold"""
+    databases: tuple[Database, ...] = ()
     warnings: tuple[str, ...] = ()
+    """what to know"""
+    running: str | None = None
+    """the runtime that is at work on what would be written, or null: nothing is written as long as it runs"""
+    objects: int = 0
+    """how many things the archive holds; the outcomes add up to it"""
+    outcomes: dict[str, int] = {}
+    """how many of them stand as they are (`accepted`), stand in another form (`transformed`), have no place there
+    (`omitted`), wait for something (`unresolved`), must not stand there (`rejected`), stood there already
+    (`deduplicated`)"""
+    fates: tuple[Fate, ...] = ()
+    """as of a restore"""
+    seen: str | None = None
+    """of a state that nobody signed: its code for `--seen`, else null"""
 
     @property
     def is_signed(self) -> bool:
@@ -109,15 +145,20 @@ class Plan(msgspec.Struct, frozen=True):
 class Step(msgspec.Struct, frozen=True):
     title: str
     command: str
+    """the runtime's steps that remain"""
+    waits: str | None = None
+    """why it cannot be run now, where it cannot"""
 
 
 class Records(msgspec.Struct, frozen=True):
     restored: int = 0
+    """memories that stand there now"""
 
 
 class Injected(msgspec.Struct, frozen=True):
     injected: int = 0
     skipped: int = 0
+    """secrets put back, and not"""
 
 
 class Without(msgspec.Struct, frozen=True):
@@ -125,15 +166,7 @@ class Without(msgspec.Struct, frozen=True):
 
     name: str = ""
     credentials: tuple[str, ...] = ()
-
-
-class Fate(msgspec.Struct, frozen=True):
-    """What became of things that are alike."""
-
-    kind: str = ""
-    outcome: str = ""
-    reason: str = ""
-    names: tuple[str, ...] = ()
+    """with `--with-credentials`: capabilities that stay without a credential they need"""
 
 
 class LeftOut(msgspec.Struct, frozen=True):
@@ -141,6 +174,23 @@ class LeftOut(msgspec.Struct, frozen=True):
 
     name: str = ""
     reason: str = ""
+    """those of `skipped[]` that the state cannot give: the restore is a partial one, and the exit status 1"""
+    code: str = ""
+    """`conflict` (others need a folder in its place), `same_name` (another entry has its name) or `damaged` (its bytes
+    are not those that were signed)"""
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """A file that was not written."""
+
+    name: str
+    reason: str = ""
+    reason_code: str = ""
+    """files that were not written, and why"""
+    code: str = ""
+    """what `fates[].code` says of such a file"""
+    warning: str | None = None
+    """whether a warning tells of it: `named`, `counted` (as one of many), or null"""
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -148,22 +198,69 @@ class Done(msgspec.Struct, frozen=True):
 
     name: str
     sequence: int
+    agent: str = ""
+    time: str = ""
+    """the agent, what was restored, and when it was captured"""
     to: str = ""
-    kind: str = "restore"
+    runtime: str = ""
+    """where, for which runtime"""
     files: Files = Files()
     records: Records = Records()
     credentials: Injected = Injected()
     credential_details: tuple[Credential, ...] = ()
     capabilities_without: tuple[Without, ...] = ()
-    capabilities_missing: tuple[Missing, ...] = ()
-    warnings: tuple[str, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
-    next: tuple[Step, ...] = ()
+    withheld: tuple[str, ...] = ()
+    """archive paths of files, ids of memories and names of rows (`PATH#NAME`) that this restore did not write; the
+    newest state keeps them until they are there"""
+    lacking: tuple[str, ...] = ()
+    """files that were left without their credentials: written with a gap, or not written; where there is one, `restore`
+    ends with 1"""
+    gaps: tuple[str, ...] = ()
+    """archive paths of those that stand with a gap"""
+    state_dir: str | None = None
+    """the runtime's own folder where `--state-dir` named one, else null"""
     receipt: str = ""
+    """the receipt's name; it is kept as `restore/receipts/<name>.json` in the home"""
     objects: int = 0
+    """how many things the archive holds; the outcomes add up to it"""
     outcomes: dict[str, int] = {}
+    """how many of them stand as they are (`accepted`), stand in another form (`transformed`), have no place there
+    (`omitted`), wait for something (`unresolved`), must not stand there (`rejected`), stood there already
+    (`deduplicated`)"""
     fates: tuple[Fate, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """what to know"""
+    kind: str = "restore"
+    """`restore`, `undo`, `import`"""
+    signature: str = "signed"
+    """`signed` or `unsigned`"""
+    in_place: bool = True
+    adopted: bool = False
+    """whether it went into the agent's own workspace; whether the agent lives there now"""
     safety: int | None = None
     captured: int | None = None
+    """the sequence captured before, and the one captured after, or null"""
+    not_captured: dict[str, str] = {}
+    """what that one does not have as it is now, with the reason; then the exit status is 1"""
+    moved_away: tuple[str, ...] = ()
+    """paths of files that another program moved, replaced or removed while the restore was running; then the exit
+    status is 1"""
     undo: bool = False
-    adopted: bool = False
+    """whether `undo` can take it back"""
+    recovered: bool = False
+    """whether an interrupted restore was finished"""
+    skipped: tuple[Skipped, ...] = ()
+    without_credentials: tuple[str, ...] = ()
+    """files of the runtime that were written although credentials were cut out of them"""
+    absent: tuple[Absent, ...] = ()
+    """large files whose bytes are not here"""
+    left_out: tuple[LeftOut, ...] = ()
+    capabilities_missing: tuple[Missing, ...] = ()
+    steps: tuple[object, ...] = ()
+    """the runtime's steps that were run, with their result"""
+    next: tuple[Step, ...] = ()
+    seen: str | None = None
+    """of `alf import --dry-run` and a state that nobody signed: its code for `--seen`, else null"""
+    copied_from: str | None = None
+    """of an import: the id in the archive when it is another one (this home knew that agent already, or the id is no
+    UUID), else null"""

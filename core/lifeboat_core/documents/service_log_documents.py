@@ -8,6 +8,8 @@ from lifeboat_alf.common.json_types import JsonObject
 
 
 class ServiceLog(msgspec.Struct, frozen=True):
-    """Oldest first. An event has `time`, `level`, `kind`, and fields of the kind."""
+    """The document of `daemon log`, oldest first."""
 
     events: tuple[JsonObject, ...] = ()
+    """`time`, `level` (`debug`, `info`, `warning`, `error`), `kind` and fields of the kind; with `--follow` one event a
+    line"""

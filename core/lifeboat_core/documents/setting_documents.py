@@ -8,19 +8,30 @@ Written = bool | int | float | str | None
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """One setting. `value` is None for a private one, `is_set` says then whether it has a value."""
+    """One setting."""
 
     name: str
+    """the setting"""
     value: Written = None
+    """its value as written; null for a private setting, whose value is never shown"""
+    is_set: bool = msgspec.field(default=False, name="set")
+    """of a private setting: whether it is set"""
     source: str = "default"
+    """where it comes from"""
     effect: str = ""
+    """what it does"""
     default: Written = None
+    """what it is while nobody sets it"""
     kind: str = ""
+    """what its value is: `choice`, `switch`, `number`, `days`, `share`, `size`, `duration`, `cron`, `command`, `path`
+    or `address`"""
     choices: tuple[str, ...] = ()
+    """everything that it can be, where that is not much"""
+    example: str = ""
+    """a value as somebody would write it"""
     per_agent: bool = True
     private: bool = False
-    example: str = ""
-    is_set: bool = msgspec.field(default=False, name="set")
+    """whether an agent can have it for itself, and whether its value is never shown"""
 
     @property
     def shown(self) -> str:
@@ -35,20 +46,21 @@ class Setting(msgspec.Struct, frozen=True):
 
     @property
     def group(self) -> str:
-        """The first word of its name, "" where it has one only."""
+        """The first word of its name, or "" if it has only one."""
         first, dot, _ = self.name.partition(".")
         return first if dot else ""
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """`problem`: why the file cannot be used; the last good settings are in force then."""
+    """The document of `config list`."""
 
     settings: tuple[Setting, ...] = ()
     problem: str | None = None
+    """why the file on disk is not the one in force, or null"""
 
 
 def spell_value(value: Written) -> str:
-    """A value as the command takes it."""
+    """Return a value as the command takes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value is None else str(value)

@@ -7,7 +7,7 @@ from textual.widgets import Input, Static
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core import documents
-from lifeboat_core.documents.first_run_documents import Discovered, Found
+from lifeboat_core.documents.agent_documents import Discovered, Found
 from lifeboat_core.texts.human_text import count_text
 from lifeboat_daemon.control.command_runner import CommandProgress
 from lifeboat_tui.cell_text import protect_dashed_name

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.widgets import Input, Static
 
 from lifeboat_core import documents
-from lifeboat_core.documents.first_run_documents import SecondCopies, SecondCopy
+from lifeboat_core.documents.remote_documents import SecondCopies, SecondCopy
 from lifeboat_core.texts.human_text import join_names
 from lifeboat_daemon.control.command_runner import CommandProgress
 from lifeboat_tui.link import Tell

@@ -13,8 +13,8 @@ from textual.widgets import Button, ContentSwitcher
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core import documents
-from lifeboat_core.documents.first_run_documents import Away, There
 from lifeboat_core.documents.log_documents import Entry, Log
+from lifeboat_core.documents.remote_documents import Away, There
 from lifeboat_core.documents.restore_documents import Done
 from lifeboat_core.documents.status_documents import Agent
 from lifeboat_daemon.control.command_runner import CommandProgress
