@@ -13,7 +13,7 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.states.agent_state import BodyAbsent
 from lifeboat_cli import program
 from lifeboat_cli.doctor import DoctorLevel
-from lifeboat_cli.doctor import remotes as doctor
+from lifeboat_cli.doctor import check_remotes as doctor
 from lifeboat_core.errors import NothingToRestore
 from lifeboat_core.machine import power_and_network
 from lifeboat_core.machine.power_and_network import MachineConditions

@@ -12,7 +12,8 @@ import pytest
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli import program
-from lifeboat_cli.doctor import DoctorLevel, copies
+from lifeboat_cli.doctor import DoctorLevel
+from lifeboat_cli.doctor import check_copies as copies
 from lifeboat_core.agents import agent_sync, manage_agents
 from lifeboat_core.errors import BadRequest, Cancelled, UnknownRemote
 from lifeboat_core.health import status_gathering

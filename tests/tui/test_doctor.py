@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from lifeboat_core.documents.doctor_documents import Finding
 from lifeboat_core.errors import Busy, FileExists
 from lifeboat_daemon.control.command_runner import CommandAnswer
-from lifeboat_tui.documents.doctor_documents import Finding
 from lifeboat_tui.link import LinkStage, LinkStatus
 from lifeboat_tui.link.recorded_link import RecordedLink
 from lifeboat_tui.screens.doctor_screen import CHECKING, DoctorScreen

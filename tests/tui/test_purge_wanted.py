@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lifeboat_tui.documents.purge_documents import Purged, Whose
+from lifeboat_core.documents.purge_documents import Purged, Whose
 from lifeboat_tui.screens.purge.purge_command import (
     PurgeChoices,
     PurgeSubject,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lifeboat_tui.documents.restore_documents import Done, LeftOut
+from lifeboat_core.documents.restore_documents import Done, LeftOut
 from lifeboat_tui.screens.restore.restore_texts import describe_restored
 
 

@@ -6,8 +6,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from lifeboat_core.documents.setting_documents import spell_value
 from lifeboat_core.errors import BadSetting, Busy
-from lifeboat_tui.documents.setting_documents import spell_value
 from lifeboat_tui.link.recorded_link import RecordedLink
 from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of
 

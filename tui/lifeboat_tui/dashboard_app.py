@@ -21,12 +21,12 @@ from textual.worker import Worker
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core import documents
+from lifeboat_core.documents.status_documents import Agent, Status
 from lifeboat_core.texts.misplaced_words import holds_recovery_words
-from lifeboat_tui import documents
 from lifeboat_tui.bidi_isolation import make_isolating_driver
 from lifeboat_tui.cell_text import format_local_time, format_short_age, make_plain, make_plain_lines
 from lifeboat_tui.command_palette import ActionCommands
-from lifeboat_tui.documents.status_documents import Agent, Status
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.link import CONNECTION, DashboardLink, LinkStage
 from lifeboat_tui.link.read_only_link import ReadOnlyLink

@@ -1,4 +1,4 @@
-"""`lifeboat alf import`: an archive into a workspace."""
+"""`lifeboat alf import`: write an archive into a workspace."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def import_file(
 
 
 def _say_registered(output: CommandOutput, report: JsonObject) -> None:
-    """What an import leaves behind beside the files: an agent that nobody captures yet."""
+    """Describe what an import creates beside the files: an agent that is not captured yet."""
     if report["copied_from"]:
         output.line(f"This home had that agent already: the copy is {report['name']}, with an id of its own.")
     output.line(f"{report['name']} is not captured yet:")

@@ -11,11 +11,11 @@ from textual.content import Content
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core import documents
+from lifeboat_core.documents.log_documents import Entry, Log
+from lifeboat_core.documents.status_documents import Agent, Remote, Status
 from lifeboat_core.texts.human_text import count_text
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import format_local_time, format_short_age, format_size, make_plain
-from lifeboat_tui.documents.log_documents import Entry, Log
-from lifeboat_tui.documents.status_documents import Agent, Remote, Status
 from lifeboat_tui.glyphs import STYLES
 from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen
 from lifeboat_tui.user_actions import UserAction

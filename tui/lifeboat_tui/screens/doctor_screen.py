@@ -12,11 +12,11 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from lifeboat_core import documents
+from lifeboat_core.documents.doctor_documents import Examination, Finding
 from lifeboat_core.texts.human_text import count_text
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import make_plain
-from lifeboat_tui.documents.doctor_documents import Examination, Finding
 from lifeboat_tui.glyphs import STYLES
 from lifeboat_tui.screens.finding_fixes import FindingFix, find_fix, is_command_choice
 from lifeboat_tui.screens.lifeboat_screen import FILTER

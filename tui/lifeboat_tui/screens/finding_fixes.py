@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from lifeboat_tui.documents.doctor_documents import Finding
+from lifeboat_core.documents.doctor_documents import Finding
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input, Static
 
+from lifeboat_core import documents
+from lifeboat_core.documents.search_documents import Found, Hit
 from lifeboat_core.texts.human_text import count_text
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import make_plain
-from lifeboat_tui.documents.search_documents import Found, Hit
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen
 from lifeboat_tui.user_actions import UserAction

@@ -7,10 +7,10 @@ import os
 from textual import work
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core import documents
+from lifeboat_core.documents.doctor_documents import Bundle
 from lifeboat_core.texts.human_text import quote_argument
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import format_size
-from lifeboat_tui.documents.doctor_documents import Bundle
 from lifeboat_tui.screens.command_screen import CommandScreen
 from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.command_progress import OutcomeScreen

@@ -11,10 +11,10 @@ from textual.content import Content
 from textual.widgets import Static
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
+from lifeboat_core import documents
+from lifeboat_core.documents.setting_documents import Setting, spell_value
+from lifeboat_core.documents.setting_documents import Settings as Document
 from lifeboat_tui.cell_text import escape_title, make_plain
-from lifeboat_tui.documents.setting_documents import Setting, spell_value
-from lifeboat_tui.documents.setting_documents import Settings as Document
 from lifeboat_tui.screens.command_screen import CommandScreen
 from lifeboat_tui.screens.lifeboat_screen import FILTER
 from lifeboat_tui.themes import BY_SETTING

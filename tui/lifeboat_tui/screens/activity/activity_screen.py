@@ -10,10 +10,10 @@ from textual.widgets import Static
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
+from lifeboat_core import documents
+from lifeboat_core.documents.log_documents import Entry, Log
+from lifeboat_core.documents.service_log_documents import ServiceLog
 from lifeboat_tui.cell_text import make_plain
-from lifeboat_tui.documents.log_documents import Entry, Log
-from lifeboat_tui.documents.service_log_documents import ServiceLog
 from lifeboat_tui.screens.activity.activity_texts import (
     DONE_COLUMNS,
     LEVELS,

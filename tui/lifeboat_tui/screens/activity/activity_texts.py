@@ -10,9 +10,9 @@ from textual.content import Content
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.documents.log_documents import Entry
 from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_tui.cell_text import format_local_day, format_local_time, make_plain
-from lifeboat_tui.documents.log_documents import Entry
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.widgets.row_table import TableCell, TableColumn, TableRow
 

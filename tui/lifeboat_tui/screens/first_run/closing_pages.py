@@ -7,10 +7,10 @@ import shlex
 from textual.app import ComposeResult
 from textual.widgets import Static
 
+from lifeboat_core import documents
+from lifeboat_core.documents.setup_documents import Setup, Step
+from lifeboat_core.documents.status_documents import Status
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui import documents
-from lifeboat_tui.documents.first_run_documents import Setup, Step
-from lifeboat_tui.documents.status_documents import Status
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage
 

@@ -12,10 +12,11 @@ from textual.containers import VerticalScroll
 from textual.widgets import Input, Static
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.documents.remote_documents import Away
+from lifeboat_core.documents.restore_documents import Plan
 from lifeboat_core.machine.typed_folders import parse_whole_path
 from lifeboat_daemon.control.command_runner import CommandAnswer
 from lifeboat_tui.cell_text import make_plain
-from lifeboat_tui.documents.first_run_documents import Away, Plan
 from lifeboat_tui.link import Tell
 from lifeboat_tui.widgets.question_dialogs import TextDialog
 from lifeboat_tui.widgets.row_table import RowTable

@@ -11,9 +11,9 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Static
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core import documents
+from lifeboat_core.documents.setup_documents import Setup
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui import documents
-from lifeboat_tui.documents.first_run_documents import Setup
 from lifeboat_tui.screens.first_run.closing_pages import DonePage, ServicePage
 from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage
 from lifeboat_tui.screens.first_run.key_pages import CreateKeyPage, RecoverKeyPage

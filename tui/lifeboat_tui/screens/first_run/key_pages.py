@@ -9,8 +9,8 @@ from textual.app import ComposeResult
 from textual.widgets import Input, Static
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
-from lifeboat_tui.documents.first_run_documents import Key
+from lifeboat_core import documents
+from lifeboat_core.documents.key_status_documents import KeyStatus
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run.first_run_page import OPEN_FOR, FirstRunChoices, FirstRunPage, MissingInput
 from lifeboat_tui.widgets.hidden_input import HiddenInput, join_lines
@@ -35,7 +35,7 @@ class CreateKeyPage(FirstRunPage):
 
     def __init__(self, known: FirstRunChoices) -> None:
         super().__init__(known)
-        self._key = Key()
+        self._key = KeyStatus()
 
     def compose(self) -> ComposeResult:
         yield from super().compose()
@@ -51,7 +51,7 @@ class CreateKeyPage(FirstRunPage):
         return ("keys", "status")
 
     async def begin(self) -> None:
-        self._key = documents.decode_document(Key, (await self.ask("keys", "status")).document)
+        self._key = documents.decode_document(KeyStatus, (await self.ask("keys", "status")).document)
         self.show(["passphrase"], shown=self._key.key_id is None or self._key.store == "file")
         self.say(*_about(self._key))
 
@@ -86,7 +86,7 @@ def _line(passphrase: str) -> str:
     return f"{passphrase}\n" if passphrase else ""
 
 
-def _about(key: Key) -> list[str]:
+def _about(key: KeyStatus) -> list[str]:
     what = "Your key opens the credentials of your agents. Capturing needs no secret; putting credentials back does."
     if key.key_id is None:
         found = key.note if key.state == "error" else "There is no key yet: going on makes it, in the best place here."
@@ -116,7 +116,7 @@ class RecoverKeyPage(FirstRunPage):
         return ("keys", "recover")
 
     async def begin(self) -> None:
-        key = documents.decode_document(Key, (await self.ask("keys", "status")).document)
+        key = documents.decode_document(KeyStatus, (await self.ask("keys", "status")).document)
         self._is_here = key.key_id is not None and (key.state == "ok" or key.store in ("passphrase", "keyring"))
         self.show(["words", "count", "visible"], shown=not self._is_here)
         self.YES = "Go on" if self._is_here else "Take the key"

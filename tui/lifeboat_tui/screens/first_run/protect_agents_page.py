@@ -6,11 +6,11 @@ from textual.app import ComposeResult
 from textual.widgets import Input, Static
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core import documents
+from lifeboat_core.documents.agent_documents import Discovered, Found
 from lifeboat_core.texts.human_text import count_text
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import protect_dashed_name
-from lifeboat_tui.documents.first_run_documents import Discovered, Found
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage, parse_folder
 from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, TableRow

@@ -8,10 +8,10 @@ from textual import on
 from textual.app import ComposeResult
 from textual.widgets import Input, Static
 
+from lifeboat_core import documents
+from lifeboat_core.documents.remote_documents import SecondCopies, SecondCopy
 from lifeboat_core.texts.human_text import join_names
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui import documents
-from lifeboat_tui.documents.first_run_documents import SecondCopies, SecondCopy
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage, MissingInput, parse_folder
 from lifeboat_tui.widgets.hidden_input import HiddenInput

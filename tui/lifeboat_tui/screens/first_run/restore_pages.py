@@ -9,12 +9,12 @@ from textual.app import ComposeResult
 from textual.widgets import Input, RadioSet, Static
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core import documents
+from lifeboat_core.documents.remote_documents import Away, There
+from lifeboat_core.documents.restore_documents import Done, Files, Plan
 from lifeboat_core.texts.human_text import make_state_folder_option, quote_argument, time_text
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import format_short_age, format_size, make_plain
-from lifeboat_tui.documents.first_run_documents import Away, Plan, Restored, There
-from lifeboat_tui.documents.restore_documents import Files
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage, MissingInput, parse_folder
 from lifeboat_tui.widgets.question_dialogs import ConfirmDialog
@@ -149,7 +149,7 @@ class FirstRunRestorePage(FirstRunPage):
 
     def __init__(self, known: FirstRunChoices) -> None:
         super().__init__(known)
-        self._done: Restored | None = None
+        self._done: Done | None = None
 
     def twin(self) -> tuple[str, ...]:
         return ("restore", *self.known.restore, "--adopt")
@@ -173,7 +173,7 @@ class FirstRunRestorePage(FirstRunPage):
                 raise
             machine = await self._taken_over(error)
             said = await self.ask(*words, "--take-over", machine, tell=tell)
-        self._done = documents.decode_document(Restored, said.document)
+        self._done = documents.decode_document(Done, said.document)
         self.YES, self.NEEDED = "Go on", False
         self.say(*_told(self._done))
         self.first_run.lifeboat.ask_status()
@@ -210,7 +210,7 @@ def _preview(plan: Plan) -> Iterator[str]:
         yield f"Note: {warning}"
 
 
-def _told(done: Restored) -> Iterator[str]:
+def _told(done: Done) -> Iterator[str]:
     yield f"{done.name} is back: sequence {done.sequence} is in {done.to}."
     yield f"Files: {_counts(done.files)}. Credentials: {done.credentials.injected} in their places."
     for warning in done.warnings:

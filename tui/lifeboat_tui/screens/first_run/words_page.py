@@ -9,9 +9,9 @@ from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
+from lifeboat_core import documents
+from lifeboat_core.documents.key_status_documents import KeyStatus
 from lifeboat_tui.cell_text import format_local_day
-from lifeboat_tui.documents.first_run_documents import Key
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage
 from lifeboat_tui.widgets.hidden_input import HiddenInput
@@ -47,7 +47,7 @@ class RecoveryWordsPage(FirstRunPage):
         return ("keys", "prove") if self._is_proven else ("keys", "init")
 
     async def begin(self) -> None:
-        key = documents.decode_document(Key, (await self.ask("keys", "status")).document)
+        key = documents.decode_document(KeyStatus, (await self.ask("keys", "status")).document)
         self._is_proven = key.proven_at is not None
         if key.proven_at is not None:
             self._ask_for([])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from lifeboat_core.documents.key_status_documents import Credential, Former, KeyStatus, Machine, Rotation, Sealed
 from lifeboat_tui.cell_text import format_age, format_local_day, format_short_age
-from lifeboat_tui.documents.key_status_documents import Credential, Former, KeyStatus, Machine, Rotation, Sealed
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.widgets.row_table import TableCell, TableColumn, TableRow
 

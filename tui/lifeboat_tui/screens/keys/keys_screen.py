@@ -11,11 +11,11 @@ from textual.widgets import Static
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core import documents
+from lifeboat_core.documents.key_status_documents import KeyStatus, Machine, Rotation
 from lifeboat_core.errors import OtherRelease
 from lifeboat_daemon.control.command_runner import CommandAnswer
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import make_plain, protect_dashed_name
-from lifeboat_tui.documents.key_status_documents import KeyStatus, Machine, Rotation
 from lifeboat_tui.screens.command_screen import LOCKED, CommandScreen
 from lifeboat_tui.screens.keys.key_lines import (
     COLUMNS,

@@ -15,9 +15,9 @@ from textual.widgets import Input, Static
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
+from lifeboat_core import documents
+from lifeboat_core.documents.record_documents import Memory, Page, Shown
 from lifeboat_tui.cell_text import make_plain
-from lifeboat_tui.documents.record_documents import Memory, Page, Shown
 from lifeboat_tui.screens.lifeboat_screen import FILTER
 from lifeboat_tui.screens.memories.memory_actions import ACTS, MemoryActionsScreen
 from lifeboat_tui.screens.memories.memory_texts import (

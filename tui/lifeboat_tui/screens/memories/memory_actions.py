@@ -5,8 +5,8 @@ from __future__ import annotations
 from textual import work
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
-from lifeboat_tui.documents.record_documents import Change, Showing, Shown
+from lifeboat_core import documents
+from lifeboat_core.documents.record_documents import Change, Showing, Shown
 from lifeboat_tui.screens.lifeboat_screen import LifeboatScreen
 from lifeboat_tui.user_actions import UserAction
 

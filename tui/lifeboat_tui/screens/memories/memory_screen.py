@@ -9,8 +9,8 @@ from textual.content import Content
 from textual.widgets import Static, TextArea
 
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_core.documents.record_documents import Shown
 from lifeboat_tui.cell_text import make_plain
-from lifeboat_tui.documents.record_documents import Shown
 from lifeboat_tui.screens.memories.memory_actions import ACTS, MemoryActionsScreen
 from lifeboat_tui.screens.memories.memory_texts import (
     BEFORE,

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from textual.content import Content
 
+from lifeboat_core.documents.record_documents import Before, Link, Memory, Provenance, Shown
 from lifeboat_core.texts.human_text import count_text, when_text
 from lifeboat_tui.cell_text import format_local_day, make_plain
-from lifeboat_tui.documents.record_documents import Before, Link, Memory, Provenance, Shown
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.widgets.row_table import TableCell, TableColumn, TableRow
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lifeboat_tui.documents.purge_documents import Purged
+from lifeboat_core.documents.purge_documents import Purged
 
 REASONS = {
     "user_request": "my own wish",

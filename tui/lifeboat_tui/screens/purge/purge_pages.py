@@ -10,9 +10,9 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, RadioSet, Static
 
+from lifeboat_core.documents.purge_documents import Purged
 from lifeboat_core.texts.human_text import count_text
 from lifeboat_tui.cell_text import make_plain
-from lifeboat_tui.documents.purge_documents import Purged
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.screens.purge.painted_lines import paint_lines
 from lifeboat_tui.screens.purge.purge_command import (

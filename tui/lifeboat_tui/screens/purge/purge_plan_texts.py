@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lifeboat_core.documents.purge_documents import Hit, Purged, Remote, Sight
 from lifeboat_core.texts.human_text import count_text, join_names, path_text
-from lifeboat_tui.documents.purge_documents import Hit, Purged, Remote, Sight
 from lifeboat_tui.screens.purge.purge_command import PurgeChoices
 from lifeboat_tui.widgets.row_table import TableCell, TableColumn, TableRow
 

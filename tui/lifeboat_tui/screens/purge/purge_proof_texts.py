@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from lifeboat_core.texts.human_text import count_text, join_names, path_text, time_text, when_text
-from lifeboat_tui.cell_text import format_short_age
-from lifeboat_tui.documents.purge_documents import Purged, Remote
-from lifeboat_tui.documents.receipt_documents import (
+from lifeboat_core.documents.purge_documents import Purged, Remote
+from lifeboat_core.documents.receipt_documents import (
     DONE,
     WAITING,
     Audited,
@@ -19,6 +17,8 @@ from lifeboat_tui.documents.receipt_documents import (
     Shown,
     Vault,
 )
+from lifeboat_core.texts.human_text import count_text, join_names, path_text, time_text, when_text
+from lifeboat_tui.cell_text import format_short_age
 from lifeboat_tui.screens.purge.purge_command import REASONS
 from lifeboat_tui.screens.purge.purge_plan_texts import NEVER, count_purged_items
 

@@ -17,12 +17,12 @@ from textual.widgets import Button, ContentSwitcher, Input
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core import documents
+from lifeboat_core.documents.purge_documents import Purged, Remote
+from lifeboat_core.documents.receipt_documents import Receipts as ReceiptList
+from lifeboat_core.documents.receipt_documents import Shown
 from lifeboat_core.errors import CommandLost
 from lifeboat_daemon.control.command_runner import CommandAnswer, CommandProgress
-from lifeboat_tui import documents
-from lifeboat_tui.documents.purge_documents import Purged, Remote
-from lifeboat_tui.documents.receipt_documents import Receipts as ReceiptList
-from lifeboat_tui.documents.receipt_documents import Shown
 from lifeboat_tui.screens.lifeboat_screen import FILTER
 from lifeboat_tui.screens.purge.purge_command import PurgeChoices, PurgeSubject, build_purge_command
 from lifeboat_tui.screens.purge.purge_pages import (

@@ -8,10 +8,10 @@ import os
 from textual import work
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core import documents
+from lifeboat_core.documents.purge_documents import Purged
+from lifeboat_core.documents.receipt_documents import DONE, WAITING, Confirmed, Vault
 from lifeboat_core.texts.human_text import count_text, path_text
-from lifeboat_tui import documents
-from lifeboat_tui.documents.purge_documents import Purged
-from lifeboat_tui.documents.receipt_documents import DONE, WAITING, Confirmed, Vault
 from lifeboat_tui.screens.lifeboat_screen import LifeboatScreen
 from lifeboat_tui.screens.purge.purge_proof_texts import describe_vault_state
 from lifeboat_tui.user_actions import UserAction

@@ -12,10 +12,10 @@ from textual.widgets import Static
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
+from lifeboat_core import documents
+from lifeboat_core.documents.receipt_documents import Audited, Listed, Shown
+from lifeboat_core.documents.receipt_documents import Receipts as ReceiptList
 from lifeboat_tui.cell_text import format_short_age, make_plain, protect_dashed_name
-from lifeboat_tui.documents.receipt_documents import Audited, Listed, Shown
-from lifeboat_tui.documents.receipt_documents import Receipts as ReceiptList
 from lifeboat_tui.glyphs import STYLES
 from lifeboat_tui.screens.lifeboat_screen import FILTER
 from lifeboat_tui.screens.purge.painted_lines import paint_lines

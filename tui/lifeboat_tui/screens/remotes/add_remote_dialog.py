@@ -9,10 +9,10 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core import documents
+from lifeboat_core.documents.remote_documents import Met
 from lifeboat_core.machine.typed_folders import parse_whole_path
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import make_plain
-from lifeboat_tui.documents.remote_documents import Met
 from lifeboat_tui.link import DashboardLink
 from lifeboat_tui.screens.lifeboat_screen import format_problem
 from lifeboat_tui.screens.remotes.remote_lines import describe_probed_remote

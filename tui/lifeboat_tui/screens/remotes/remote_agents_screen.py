@@ -8,9 +8,9 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_tui import documents
+from lifeboat_core import documents
+from lifeboat_core.documents.remote_documents import Adoption, Away, There
 from lifeboat_tui.cell_text import make_plain
-from lifeboat_tui.documents.remote_documents import Adoption, Away, There
 from lifeboat_tui.screens.command_screen import CommandScreen
 from lifeboat_tui.screens.lifeboat_screen import FILTER
 from lifeboat_tui.screens.remotes.remote_lines import (

@@ -7,11 +7,11 @@ from datetime import datetime
 
 from textual.content import Content
 
+from lifeboat_core.documents.receipt_documents import Listed, Vault
+from lifeboat_core.documents.remote_documents import Adoption, Away, Met, SecondCopy, Tried
 from lifeboat_core.health.state_words import find_worst_state
 from lifeboat_core.texts.human_text import count_text
 from lifeboat_tui.cell_text import format_age, format_local_day, format_short_age, format_size, make_plain
-from lifeboat_tui.documents.receipt_documents import Listed, Vault
-from lifeboat_tui.documents.remote_documents import Adoption, Away, Met, SecondCopy, Tried
 from lifeboat_tui.glyphs import STYLES, Glyphs
 from lifeboat_tui.widgets.row_table import TableCell, TableColumn, TableRow
 

@@ -9,11 +9,11 @@ from textual.content import Content
 from textual.widgets import Static
 
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_core import documents
+from lifeboat_core.documents.receipt_documents import Listed, Receipts
+from lifeboat_core.documents.remote_documents import Met, Removed, SecondCopies, SecondCopy, Tried
 from lifeboat_core.texts.human_text import count_text
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import escape_title
-from lifeboat_tui.documents.receipt_documents import Listed, Receipts
-from lifeboat_tui.documents.remote_documents import Met, Removed, SecondCopies, SecondCopy, Tried
 from lifeboat_tui.screens.command_screen import CommandScreen
 from lifeboat_tui.screens.lifeboat_screen import FILTER
 from lifeboat_tui.screens.remotes.add_remote_dialog import AddRemoteDialog

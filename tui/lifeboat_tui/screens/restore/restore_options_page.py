@@ -10,10 +10,11 @@ from textual import on
 from textual.app import ComposeResult
 from textual.widgets import Static
 
+from lifeboat_core import documents
+from lifeboat_core.documents.agent_documents import Everyone, Here
+from lifeboat_core.documents.restore_documents import Plan
 from lifeboat_core.texts.human_text import count_text
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import format_size, make_plain
-from lifeboat_tui.documents.restore_documents import Everyone, Here, Plan
 from lifeboat_tui.screens.restore.file_selection import FileSelectionDialog
 from lifeboat_tui.screens.restore.restore_command import (
     build_restore_command,

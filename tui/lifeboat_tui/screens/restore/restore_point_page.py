@@ -10,10 +10,10 @@ from textual.app import ComposeResult
 from textual.widgets import Static
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
+from lifeboat_core import documents
+from lifeboat_core.documents.remote_documents import Away, SecondCopies, There
+from lifeboat_core.documents.timeline_documents import Entry, Timeline
 from lifeboat_tui.cell_text import format_local_day, format_local_time, format_short_age
-from lifeboat_tui.documents.first_run_documents import Away, SecondCopies, There
-from lifeboat_tui.documents.timeline_documents import Entry, Timeline
 from lifeboat_tui.screens.restore.restore_step_page import RestoreStepPage
 from lifeboat_tui.screens.timeline.timeline_rows import COLUMNS, build_timeline_rows, describe_sequence_changes
 from lifeboat_tui.widgets.filtered_table import FilteredTable

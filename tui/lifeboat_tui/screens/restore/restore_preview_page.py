@@ -9,9 +9,9 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button, Static
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
+from lifeboat_core import documents
+from lifeboat_core.documents.restore_documents import Plan
 from lifeboat_tui.cell_text import make_plain
-from lifeboat_tui.documents.restore_documents import Plan
 from lifeboat_tui.screens.restore.restore_command import build_restore_command, format_command
 from lifeboat_tui.screens.restore.restore_step_page import RestoreStepPage
 from lifeboat_tui.screens.restore.restore_texts import (

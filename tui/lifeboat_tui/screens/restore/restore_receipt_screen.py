@@ -10,8 +10,8 @@ from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from lifeboat_core.documents.restore_documents import Done, Fate
 from lifeboat_tui.cell_text import make_plain
-from lifeboat_tui.documents.restore_documents import Done, Fate
 
 _ORDER = ("rejected", "unresolved", "omitted", "transformed", "deduplicated", "accepted")
 """What one would look for goes first."""

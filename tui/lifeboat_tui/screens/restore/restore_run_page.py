@@ -6,8 +6,8 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Button, Static
 
+from lifeboat_core.documents.restore_documents import Done
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui.documents.restore_documents import Done
 from lifeboat_tui.screens.restore.restore_command import build_restore_command
 from lifeboat_tui.screens.restore.restore_step_page import RestoreStepPage
 from lifeboat_tui.screens.restore.restore_texts import describe_restored

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.documents.restore_documents import Credential, Done, Files, Item, Plan
 from lifeboat_core.texts.human_text import count_text, quote_argument, time_text
 from lifeboat_tui.cell_text import format_size, make_plain
-from lifeboat_tui.documents.restore_documents import Credential, Done, Files, Item, Plan
 from lifeboat_tui.screens.restore.restore_command import RestoreChoices
 from lifeboat_tui.widgets.row_table import TableCell, TableRow
 

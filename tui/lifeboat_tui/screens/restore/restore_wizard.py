@@ -12,12 +12,12 @@ from textual.widgets import Button, ContentSwitcher
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core import documents
+from lifeboat_core.documents.log_documents import Entry, Log
+from lifeboat_core.documents.remote_documents import Away, There
+from lifeboat_core.documents.restore_documents import Done
+from lifeboat_core.documents.status_documents import Agent
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui import documents
-from lifeboat_tui.documents.first_run_documents import Away, There
-from lifeboat_tui.documents.log_documents import Entry, Log
-from lifeboat_tui.documents.restore_documents import Done
-from lifeboat_tui.documents.status_documents import Agent
 from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen
 from lifeboat_tui.screens.restore.restore_command import RestoreChoices, build_restore_command
 from lifeboat_tui.screens.restore.restore_options_page import RestoreOptionsPage

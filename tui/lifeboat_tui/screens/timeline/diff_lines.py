@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from lifeboat_core.documents.diff_documents import Difference, File, Record
 from lifeboat_core.texts.human_text import count_text, path_text
-from lifeboat_tui.documents.diff_documents import Difference, File, Record
 from lifeboat_tui.widgets.diff_view import ADDED, NOTE, PLACE, REMOVED, TITLE, DiffLine
 
 FILES, MEMORIES, OTHERS = "files", "memories", "others"

@@ -12,10 +12,10 @@ from textual.containers import Horizontal
 from textual.widgets import Static
 
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_core import documents
+from lifeboat_core.documents.diff_documents import Difference, Moment
 from lifeboat_core.texts.human_text import count_text, quote_argument
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import format_local_day, format_local_time, make_plain
-from lifeboat_tui.documents.diff_documents import Difference, Moment
 from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen
 from lifeboat_tui.screens.timeline.diff_lines import (
     FILES,

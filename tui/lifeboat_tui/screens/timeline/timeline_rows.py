@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from lifeboat_alf.common import times
+from lifeboat_core.documents.timeline_documents import Activity, Entry
 from lifeboat_core.texts.human_text import count_text, group_changes
 from lifeboat_tui.cell_text import format_size
-from lifeboat_tui.documents.timeline_documents import Activity, Entry
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.screens.timeline.diff_lines import FILES, MEMORIES, OTHERS, DiffChange, build_change_lines
 from lifeboat_tui.widgets.diff_view import MUTED, NOTE, TEXT, DiffLine

@@ -15,13 +15,13 @@ from textual.worker import Worker
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core import documents
+from lifeboat_core.documents.diff_documents import Difference
+from lifeboat_core.documents.timeline_documents import Entry
+from lifeboat_core.documents.timeline_documents import Timeline as Answer
 from lifeboat_core.texts.human_text import quote_argument, time_text
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import make_plain
-from lifeboat_tui.documents.diff_documents import Difference
-from lifeboat_tui.documents.timeline_documents import Entry
-from lifeboat_tui.documents.timeline_documents import Timeline as Answer
 from lifeboat_tui.screens.dashboard_screen import describe_outcome
 from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen
 from lifeboat_tui.screens.timeline.diff_lines import FILES, MEMORIES, DiffChange, list_changes
