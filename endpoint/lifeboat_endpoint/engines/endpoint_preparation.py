@@ -1,5 +1,7 @@
-"""A shared endpoint begins, or its tables are brought up to this program: the tables by their owner, then who the
-endpoint is, then the endpoint.json of this process. Each step is done once, whoever gives the command again."""
+"""Preparation of a shared endpoint: make or upgrade the tables, write its identity, then endpoint.json of this process.
+
+The tables belong to their owner role. Repeating the command skips the steps that are done.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +39,10 @@ from lifeboat_vault.store.store_protocols import MetadataStore
 
 @dataclass(frozen=True, slots=True)
 class PreparedEndpoint:
-    """`migrations` that were run, by number. `made`: there was no endpoint in the database before; `joined`: this
-    folder had no endpoint.json, and has one of the endpoint that is there."""
+    """What was done. `migrations` are the numbers of those that were run.
+
+    `made`: the database held no endpoint before. `joined`: this folder got an endpoint.json of the existing endpoint.
+    """
 
     id: str
     migrations: list[int]
@@ -55,12 +59,12 @@ def prepare_endpoint(
     files: FileOperations | None = None,
     clock: Clock | None = None,
 ) -> PreparedEndpoint:
-    """Make or upgrade the tables, and endpoint.json in `folder` where there is none; then the key of `key_source` is
-    made, too, where there is none. Another process needs the very same one.
+    """Make or upgrade the tables, and endpoint.json in `folder` if there is none.
 
-    Raises EndpointSettings for addresses that are not safe, missing roles, a folder of another endpoint, or a place for
-    objects that is not the endpoint's, EndpointNewer, KeySourceRefused, KeyRevoked for another key than the endpoint's,
-    VaultBusy and VaultUnusable for a database or an object store that does not answer.
+    A new folder also gets the key of `key_source` if it does not exist yet; all processes need the same key. Raises
+    EndpointSettings for unsafe addresses, missing roles, a folder of another endpoint, or a place for objects that
+    belongs to another endpoint, EndpointNewer, KeySourceRefused, KeyRevoked if the key is not the endpoint's, VaultBusy
+    and VaultUnusable if database or object store do not answer.
     """
     files, clock = files or SystemFiles(), clock or SystemClock()
     folder = Path(os.path.realpath(folder))
@@ -77,7 +81,7 @@ def prepare_endpoint(
     owner = Database(database, store.owner_role)
     run = postgres_schema.prepare_schema(owner, api_role=store.api_role, worker_role=store.worker_role)
     files.make_folders(folder, 0o700)
-    if known is None:  # else it may have moved to another source, and nothing is made for it any more
+    if known is None:  # an endpoint that exists may use another source by now, so its old key is not made again
         key_source_registry.make_key(key_source, outside=folder)
     wanted = known.id if known is not None else ids.make_id(times.to_text(clock.now()))
     with contextlib.closing(Pools(Database(database, store.worker_role), connections=store.connections)) as pools:
@@ -107,7 +111,7 @@ def _known(folder: Path, files: FileOperations) -> EndpointConfig | None:
 
 
 def _endpoint_in(control: MetadataStore, wanted: str, clock: Clock) -> tuple[str, bool]:
-    """The id of the endpoint that the tables hold, and whether it began now."""
+    """Return the id of the endpoint in the tables, and whether it was written now."""
     with control.transaction():
         row = control.row(sql.ENDPOINT)
         if row is not None:
@@ -133,7 +137,7 @@ def _told(place: ObjectStore) -> str:
 
 
 def _claim(bucket: Bucket, place: str, endpoint_id: str, control: MetadataStore) -> None:
-    """An endpoint has one place for its objects: what a process wrote into another one the others would miss."""
+    """Mark the place for objects as this endpoint's. Other processes would miss objects written to a second place."""
     row = control.row(control_sql.NOTE, (OBJECTS,))
     known = None if row is None else str(json_of(row[0]))
     if known not in (None, place) and find_owner(bucket) is None:

@@ -1,4 +1,4 @@
-"""How much is kept of a tenant, told without any of its keys."""
+"""How much a tenant keeps, measured without its keys."""
 
 from __future__ import annotations
 

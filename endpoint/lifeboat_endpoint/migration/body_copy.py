@@ -1,4 +1,4 @@
-"""Bodies, carried under their names. A store reads back what it wrote and compares it."""
+"""Copies of bodies under their names. The target store reads back and compares what it wrote."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from lifeboat_vault.store.store_protocols import BlobStore
 
 
 def copy_bodies(names: Collection[str], read: Callable[[str], bytes], target: BlobStore) -> int:
-    """Have the target hold these bodies and no others, whatever an earlier attempt left; their bytes. Memory: one of
-    them, as often as the target needs it."""
+    """Make the target hold exactly these bodies, whatever an earlier attempt left; return their bytes.
+
+    At most one body is in memory, as often as the target needs it.
+    """
     there, size = set(target.names()), 0
     for name in there.difference(names):
         target.remove(name)
@@ -28,12 +30,12 @@ def copy_bodies(names: Collection[str], read: Callable[[str], bytes], target: Bl
 
 
 def has_same_bodies(names: Collection[str], read: Callable[[str], bytes], target: BlobStore) -> bool:
-    """Whether the target holds these bodies and no others."""
+    """Whether the target holds exactly these bodies."""
     return set(target.names()) == set(names) and all(_holds(target, name, read(name)) for name in names)
 
 
 def _holds(target: BlobStore, name: str, data: bytes) -> bool:
-    """False for a row whose body was never written, or not to its end."""
+    """Return whether the target has this body; False also for one that was written partly or never."""
     try:
         found = target.read(name)
     except errors.VaultDamaged:

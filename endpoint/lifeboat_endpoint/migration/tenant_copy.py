@@ -1,5 +1,7 @@
-"""What one tenant has and what one agent has, carried whole and compared. Again is no error: what is there already is
-compared, and what is there in part is replaced."""
+"""Complete, compared copies of one tenant and of one agent.
+
+Repeating a copy is not an error: a complete one is compared, and a partial one is replaced.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ _BODIES = "select body from part where body is not null union select body from s
 
 @dataclass
 class CopiedData:
-    """How much was carried or found there: rows, and bodies that are objects, with their bytes."""
+    """How much was copied or found: rows, and bodies that are objects, with their bytes."""
 
     rows: int = 0
     bodies: int = 0
@@ -37,7 +39,7 @@ class CopiedData:
 
 
 class TenantCopier:
-    """From a folder to a shared engine; for many threads."""
+    """Copies from a folder to a shared engine, for many threads."""
 
     def __init__(self, old: OldFolder, new: SharedEngine, clock: Clock) -> None:
         self._old = old
@@ -45,15 +47,15 @@ class TenantCopier:
         self._clock = clock
 
     def agents(self, tenant_id: str) -> list[tuple[str, str]]:
-        """(id, id of the vault) of those that have one."""
+        """Return (id, id of the vault) of the agents with a vault."""
         if not self._old.has_tables(tenant_id):
             return []
         with self._old.tenant(tenant_id) as source:
             return [(agent_id, vault_id) for agent_id, vault_id in source.rows(_AGENTS)]
 
     def tenant(self, tenant_id: str) -> CopiedData:
-        """What a tenant has beside vaults. Raises VaultMissing where it has no key document, VaultDamaged for a copy
-        that is not the same."""
+        """Copy the data of a tenant outside of vaults. Raises VaultMissing without a key document, VaultDamaged if
+        copies differ."""
         self._key_document(tenant_id)
         reach_crash_point(CrashPoint.ENDPOINT_MIGRATE_KEYS)
         if not self._old.has_tables(tenant_id):
@@ -78,7 +80,7 @@ class TenantCopier:
             documents.replace(data)
 
     def agent(self, tenant_id: str, agent_id: str, vault_id: str) -> CopiedData:
-        """The vault of an agent. Raises VaultDamaged: it is another one than is listed, or the copy is not the same."""
+        """Copy the vault of an agent. Raises VaultDamaged if it is not the listed one, or if copies differ."""
         read = partial(self._old.vault_body, tenant_id, agent_id)
         rows, blobs = self._new.vault_rows(tenant_id, agent_id), self._new.blobs(tenant_id, agent_id)
         with self._old.vault(tenant_id, agent_id) as source:
@@ -102,7 +104,7 @@ class TenantCopier:
         read: partial[bytes],
         agent_id: str,
     ) -> CopiedData:
-        """Bodies first: rows that are there name what is there."""
+        """Copy bodies before rows, so that rows never name missing bodies."""
         size = body_copy.copy_bodies(names, read, blobs)
         reach_crash_point(CrashPoint.ENDPOINT_MIGRATE_BODIES)
         rows.prepare()

@@ -1,7 +1,7 @@
-"""The first process: it starts those that answer, asks each for its own /livez, and replaces one that does not answer.
+"""The first process: it starts the serving processes, asks each for its own /livez, and replaces one that hangs.
 
-Each of them is asked over a pair of sockets of its own, through the same event loop and the same application as any
-client. A process that died ends the server (a service manager starts it again); one that hangs is killed and replaced.
+Each is asked over a socket pair of its own, through the same event loop and application as any client. A process that
+died ends the server, and a service manager starts it again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from lifeboat_endpoint.server.server_log import LOGGER
 
 Start = Callable[[socket.socket], Any]
-"""Start a process whose end of the probe connection is given; returns the process."""
+"""Start a process with its end of the probe connection; return the process."""
 
 _QUESTION = b"GET /livez HTTP/1.1\r\nHost: lifeboat\r\n\r\n"
 _ANSWER = b"HTTP/1.1 200 "
@@ -26,17 +26,21 @@ _EVERY = 5.0
 SILENT_SECONDS = 30.0
 _LOOK = 0.5
 _GRACE = 3.0
-"""All in seconds: between two questions, until a process counts as hanging, between two looks, and beyond `finish`."""
+"""Seconds between two probes, until a silent process counts as hanging, between two checks, and to end beyond
+`finish`."""
 
 
 def start_method() -> Any:
-    """Processes are spawned: a fork while threads run may inherit a lock that nobody opens. Tests choose fork."""
+    """Return the context that starts processes. Tests choose fork.
+
+    Processes are spawned, because a fork while threads run may inherit a lock that is never released.
+    """
     return multiprocessing.get_context(multiprocessing.get_start_method(allow_none=True) or "spawn")
 
 
 @dataclass(slots=True)
 class ServingProcess:
-    """One process that answers, and how its probe stands. `asked_at` is None while no question is open."""
+    """One serving process and its probe. `asked_at` is None while no probe is open."""
 
     process: Any
     probe: socket.socket
@@ -45,7 +49,7 @@ class ServingProcess:
     ended_at: float | None = None
 
     def ask(self, now: float, every: float) -> None:
-        """Read an answer, and ask again when it is time."""
+        """Read the response of a probe, and send another one when it is time."""
         self._read(now)
         due = self.answered_at is None or now - self.answered_at >= every
         if self.asked_at is None and due:
@@ -54,11 +58,11 @@ class ServingProcess:
             self.asked_at = now
 
     def is_silent(self, now: float, limit: float) -> bool:
-        """Whether it has not answered in time. Before its first answer it may open a large endpoint for a while."""
+        """Whether it has not answered in time. Before its first response it may take long to open a large endpoint."""
         return self.answered_at is not None and self.asked_at is not None and now - self.asked_at > limit
 
     def end(self, now: float, *, kill: bool = False) -> None:
-        """Tell it to end, as often as this is called: while it starts it may not hear a signal."""
+        """Tell it to end. Call this repeatedly, since a starting process may miss a signal."""
         self.ended_at = self.ended_at or now
         with contextlib.suppress(OSError, ValueError):
             self.process.kill() if kill else self.process.terminate()
@@ -73,10 +77,13 @@ class ServingProcess:
 
 
 class ProcessSupervisor:
-    """Keeps `count` processes answering until `interrupt`. `answers` is called once when all answer for the first
-    time, `is_well` at each look at which all do, `forget` with each process that was replaced and has ended. `reload`
-    replaces all of them, the new ones first; both may be called from signal handlers and threads. A process that does
-    not end within `finish` seconds is killed."""
+    """Keeps `count` processes serving until `interrupt`.
+
+    `answers` is called once when all of them answer for the first time, `is_well` at each check at which all do,
+    `forget` with each replaced process that has ended. `reload` replaces all of them, the new ones first. `interrupt`
+    and `reload` may be called from signal handlers and threads. A process that does not end within `finish` seconds is
+    killed.
+    """
 
     def __init__(
         self,
@@ -117,7 +124,7 @@ class ProcessSupervisor:
         self._wake_up()
 
     def run(self) -> bool:
-        """Until `interrupt`, or until a process died by itself; whether none did."""
+        """Run until `interrupt`, or until a process died; return False if one died."""
         self._processes = [self._started() for _ in range(self._count)]
         try:
             while not self._ending:
@@ -145,7 +152,7 @@ class ProcessSupervisor:
         return True
 
     def _see_off(self, now: float) -> None:
-        """Forget processes that ended, and kill those that should have."""
+        """Forget processes that ended, and kill those that did not end in time."""
         for each in list(self._leaving):
             if not each.process.is_alive():
                 each.close()
@@ -173,7 +180,7 @@ class ProcessSupervisor:
             return ServingProcess(self._start(theirs), mine)
 
     def _wait(self) -> None:
-        """Until a process ends or answers, or something is to be done."""
+        """Wait until a process ends or answers, or until `interrupt` or `reload`."""
         waiting = [each.process.sentinel for each in self._processes]
         probes = [each.probe for each in self._processes if each.asked_at is not None]
         multiprocessing.connection.wait([*waiting, *probes, self._woken], self._look)
@@ -181,7 +188,7 @@ class ProcessSupervisor:
             self._woken.recv(1024)
 
     def _wake_up(self) -> None:
-        with contextlib.suppress(OSError):  # full: it wakes up anyway
+        with contextlib.suppress(OSError):  # the socket is full, so it wakes up anyway
             self._wake.send(b"x")
 
     def _end(self, processes: list[ServingProcess]) -> None:

@@ -1,9 +1,9 @@
-"""The tables of what an endpoint keeps for agents that it may not read (see `sealed_files`); part of `tenant.db`."""
+"""The tables of sealed agents in tenant.db (see `sealed_files`)."""
 
 from __future__ import annotations
 
 TABLES = (
-    # `body` names the blob; the file itself is ciphertext of the user's, and sealed once more there.
+    # `body` names the blob, which contains the user's ciphertext, encrypted once more.
     """create table sealed_file(
         agent_id text not null, name text not null, size integer not null, body text not null,
         written_at text not null, primary key (agent_id, name))""",

@@ -1,4 +1,4 @@
-"""What every part of a tenant's space needs: who the agents are, and their vaults."""
+"""What every part of a tenant's space needs: the agents and their vaults."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lifeboat_vault.vault import Vault
 
 
 class SpaceParts:
-    """`TenantSpace` puts them together."""
+    """Common base of the parts of `TenantSpace`."""
 
     roster: Roster
     _metadata: MetadataStore

@@ -1,9 +1,9 @@
-"""Bodies as objects. A row of the table `blob` names each, and only what a row names is there.
+"""Bodies as objects. A row of the table `blob` names each of them, and an object without a row does not count.
 
-The row is committed before the object is written, and dropped after the object is gone: wherever a process ends, a row
-says what may lie in the store, and the sweep of orphans (`vault.objects.sweep`, `service.bodies.sweep_orphans`) removes
-what nothing else names. Nothing rests on a listing, on conditional writes or on the order of two writers: names are
-random, and an object is written once.
+The row is committed before the object is written and deleted after the object is gone. If a process ends in between,
+the row still says which object may exist, and the sweep of orphans (`vault.objects.sweep`,
+`service.tenant_bodies.sweep_orphans`) removes the objects that nothing else names. Nothing depends on listings, on
+conditional writes or on the order of two writers: names are random, and each object is written once.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from lifeboat_vault.store.disk_blobs import DiskBlobs
 from lifeboat_vault.store.store_protocols import MetadataStore
 
 LARGEST_INLINE = 64 << 10
-"""Bytes: below it a row costs less than a request, unless settings say otherwise."""
+"""Default size in bytes up to which a body is kept in a row, which is cheaper than a request."""
 
 TABLES = (
     "create table blob(tenant text not null, scope text not null, name text not null, key text not null unique, "
     "size integer not null, written_at text not null, primary key(tenant, scope, name))",
 )
-"""As SQLite spells it. `scope` is "" for bodies outside of vaults, else the agent; `key` that of the object."""
+"""The table for SQLite. `scope` is "" for bodies outside of vaults, else the agent; `key` is the name of the object."""
 
 _ADD = "insert into blob(tenant, scope, name, key, size, written_at) values (?, ?, ?, ?, ?, ?)"
 _FIND = "select key, size from blob where tenant = ? and scope = ? and name = ?"
@@ -39,9 +39,11 @@ _SIZE = "select coalesce(sum(size), 0) from blob where tenant = ? and scope = ?"
 
 
 class ObjectBlobs:
-    """A `BlobStore` in `bucket`, below the folder `prefix`. `rows` holds the table; its statements here stand alone,
-    outside of any transaction: a row that a rollback could take back would not name what is on its way. Bodies up to
-    `inline` bytes belong into a row instead. Belongs to the thread that `rows` belongs to."""
+    """A `BlobStore` in `bucket`, below the folder `prefix`.
+
+    `rows` holds the table. Its statements run outside of any transaction, because a rollback could remove the row of an
+    object that is being written. Bodies up to `inline` bytes belong in a row instead. Belongs to the thread of `rows`.
+    """
 
     def __init__(
         self,
@@ -73,13 +75,13 @@ class ObjectBlobs:
         try:
             self._bucket.put(key, data)
         except errors.VaultError:
-            # Half a body is nobody's; if even this fails the next sweep takes it.
+            # No row refers to a partial body. If this fails too, the next sweep removes it.
             with contextlib.suppress(errors.VaultError):
                 self._drop(name, key)
             raise
 
     def flush(self) -> None:
-        """Nothing is left to do: `put` returns when the store has the object and gave it back unchanged."""
+        """Do nothing: `put` returns after the store has returned the object unchanged."""
 
     def read(self, name: str) -> bytes:
         row = self._rows.row(_FIND, (*self._mine, name))
@@ -118,5 +120,5 @@ class ObjectBlobs:
 
 
 def new_key(prefix: str) -> str:
-    """A key that nobody can guess and that says nothing; the first two digits spread what is near in time."""
+    """Return an unguessable key. Its first two digits spread objects that are written at the same time."""
     return f"{prefix}/{secrets.token_hex(1)}/{secrets.token_hex(32)}"

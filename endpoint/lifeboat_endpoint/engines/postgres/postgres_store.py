@@ -1,7 +1,8 @@
 """The rows of one scope (a vault, a tenant, the whole endpoint) in PostgreSQL.
 
-A connection is held only while a transaction, a snapshot or a stream of rows is open. Whose rows are seen is set for
-each transaction anew, in the round trip that begins it: what an earlier user of the connection left counts for nothing.
+A connection is held only while a transaction, a snapshot or a stream of rows is open. Each transaction sets again whose
+rows are visible, in the same round trip that begins it, so settings of an earlier user of the connection have no
+effect.
 """
 
 from __future__ import annotations
@@ -45,14 +46,14 @@ _cursor_names = itertools.count()
 
 
 class PostgresStore:
-    """A `MetadataStore` of what `kind`, `tenant` and `agent` name. Belongs to one thread; the pool serves many."""
+    """A `MetadataStore` of the scope `kind`, `tenant` and `agent`. Belongs to one thread; the pool serves many."""
 
     is_read_only = False
 
     def __init__(
         self, pool: Pool, kind: Kind, *, tenant: str | None, agent: str | None = None, token: str | None = None
     ) -> None:
-        """`token`: in tables of control, the id of the one whose row is seen where no tenant is known yet."""
+        """`token` is the id of a token whose row is visible before its tenant is known, in tables of control."""
         self._pool = pool
         self._kind = kind
         self._scope = (tenant or "", agent or "", token or "")
@@ -69,14 +70,15 @@ class PostgresStore:
     # Transactions -----------------------------------------------------------------------------------------------
 
     def prepare(self) -> None:
-        """The tables are there (see `migrating`); a vault gets its place."""
+        """Add the row of a vault. The tables exist already (see `postgres_schema`)."""
         if self._kind == "vault":
             with self.transaction():
                 self.execute(_ADD_PLACE)
 
     @contextlib.contextmanager
     def transaction(self, *, wait: bool = True) -> Iterator[None]:
-        """What a commit said that never answered is not known: VaultBusy, and whoever tries again finds out."""
+        """Run a transaction. VaultBusy from a commit that was not answered leaves its outcome open; a retry finds
+        out."""
         if self._connection is not None:
             raise errors.VaultBusy("a change or a snapshot is under way in this very place")
         connection = self._begun(_WRITE, self._writer, wait)
@@ -101,7 +103,7 @@ class PostgresStore:
             self._give_back(connection)
 
     def _begun(self, begin: str, writer: int | None = None, wait: bool = True) -> PostgresConnection:
-        """A connection with a transaction for this scope."""
+        """Return a connection with a transaction for this scope."""
         connection = self._taken()
         try:
             _, entered = connection.together([(begin, ()), self._entering(writer, wait)])
@@ -121,7 +123,7 @@ class PostgresStore:
         return _ENTER, (*self._scope, writer, wait)
 
     def _taken(self) -> PostgresConnection:
-        """What a restart of the server broke while nobody had it is thrown away."""
+        """Take a connection from the pool. Connections that broke while idle are thrown away."""
         deadline = time.monotonic() + WAIT_SECONDS
         while True:
             try:
@@ -134,7 +136,7 @@ class PostgresStore:
             self._pool.putconn(connection)
 
     def _give_back(self, connection: PostgresConnection) -> None:
-        """Whatever was not committed is rolled back."""
+        """Return a connection to the pool. Anything uncommitted is rolled back."""
         try:
             status = connection.pgconn.transaction_status
             if connection.pgconn.pipeline_status != _NO_PIPELINE:
@@ -169,7 +171,7 @@ class PostgresStore:
         return next(iter(self._asked(number_placeholders(statement), parameters)), None)
 
     def rows(self, statement: str, parameters: Parameters = ()) -> Iterator[Row]:
-        if not is_query(statement):  # what changes rows and tells of them
+        if not is_query(statement):  # a statement that changes rows and returns them
             return iter(self._written(number_placeholders(statement), parameters)[1])
         statement, parameters = widen_list(statement, parameters)
         if statement not in self._long:
@@ -180,7 +182,7 @@ class PostgresStore:
         return self._streamed(number_placeholders(statement), parameters)
 
     def _written(self, statement: str, parameters: Parameters) -> tuple[int, list[Row]]:
-        """How many rows it changed, and what it tells of them."""
+        """Return how many rows a statement changed, and the rows that it returned."""
         connection = self._connection
         if connection is None:
             return self._alone(statement, parameters, self._writer)
@@ -194,7 +196,7 @@ class PostgresStore:
         return connection.loaded(self._sent(connection, statement, parameters))
 
     def _alone(self, statement: str, parameters: Parameters, writer: int | None = None) -> tuple[int, list[Row]]:
-        """In a transaction of its own: that is what goes to the server together."""
+        """Run one statement in a transaction of its own: statements that are sent together are one transaction."""
         connection = self._taken()
         try:
             _, found = connection.together([self._entering(writer), (statement, parameters)])
@@ -222,7 +224,7 @@ class PostgresStore:
         return postgres_failures.translate_error(error)
 
     def _streamed(self, statement: str, parameters: Parameters) -> Iterator[Row]:
-        """By a cursor of the server, so that other statements can run meanwhile."""
+        """Yield rows from a cursor of the server, so that other statements can run in between."""
         name = f"rows_{next(_cursor_names)}"
         with self._stream() as connection:
             self._turn(connection, f"declare {name} no scroll cursor for {statement}", parameters)
@@ -240,8 +242,10 @@ class PostgresStore:
 
     @contextlib.contextmanager
     def _stream(self) -> Iterator[PostgresConnection]:
-        """The open transaction, or one for reading that all streams outside of it share: a thread that holds one
-        connection for each could wait for itself."""
+        """Return the open transaction, or one for reading that all streams outside of a transaction share.
+
+        A thread that held one connection for each stream could wait for itself.
+        """
         if self._connection is not None:
             yield self._connection
             return
@@ -256,34 +260,35 @@ class PostgresStore:
                 connection, self._reading = self._reading, None
                 self._give_back(connection)
 
-    # The whole --------------------------------------------------------------------------------------------------
+    # The whole scope --------------------------------------------------------------------------------------------
 
     def problems(self) -> list[str]:
-        """Rows that name what is not there. Damaged pages are found by checksums and pg_amcheck, with rights that no
-        role of ours has."""
+        """Report references to missing rows. Damaged pages need checksums and pg_amcheck, with rights that our roles do
+        not have."""
         return scope_size.find_problems(self, self._kind)
 
     def size(self) -> int:
-        """Bytes of the rows of this scope, without those that a vacuum has still to take away."""
+        """Return the bytes of the rows of this scope, without deleted rows that wait for a vacuum."""
         return scope_size.measure_size(self, self._kind)
 
     def compact(self) -> None:
-        """The database gives back the space of deleted rows by itself (autovacuum)."""
+        """Do nothing: autovacuum gives back the space of deleted rows."""
 
     def scrub(self, *, wait: bool = True) -> bool:
-        """True: what stays of deleted rows in pages, logs and backups is sealed, and ends with its key."""
+        """Return True: remains of deleted rows in pages, logs and backups are sealed, and unreadable once their key is
+        destroyed."""
         return True
 
     def copy_to(self, path: Path) -> None:
-        """A SQLite file with the same tables and rows: the way back from a shared endpoint."""
+        """Copy tables and rows to a SQLite file, to move from a shared endpoint back to files."""
         sqlite_copy.to_sqlite(self, self._kind, path)
 
     def close(self) -> None:
-        """Connections belong to the pool."""
+        """Do nothing: connections belong to the pool."""
 
 
 def _writer_of(kind: Kind, tenant: str | None, agent: str | None) -> int | None:
-    """The lock of who writes there, 64 bits; None where rows are independent of each other."""
+    """Return the number of the lock for writers of this scope, or None if its rows are independent of each other."""
     if kind == "bodies":
         return None
     parts = {"control": (), "tenant": (tenant,), "vault": (tenant, agent)}[kind]

@@ -1,4 +1,4 @@
-"""The rows of a scope as a SQLite file with the same tables."""
+"""Copy of the rows of a scope into a SQLite file with the same tables."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _TABLES: dict[str, Sequence[str]] = {
 
 
 def to_sqlite(metadata: MetadataStore, kind: str, path: Path) -> None:
-    """All rows of one moment. Raises VaultUnusable for tables that have no place in a file."""
+    """Copy all rows as of one moment. Raises VaultUnusable for tables that have no file of their own."""
     tables = _TABLES.get(kind)
     if tables is None:
         raise errors.VaultUnusable(f"tables of {kind} have no file of their own")
     with contextlib.closing(SqliteStore(path, create=True, tables=tables)) as target, metadata.snapshot():
         target.prepare()
         with target.transaction():
-            # A body may rest on one that comes later.
+            # An object may name a base that is inserted later.
             target.execute("pragma defer_foreign_keys = on")
             for table in list(target.database.table_names()):
                 columns = [column.name for column in target.database.table(table).columns]

@@ -1,4 +1,4 @@
-"""The endpoint itself: what it is, whether it is well, and who asks."""
+"""Routes about the endpoint itself: version, readiness, metrics, and the token of the caller."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def get_liveness(call: Call) -> RouteResponse:
 
 
 def get_readiness(call: Call) -> RouteResponse:
-    """Whether tokens can be looked up, bodies read and data keys unwrapped, and no end is near."""
+    """Answer whether tokens can be looked up, bodies read and data keys unwrapped, and the server is not about to
+    end."""
     missing = call.server.readiness.missing()
     if missing:
         raise RemoteBusy(f"not ready: {', '.join(missing)}", retry_after=5)
@@ -35,7 +36,7 @@ def get_readiness(call: Call) -> RouteResponse:
 
 
 def get_metrics(call: Call) -> RouteResponse:
-    """Figures of all tenants together; for programs of this machine, or whoever may look after the endpoint."""
+    """Answer with metrics of all tenants together, for programs of this machine and for administrators."""
     text, media_type = call.server.metrics.text(call.headers.get("accept", ""))
     return RouteResponse(text, media_type=media_type)
 

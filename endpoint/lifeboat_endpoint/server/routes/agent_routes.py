@@ -1,4 +1,4 @@
-"""Agents: which there are, how they stand, their keys, signatures and epochs."""
+"""Routes of agents: list, register, remove, keys, signatures and epochs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def get_agent(call: Call) -> RouteResponse:
 
 
 def remove_agent(call: Call) -> RouteResponse:
-    """A machine may remove what it made up to try the endpoint out, and nothing else: its token lies on a disk."""
+    """Remove an agent. A machine may remove only a trial agent that it made, because its token is stored on a disk."""
     if not call.space.is_trial(call.agent_id) and ADMIN not in call.caller.scopes:
         raise RemoteDenied("only whoever looks after the endpoint may remove an agent", scope=ADMIN)
     call.space.remove_agent(call.agent_id)
@@ -62,7 +62,7 @@ def get_head(call: Call) -> RouteResponse:
 
 
 def get_keys(call: Call) -> RouteResponse:
-    """null where none were sent yet."""
+    """Answer with the wrapped keys, or null if none were sent yet."""
     return RouteResponse(json_codec.encode_json(call.space.keys(call.agent_id)), media_type="application/json")
 
 

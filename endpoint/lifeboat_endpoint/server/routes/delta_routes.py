@@ -1,4 +1,4 @@
-"""What changed from one state to another, and which states there are."""
+"""Routes of deltas and of the list of sequences."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from lifeboat_endpoint.tenancy.callers import PULL, PUSH
 from lifeboat_vault.errors import UnknownAtRemote
 
 DELTA = "delta"
-"""Beginning of what a signed address permits to fetch: `delta/<base>-<number>`."""
+"""Kind of a signed address: `delta/<base>-<number>`."""
 
 
 def push_delta(call: Call) -> RouteResponse:
@@ -43,7 +43,7 @@ def push_delta(call: Call) -> RouteResponse:
 
 
 def answer_delta_push(call: Call, received: PushResult, size: int) -> RouteResponse:
-    """The answer to a delta that was taken, however it came."""
+    """Answer a delta that was accepted by any way."""
     number = received.head.number
     call.note(sequence=number, bytes=size)
     content = PushedDelta(number, size, head_of(received.head), state_id(call.agent_id, number))
@@ -57,8 +57,10 @@ def list_deltas(call: Call) -> RouteResponse:
 
 
 def delta_places(call: Call, since: int, limit: int) -> tuple[list[DeltaPlace], int | None]:
-    """Deltas from the state `since` to the next kept one, and so on; where the page after these begins. A negative
-    `since` begins at the oldest kept state. Raises UnknownThere for a state that is not kept."""
+    """Return deltas from the sequence `since` to the next kept one, and so on, and where the next page begins.
+
+    A negative `since` begins at the oldest kept sequence. Raises UnknownThere for a sequence that is not kept.
+    """
     with call.space.vault(call.agent_id) as vault:
         first = vault.sequences(limit=1) if since < 0 else [vault.sequence(since)]
         rows = [*first, *(vault.sequences(first[0].number, limit + 1) if first else ())]
@@ -84,7 +86,7 @@ def fetch_delta(call: Call) -> RouteResponse:
 
 
 def delta_file(call: Call, base: int, number: int) -> RouteResponse:
-    """What a signed address of `DELTA` permits."""
+    """Answer with the file that a signed address of `DELTA` permits."""
     bundle = call.space.delta(call.agent_id, base, number)
     headers = {"X-Sequence": str(number), "X-Base-Sequence": str(base)}
     return RouteResponse(headers=headers, file=bundle.file, size=bundle.size)
@@ -99,7 +101,7 @@ def list_sequences(call: Call) -> RouteResponse:
 
 
 def _base(call: Call, number: int) -> int:
-    """The kept state before one."""
+    """Return the kept sequence before one."""
     with call.space.vault(call.agent_id) as vault:
         row = vault.sequence(number)
         base = row.base if row.base is not None and vault.find(row.base) is not None else None

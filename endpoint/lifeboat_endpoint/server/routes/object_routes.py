@@ -1,4 +1,4 @@
-"""Large artifacts, by the SHA-256 of their bytes, and by the leaf that commits to them."""
+"""Routes of large artifacts, by the SHA-256 of their bytes and by the leaf that commits to them."""
 
 from __future__ import annotations
 

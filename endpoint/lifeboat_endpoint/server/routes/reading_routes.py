@@ -1,4 +1,4 @@
-"""Parts of a state, read back so that its owner can hold them against the original."""
+"""Route that reads parts of a sequence back, so that the owner can compare them with the original."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Purges: which an endpoint holds of an agent, and one more."""
+"""Routes that list the redactions of an agent and take a new one."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ def list_redactions(call: Call) -> RouteResponse:
 
 
 def submit_redaction(call: Call) -> RouteResponse:
-    """The scope purge is the word of whoever owns the data; `confirm` says that it has to be."""
+    """Take a redaction. It is applied immediately if the token has the scope purge, which `confirm` requires."""
     asked: RedactionQuery = call.query
     if asked.confirm:
         call.caller.need(PURGE)
-    call.space.check_known(call.agent_id)  # of what is another's nobody learns whether it is there
+    # Answer the same for an agent of another tenant as for one that does not exist
+    call.space.check_known(call.agent_id)
     document = json_codec.decode_object(call.body, entry="the body")
     state = call.space.redact(call.agent_id, document, confirmed=PURGE in call.caller.scopes)
     call.server.metrics.purge(applied=state.receipt is not None)

@@ -1,4 +1,4 @@
-"""Agents that the endpoint may not read: files that never change, and one head with compare-and-set."""
+"""Routes of sealed agents: files that never change, and one head with compare-and-set."""
 
 from __future__ import annotations
 
@@ -57,8 +57,10 @@ def put_head(call: Call) -> RouteResponse:
 
 
 def _expected(call: Call) -> str | None:
-    """The tag that the head must have, None for no head yet. Raises Refusal (428) where nothing is expected: a head is
-    never replaced blindly."""
+    """Return the tag that the head must have, None for no head yet.
+
+    Raises HttpRefusal (428) without a condition, because a head is never replaced blindly.
+    """
     if call.headers.get("if-none-match", "").strip() == "*":
         return None
     tag = call.headers.get("if-match", "").strip().strip('"')

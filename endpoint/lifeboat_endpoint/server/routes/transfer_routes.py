@@ -1,4 +1,4 @@
-"""Signed addresses at work (see `presigned`): whoever has one needs no token, and can do one thing."""
+"""Routes of signed addresses (see `presigned`), which need no token and permit one transfer each."""
 
 from __future__ import annotations
 
@@ -50,8 +50,10 @@ def _limited(call: Call, limit: int) -> Iterator[bytes]:
 
 
 def _permission(call: Call, method: str) -> Permission:
-    """What the address permits; the call is then that of whoever asked for it. A token that was revoked meanwhile
-    permits nothing, and a tenant that was removed has nothing there."""
+    """Return the permission of the address, and act as the caller who requested it.
+
+    An address ends when its token is revoked or its tenant removed. Raises UnknownThere.
+    """
     server = call.server
     found = presigned.check_permission(server.transfer_key(), call.path["transfer"], method, call.now)
     call.known = Caller(found.tenant, "", "a signed address", frozenset())

@@ -1,5 +1,7 @@
-"""Bundles that are too large for one request, or that come without the token: in parts, of which only missing ones
-travel, or in three steps over a signed address."""
+"""Routes of bundles that are too large for one request, or that are sent without the token.
+
+They are sent in parts, of which only the missing ones travel, or in three steps over a signed address.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from lifeboat_vault.errors import RemoteRefused, StaleBase, UnknownAtRemote
 from lifeboat_vault.remote.remote_contract import BundleKind
 
 UPLOAD = "upload"
-"""Beginning of what a signed address permits to send: `upload/<id>`."""
+"""Kind of a signed address: `upload/<id>`."""
 
 
 def begin_parts(call: Call) -> RouteResponse:
@@ -56,8 +58,10 @@ def begin_snapshot(call: Call) -> RouteResponse:
 
 
 def begin_delta(call: Call) -> RouteResponse:
-    """Says at once when the base is not the head: the body would travel for nothing. A client that another service
-    knew until now begins an agent here."""
+    """Begin the upload of a delta, and refuse immediately if its base is not the head, so that no body is sent in vain.
+
+    An agent of a client that used another service until now is registered.
+    """
     asked: BaseQuery = call.query
     call.space.register_unnamed(call.agent_id)
     head = call.space.head(call.agent_id)
@@ -73,7 +77,7 @@ def confirm_upload(call: Call) -> RouteResponse:
 
 
 def _upload(call: Call) -> service.UploadState:
-    """One of this agent. Raises UnknownThere, AgentErased."""
+    """Return an upload of this agent. Raises UnknownThere, AgentErased."""
     space = call.space
     space.check_agent(call.agent_id)
     found = space.upload(upload_id_of(call.path["upload_id"]))

@@ -1,4 +1,4 @@
-"""What an endpoint signs about a purge when nothing is left to do, and keeps for whoever asks again."""
+"""Receipts of purges, which an endpoint signs when nothing is left to do, and keeps for later requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RECEIPT = "purge receipt"
 
 
 class EndpointReceipts:
-    """Of one tenant and one thread. Changes happen in the caller's transaction."""
+    """The receipts of one tenant. Belongs to one thread; changes happen in the caller's transaction."""
 
     def __init__(self, metadata: MetadataStore, keys: TenantKeys, purging: PurgePolicy, clock: Clock) -> None:
         self._metadata = metadata
@@ -38,14 +38,16 @@ class EndpointReceipts:
         self._metadata.execute(sql.ADD_RECEIPT, (agent_id, redaction_id, self._sealed(receipt)))
 
     def reseal(self) -> None:
-        """Everything under the current key."""
+        """Seal all receipts under the current key."""
         for agent_id, redaction_id, document in list(self._metadata.rows(sql.RECEIPTS)):
             receipt = json_codec.decode_json(open_sealed(self._keys, None, _RECEIPT, document))
             self._metadata.execute(sql.SET_RECEIPT, (self._sealed(receipt), agent_id, redaction_id))
 
     def of_vault(self, vault: Vault, redaction: Redaction, leaves: int, objects: int) -> VaultReceipt:
-        """Of an agent that stays: of what is named so many `leaves` were there, and `objects` lost their bytes. All of
-        it is looked for again."""
+        """Sign a receipt for a purge of an agent that stays, after searching for all of it again.
+
+        `leaves` is how many of the named leaves existed, `objects` how many objects lost their bytes.
+        """
         head, (number, digest) = vault.head(), vault.audit_end()
         remaining = vault.remaining(redaction)
         return self._signed(
@@ -60,7 +62,7 @@ class EndpointReceipts:
         )
 
     def of_agent(self, redaction: Redaction, objects: int, remaining: int) -> VaultReceipt:
-        """Of an agent that was purged whole: its head and its audit are gone with it."""
+        """Sign a receipt for a whole agent, without head and audit, which are gone."""
         return self._signed(
             redaction, applied=1, leaves=0, objects=objects, remaining=remaining, found={"hits": remaining}
         )

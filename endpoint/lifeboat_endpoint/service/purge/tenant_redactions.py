@@ -1,4 +1,4 @@
-"""Purges of one tenant's agents: held, applied when it is time, receipted; refused by whoever owns the endpoint."""
+"""Redactions of one tenant's agents: hold them, apply them when they are due, sign receipts, or refuse them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from lifeboat_vault.vault.vault_purging import audit_record
 
 
 class TenantRedactions:
-    """Of one tenant and one thread."""
+    """The redactions of one tenant. Belongs to one thread."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class TenantRedactions:
         purging: PurgePolicy,
         clock: Clock,
     ) -> None:
-        """`shredding` where what is deleted leaves remains."""
+        """`shredding` is set if deleted rows leave remains."""
         self._metadata = metadata
         self._shredding = shredding
         self._roster = roster
@@ -57,10 +57,10 @@ class TenantRedactions:
         self._purging = purging
         self._clock = clock
 
-    # What machines ask ------------------------------------------------------------------------------------------
+    # Requests of machines ---------------------------------------------------------------------------------------
 
     def held(self, agent_id: str) -> list[JsonObject]:
-        """As `Remote.redactions`; those that were refused here are not told. Raises UnknownThere."""
+        """As `Remote.redactions`, without those that were refused here. Raises UnknownThere."""
         for _, redaction_id in self.due(agent_id):
             self.apply(agent_id, redaction_id)
         erased = self._roster.erased.find(agent_id)
@@ -103,7 +103,7 @@ class TenantRedactions:
         return RemoteRedaction(redaction.id, known.waits_until)
 
     def _take_sealed(self, row: AgentRow, redaction: Redaction, *, confirmed: bool) -> RemoteRedaction:
-        """What the endpoint cannot read, machines purge themselves; the whole of it goes here too."""
+        """Purge a sealed agent completely. Its own machines purge parts of it, because the endpoint cannot read it."""
         if redaction.scope != WHOLE_AGENT:
             raise RemoteRefused(f"the agent {row.id} is sealed there: only its own machines can purge some of it")
         waiting_redactions.signer_of(redaction)
@@ -127,10 +127,10 @@ class TenantRedactions:
             return self._apply(row, vault, redaction)
         return RemoteRedaction(redaction.id, None, receipt)
 
-    # What its owner says ----------------------------------------------------------------------------------------
+    # Decisions of the operator ----------------------------------------------------------------------------------
 
     def pending(self) -> list[PendingRedaction]:
-        """Those that wait, of all agents."""
+        """Return the waiting redactions of all agents."""
         found = []
         for agent_id, redaction_id, applies_at in list(self._metadata.rows(sql.WAITING)):
             row = self._roster.find(agent_id)
@@ -144,7 +144,7 @@ class TenantRedactions:
         return found
 
     def confirm(self, agent_id: str, redaction_id: str) -> RemoteRedaction:
-        """Apply one that waits, or was refused, now. Raises UnknownThere."""
+        """Apply a waiting or refused redaction now. Raises UnknownThere."""
         erased = self._roster.erased.find(agent_id)
         if erased is not None and erased.redaction_id == redaction_id:
             return RemoteRedaction(redaction_id, None, self._erasing.finish(agent_id))
@@ -156,7 +156,7 @@ class TenantRedactions:
         return self._take(row, vault, known.redaction, confirmed=True)
 
     def refuse(self, agent_id: str, redaction_id: str) -> bool:
-        """Raises UnknownThere, AgentErased."""
+        """Refuse a waiting redaction; return whether it was waiting. Raises UnknownThere, AgentErased."""
         row = self._roster.get(agent_id)
         vault = self._vault(row)
         known = waiting_redactions.find_redaction(vault, redaction_id)
@@ -169,17 +169,18 @@ class TenantRedactions:
             self._purging.note(REFUSED, redaction_id, {"agent": agent_id, "scope": known.redaction.scope})
         return done
 
-    # When it is time --------------------------------------------------------------------------------------------
+    # Due redactions ---------------------------------------------------------------------------------------------
 
     def due(self, agent_id: str | None = None) -> list[tuple[str, str]]:
-        """Agents and the purges of theirs that have waited long enough, or were begun and not finished."""
+        """Return agents and redactions that have waited long enough, or that were begun and not finished."""
         rows = self._metadata.rows(*((sql.WAITING,) if agent_id is None else (sql.WAITING_OF, (agent_id,))))
         now = times.to_text(self._clock.now())
         found = [(agent, redaction_id) for agent, redaction_id, applies_at in rows if applies_at <= now]
         return found if found and self._purging.is_clock_trusted() else []
 
     def apply(self, agent_id: str, redaction_id: str) -> None:
-        """One that is due. What does not wait there any more is forgotten; what can never be applied is refused."""
+        """Apply a redaction that is due. One that no longer waits is dropped; one that can never be applied is
+        refused."""
         row = self._roster.find(agent_id)
         vault = None if row is None or row.vault is None else self._vault(row)
         known = None if vault is None else waiting_redactions.find_redaction(vault, redaction_id)
@@ -195,8 +196,10 @@ class TenantRedactions:
             self.refuse(agent_id, redaction_id)
 
     def _apply(self, row: AgentRow, vault: Vault, redaction: Redaction) -> RemoteRedaction:
-        """Once it was begun it is taken up again until the receipt is signed. While somebody reads what was destroyed
-        there is none yet."""
+        """Apply a redaction. One that was begun is continued until the receipt is signed.
+
+        There is no receipt while another process still reads what was destroyed.
+        """
         if redaction.scope == WHOLE_AGENT:
             return RemoteRedaction(redaction.id, None, self._erasing.erase(row, redaction))
         leaves = self._begin(row, vault, redaction)
@@ -222,7 +225,7 @@ class TenantRedactions:
         return RemoteRedaction(redaction.id, None, document)
 
     def _begin(self, row: AgentRow, vault: Vault, redaction: Redaction) -> int:
-        """How many of the named leaves hold old bytes, or did when it was begun first."""
+        """Return how many of the named leaves have old bytes, or had when it was begun first."""
         with self._metadata.transaction():
             before = self._metadata.row(sql.LEAVES, (row.id, redaction.id))
             leaves = max(0 if before is None else int(before[0]), vault.remaining(redaction))

@@ -1,5 +1,8 @@
-"""A whole agent is purged: from one transaction on it is nowhere, then all of it is destroyed, its keys too. What
-ends half-way is taken up by the next contact or by the upkeep, until the receipt is signed."""
+"""Purge of a whole agent: one transaction hides it, then all its data and keys are destroyed.
+
+An interrupted purge is continued by the next request about the agent or by the maintenance, until the receipt is
+signed.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from lifeboat_vault.vault.vault_purging import audit_record
 
 
 class WholeAgentPurge:
-    """Of one tenant and one thread."""
+    """Purges whole agents of one tenant. Belongs to one thread."""
 
     def __init__(
         self,
@@ -53,8 +56,10 @@ class WholeAgentPurge:
         self._clock = clock
 
     def erase(self, row: AgentRow, redaction: Redaction) -> JsonObject:
-        """The receipt. Whoever writes the agent meanwhile is refused or destroyed. Raises AgentErased when another
-        redaction was first."""
+        """Purge an agent and return the receipt. Raises AgentErased if another redaction was first.
+
+        Concurrent pushes are refused, or destroyed with the agent.
+        """
         reach_crash_point(CrashPoint.ENDPOINT_ERASED)
         with self._metadata.transaction():
             self._roster.get(row.id)
@@ -65,12 +70,12 @@ class WholeAgentPurge:
         return self.finish(row.id)
 
     def forget_purges(self, agent_id: str) -> None:
-        """What is noted of an agent that goes, in the caller's transaction."""
+        """Delete the rows about purges of an agent that is removed, in the caller's transaction."""
         self._metadata.execute(sql.DROP_WAITING_OF, (agent_id,))
         self._metadata.execute(sql.DROP_RECEIPTS_OF, (agent_id,))
 
     def finish(self, agent_id: str) -> JsonObject:
-        """The receipt of an erased agent; what is left of it is destroyed first. Raises UnknownThere."""
+        """Return the receipt of a purged agent, after destroying what is left of it. Raises UnknownThere."""
         found = self._roster.erased.find(agent_id)
         if found is None:
             raise UnknownAtRemote(f"there is no agent {agent_id}")
@@ -78,7 +83,7 @@ class WholeAgentPurge:
             return found.receipt
         objects = self._destroy(agent_id)
         if not (found.trial or self._keys.is_own(agent_id)):
-            # The key that others need, too, opens what the database still holds of deleted rows.
+            # Other agents use the key too, so it still opens remains of deleted rows until it is replaced.
             self._purging.shred_later()
         redaction = redactions.from_json(found.document)
         receipt = self._receipts.of_agent(redaction, objects, self._vaults.left_of(agent_id))
@@ -89,7 +94,7 @@ class WholeAgentPurge:
         return document
 
     def _destroy(self, agent_id: str) -> int:
-        """How many objects, sealed files and bodies of uploads there were."""
+        """Destroy the data of an agent; return how many objects, sealed files and bodies of uploads there were."""
         objects = self._vaults.end(agent_id)
         objects += self._uploads.drop_of(agent_id)
         with self._metadata.transaction():
