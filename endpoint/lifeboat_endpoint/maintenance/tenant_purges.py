@@ -41,13 +41,13 @@ def list_waiting_purges(endpoint: Endpoint, tenants: Sequence[Tenant]) -> list[W
 
 
 def confirm_purge(endpoint: Endpoint, tenants: Sequence[Tenant], redaction_id: str) -> RemoteRedaction:
-    """Apply a waiting purge now. Raises UnknownThere if it does not wait anywhere."""
+    """Apply a waiting purge now. Raises UnknownAtRemote if it does not wait anywhere."""
     found = _named(endpoint, tenants, redaction_id)
     return endpoint.space(found.tenant.id).confirm_redaction(found.purge.agent_id, redaction_id)
 
 
 def refuse_purge(endpoint: Endpoint, tenants: Sequence[Tenant], redaction_id: str) -> WaitingPurge:
-    """Refuse a waiting purge for good. Raises UnknownThere if it does not wait anywhere."""
+    """Refuse a waiting purge for good. Raises UnknownAtRemote if it does not wait anywhere."""
     found = _named(endpoint, tenants, redaction_id)
     endpoint.space(found.tenant.id).refuse_redaction(found.purge.agent_id, redaction_id)
     return found

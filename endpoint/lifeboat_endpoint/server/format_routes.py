@@ -157,7 +157,7 @@ class FormatCall:
     def agent(self, wanted: str) -> str | None:
         """Return the id of an agent of the caller's tenant, by its id or name.
 
-        Without either, return the only agent, or None if the caller has to choose. Raises UnknownThere, AgentErased.
+        Without either, return the only agent, or None if the caller has to choose. Raises UnknownAtRemote, AgentErased.
         """
         space = self._call.space
         known = space.agent_ids()

@@ -59,7 +59,7 @@ def sign_permission(
 
 
 def check_permission(key: bytes, token: str, method: str, now: datetime) -> Permission:
-    """Return the permission of a signed address. Raises UnknownThere for any fault in it."""
+    """Return the permission of a signed address. Raises UnknownAtRemote for any fault in it."""
     payload, mac = _parts(token)
     if not hmac.compare_digest(mac, _mac(key, payload)):
         raise _unknown()

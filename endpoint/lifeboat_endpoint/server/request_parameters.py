@@ -26,7 +26,7 @@ _COMPILED = {name: re.compile(rf"(?:{form})\Z") for name, (form, _) in FORMS.ite
 
 
 def check_path_parameters(found: dict[str, Any]) -> dict[str, str]:
-    """Return the path parameters. Raises UnknownThere for one of another form, since nothing can have such a name."""
+    """Return the path parameters. Raises UnknownAtRemote for one of another form, which nothing can have."""
     for name, value in found.items():
         if not _COMPILED[name].match(value):
             raise UnknownAtRemote(f"there is no such {name.replace('_', ' ').removesuffix(' id')}")

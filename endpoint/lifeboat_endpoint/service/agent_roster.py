@@ -72,7 +72,7 @@ class Roster:
         return None if row is None else self._agent(row)
 
     def get(self, agent_id: str) -> AgentRow:
-        """Return the row of an agent. Raises UnknownThere, AgentErased."""
+        """Return the row of an agent. Raises UnknownAtRemote, AgentErased."""
         found = self.find(agent_id)
         if found is None:
             raise self._absent(agent_id)
@@ -123,7 +123,7 @@ class Roster:
         return replace(row, bytes=size)
 
     def keys_of(self, agent_id: str) -> JsonObject | None:
-        """Return the document of an agent's wrapped keys. Raises UnknownThere, AgentErased."""
+        """Return the document of an agent's wrapped keys. Raises UnknownAtRemote, AgentErased."""
         row = self._metadata.row(sql.AGENT, (agent_id,))
         if row is None:
             raise self._absent(agent_id)

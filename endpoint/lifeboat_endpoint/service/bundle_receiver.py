@@ -15,25 +15,23 @@ from lifeboat_alf.deltas.applied_state import AppliedState
 from lifeboat_alf.deltas.delta_writer import DeltaReader
 from lifeboat_alf.errors import AlfError
 from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
-from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.states.agent_state import Sequence, State
 from lifeboat_alf.validation.validate_file import validate_archive
 from lifeboat_endpoint.service import accident_guard
-from lifeboat_endpoint.service.agent_roster import AgentRow, Roster
-from lifeboat_endpoint.service.agent_vaults import AgentVaults
+from lifeboat_endpoint.service.agent_roster import AgentRow
 from lifeboat_endpoint.service.append_rules import check_fit, is_head
 from lifeboat_endpoint.service.endpoint_limits import EndpointLimits
 from lifeboat_endpoint.service.purge.waiting_redactions import WaitingRedactions
 from lifeboat_endpoint.service.remote_errors import as_bundle, as_remote
-from lifeboat_endpoint.service.tenant_quota import QuotaReservation, TenantQuota
+from lifeboat_endpoint.service.tenant_quota import QuotaReservation
+from lifeboat_endpoint.service.tenant_service import TenantResources, TenantService
 from lifeboat_keys.pairs.strict_base64 import device_id, from_base64
 from lifeboat_keys.pairs.user_key import UserPublic
 from lifeboat_keys.signed import sequence_signatures
 from lifeboat_vault.errors import DraftInvalid, RemoteRefused, RemoteTooLarge, StaleBase, VaultDamaged
 from lifeboat_vault.legacy import legacy_pushes
 from lifeboat_vault.remote.remote_contract import BundleKind, RemoteHead
-from lifeboat_vault.store.store_protocols import MetadataStore
 from lifeboat_vault.vault import Draft, SequenceRow, Vault, draft_of_delta, draft_of_state
 
 KIND = "push"
@@ -65,27 +63,12 @@ class PushResult:
     fresh: bool
 
 
-class BundleReceiver:
+class BundleReceiver(TenantService):
     """Receives the bundles of one tenant. Belongs to one thread."""
 
-    def __init__(
-        self,
-        metadata: MetadataStore,
-        roster: Roster,
-        vaults: AgentVaults,
-        held: WaitingRedactions,
-        *,
-        quota: TenantQuota,
-        limits: EndpointLimits,
-        clock: Clock,
-    ) -> None:
-        self._metadata = metadata
-        self._roster = roster
-        self._vaults = vaults
+    def __init__(self, resources: TenantResources, held: WaitingRedactions) -> None:
+        super().__init__(resources)
         self._held = held
-        self._quota = quota
-        self._limits = limits
-        self._clock = clock
 
     def receive(self, agent_id: str, sent: SentBundle) -> PushResult:
         """Push a bundle. Raises as `Remote.push`."""
@@ -121,7 +104,7 @@ class BundleReceiver:
         return is_unsigned
 
     def open_row(self, agent_id: str) -> AgentRow:
-        """Return the row of an agent that this endpoint can read. Raises UnknownThere, RemoteRefused."""
+        """Return the row of an agent that this endpoint can read. Raises UnknownAtRemote, RemoteRefused."""
         with as_remote():
             row = self._roster.get(agent_id)
         if row.sealed:

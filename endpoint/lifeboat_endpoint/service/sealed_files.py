@@ -12,16 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lifeboat_alf.common import times
-from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_endpoint.service import sealed_statements as sql
-from lifeboat_endpoint.service.agent_roster import Roster
-from lifeboat_endpoint.service.endpoint_limits import EndpointLimits
 from lifeboat_endpoint.service.remote_errors import as_remote
-from lifeboat_endpoint.service.tenant_bodies import TenantBodies
-from lifeboat_endpoint.service.tenant_quota import TenantQuota
-from lifeboat_endpoint.service.tenant_tables import TenantKeys, open_sealed
+from lifeboat_endpoint.service.tenant_service import TenantService
+from lifeboat_endpoint.service.tenant_tables import open_sealed
 from lifeboat_vault import errors
-from lifeboat_vault.store.store_protocols import MetadataStore
 
 HEAD_BYTES = 4 << 20
 """The largest head. A client moves older rows into files, so that its head stays far below."""
@@ -44,30 +39,11 @@ class _KeyChanged(errors.VaultBusy):
     """The data key changed, so no row was written. Unlike after an unanswered commit, the body can be removed."""
 
 
-class SealedFileStore:
+class SealedFileStore(TenantService):
     """Sealed files of one tenant. Belongs to one thread.
 
-    Every method raises UnknownThere for an unknown agent, RemoteRefused for one that is not sealed.
+    Every method raises UnknownAtRemote for an unknown agent, RemoteRefused for one that is not sealed.
     """
-
-    def __init__(
-        self,
-        metadata: MetadataStore,
-        bodies: TenantBodies,
-        roster: Roster,
-        keys: TenantKeys,
-        *,
-        quota: TenantQuota,
-        limits: EndpointLimits,
-        clock: Clock,
-    ) -> None:
-        self._metadata = metadata
-        self._bodies = bodies
-        self._roster = roster
-        self._keys = keys
-        self._quota = quota
-        self._limits = limits
-        self._clock = clock
 
     @as_remote()
     def names(self, agent_id: str) -> list[StoredSealedFile]:
@@ -110,9 +86,9 @@ class SealedFileStore:
     def _named(self, agent_id: str, name: str, size: int, body: str, key_id: str) -> bool:
         """Give the body its name; return False if another body got the same name first.
 
-        The other process was first then, and this body is an orphan. Raises UnknownThere, AgentErased if the agent was
-        removed meanwhile, VaultBusy if its key changed: the process that seals all named files again did not see this
-        body, and will destroy its key.
+        The other process was first then, and this body is an orphan. Raises UnknownAtRemote, AgentErased if the agent
+        was removed meanwhile, VaultBusy if its key changed: the process that seals all named files again did not see
+        this body, and will destroy its key.
         """
         with self._metadata.transaction():
             self._check_agent(agent_id)
@@ -125,7 +101,7 @@ class SealedFileStore:
 
     @as_remote()
     def get(self, agent_id: str, name: str) -> bytes:
-        """Return a file. Raises UnknownThere, RemoteDamaged, KeyRevoked."""
+        """Return a file. Raises UnknownAtRemote, RemoteDamaged, KeyRevoked."""
         self._check_agent(agent_id)
         row = self._row(agent_id, name)
         if row is None:

@@ -33,7 +33,7 @@ class SpaceExchange(SpaceParts):
             yield (GivenState(state, waiting) if waiting else state), mark
 
     def check_given(self, agent_id: str, mark: GivingMark) -> None:
-        """Check that what was read may still be sent. Raises AgentErased, UnknownThere, RemoteBusy after a purge in
+        """Check that what was read may still be sent. Raises AgentErased, UnknownAtRemote, RemoteBusy after a purge in
         between."""
         with self._open(agent_id) as vault:
             if not given_state.is_as_marked(vault, mark):

@@ -34,7 +34,7 @@ class SpacePurging(SpaceParts):
             return self._redacting.pending()
 
     def confirm_redaction(self, agent_id: str, redaction_id: str) -> RemoteRedaction:
-        """Apply a waiting redaction now. An applied one is not an error. Raises UnknownThere."""
+        """Apply a waiting redaction now. An applied one is not an error. Raises UnknownAtRemote."""
         with as_remote():
             return self._redacting.confirm(agent_id, redaction_id)
 
@@ -62,4 +62,4 @@ class SpacePurging(SpaceParts):
     def finish_erasure(self, agent_id: str) -> None:
         """Destroy what is left of a purged agent."""
         with as_remote():
-            self._erasing.finish(agent_id)
+            self._whole_agents.finish(agent_id)

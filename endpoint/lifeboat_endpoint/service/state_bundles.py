@@ -25,7 +25,7 @@ def make_snapshot(state: State, keys: JsonObject | None) -> RemoteBundle:
 
 
 def make_delta(vault: Vault, base: int, number: int) -> RemoteBundle:
-    """Return the delta between two kept sequences. Raises UnknownThere, UnknownSequence."""
+    """Return the delta between two kept sequences. Raises UnknownAtRemote, UnknownSequence."""
     if number <= base:
         raise UnknownAtRemote(f"no delta leads from {base} to {number}")
     out = io.BytesIO()

@@ -36,6 +36,7 @@ from lifeboat_endpoint.service.space_fetching import SpaceFetching, check_sha256
 from lifeboat_endpoint.service.space_purging import SpacePurging
 from lifeboat_endpoint.service.tenant_bodies import TenantBodies
 from lifeboat_endpoint.service.tenant_quota import FULL_FOR, TenantQuota
+from lifeboat_endpoint.service.tenant_service import TenantResources
 from lifeboat_endpoint.service.tenant_tables import TenantKeys
 from lifeboat_endpoint.service.uploads import ExpectedPart, Uploads, UploadState
 from lifeboat_vault.errors import EpochMoved, RemoteFull, RemoteRefused, RemoteTooLarge, UnknownAtRemote
@@ -46,7 +47,7 @@ from lifeboat_vault.vault import FIRST_EPOCH, Vault
 class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
     """Everything of one tenant. Close it.
 
-    Every method that names an agent raises UnknownThere for an unknown one, AgentErased for one that was purged
+    Every method that names an agent raises UnknownAtRemote for an unknown one, AgentErased for one that was purged
     completely, RemoteRefused for a sealed one that would have to be read, and KeyRevoked if the key of the data was
     revoked.
     """
@@ -63,55 +64,22 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         clock: Clock,
     ) -> None:
         """`quota` returns how many bytes the tenant may keep now. Without it, `limits` decide."""
+        roster, bodies, vaults = Roster(place.metadata, keys), TenantBodies(place.blobs, keys), AgentVaults(place, keys)
+        counted = TenantQuota(tenant_id, roster, limits, quota)
+        resources = TenantResources(place, keys, bodies, roster, vaults, counted, limits, purging, clock)
+        super().__init__(resources)
         self.tenant_id = tenant_id
         self.place = place
         self.limits = limits
-        self._keys = keys
-        self._clock = clock
-        self._metadata = place.metadata
-        self._blobs = place.blobs
-        self._bodies = TenantBodies(self._blobs, keys)
-        self.roster = Roster(self._metadata, keys)
-        self._vaults = AgentVaults(place, keys)
-        held = WaitingRedactions(self._metadata, purging, clock)
-        self._quota = counted = TenantQuota(tenant_id, self.roster, limits, quota)
-        self._receiving = BundleReceiver(
-            self._metadata, self.roster, self._vaults, held, quota=counted, limits=limits, clock=clock
-        )
-        self.uploads = Uploads(
-            self._metadata, keys, self._bodies, self._receiving, quota=counted, limits=limits, clock=clock
-        )
-        self.sealed_files = SealedFileStore(
-            self._metadata, self._bodies, self.roster, keys, quota=counted, limits=limits, clock=clock
-        )
-        self._receipts = EndpointReceipts(self._metadata, keys, purging, clock)
-        self._erasing = WholeAgentPurge(
-            self._metadata,
-            self.roster,
-            self._vaults,
-            self.uploads,
-            self.sealed_files,
-            self._bodies,
-            self._receipts,
-            keys,
-            purging=purging,
-            clock=clock,
-        )
-        self._redacting = TenantRedactions(
-            self._metadata,
-            self.roster,
-            self._vaults,
-            self.uploads,
-            held,
-            self._erasing,
-            self._receipts,
-            self._shredding(purging) if place.leaves_remains else None,
-            purging=purging,
-            clock=clock,
-        )
-
-    def _shredding(self, purging: PurgePolicy) -> CryptoShredding:
-        return CryptoShredding(self._metadata, self.roster, self._vaults, self._keys, later=purging.shred_later)
+        self.roster = roster
+        held = WaitingRedactions(resources)
+        self._receiving = BundleReceiver(resources, held)
+        self.uploads = Uploads(resources, self._receiving)
+        self.sealed_files = SealedFileStore(resources)
+        self._receipts = EndpointReceipts(resources)
+        self._whole_agents = WholeAgentPurge(resources, self.uploads, self.sealed_files, self._receipts)
+        shredding = CryptoShredding(resources) if place.leaves_remains else None
+        self._redacting = TenantRedactions(resources, self.uploads, held, self._whole_agents, self._receipts, shredding)
 
     def close(self) -> None:
         self._vaults.close()
@@ -143,12 +111,12 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
             return self._told(self.roster.get(agent_id))
 
     def check_agent(self, agent_id: str) -> None:
-        """Check that the agent exists. Raises UnknownThere, AgentErased."""
+        """Check that the agent exists. Raises UnknownAtRemote, AgentErased."""
         with as_remote():
             self.roster.get(agent_id)
 
     def check_known(self, agent_id: str) -> None:
-        """Check that the agent exists, or was purged completely. Raises UnknownThere."""
+        """Check that the agent exists, or was purged completely. Raises UnknownAtRemote."""
         with as_remote():
             if self.roster.erased.find(agent_id) is None:
                 self.roster.get(agent_id)
@@ -221,7 +189,7 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
             with self._metadata.transaction():
                 row = self.roster.get(agent_id)
                 bodies = self.sealed_files.remove_agent(agent_id)
-                self._erasing.forget_purges(agent_id)
+                self._whole_agents.forget_purges(agent_id)
                 self.roster.drop(agent_id)
             for body in bodies:
                 self._bodies.remove(body)
@@ -377,7 +345,7 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         return self.uploads.begin(agent_id, kind, base, parts, machine)
 
     def upload(self, upload_id: str) -> UploadState:
-        """Return an upload. Raises UnknownThere."""
+        """Return an upload. Raises UnknownAtRemote."""
         return self.uploads.get(upload_id)
 
     def put_part(self, upload_id: str, sha256: str, data: bytes) -> None:
@@ -427,12 +395,12 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
             with self._metadata.transaction():
                 self._metadata.execute(sql.DROP_USED, (times.to_text(now),))
                 done += self._vaults.sweep(self.roster.ids())
-            return done + stored.sweep_orphans(self._metadata, self._blobs, now)
+            return done + stored.sweep_orphans(self._metadata, self.place.blobs, now)
 
     def orphans(self) -> int:
         """Return how many bodies no row names."""
         with as_remote():
-            return len(stored.find_orphans(self._metadata, self._blobs))
+            return len(stored.find_orphans(self._metadata, self.place.blobs))
 
     def problems(self) -> list[str]:
         """Return what the database reports about tenant.db."""

@@ -14,17 +14,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from lifeboat_alf.common import times
-from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_endpoint.service import tenant_statements as sql
 from lifeboat_endpoint.service.bundle_receiver import BundleReceiver, SentBundle
-from lifeboat_endpoint.service.endpoint_limits import EndpointLimits
 from lifeboat_endpoint.service.remote_errors import as_remote
-from lifeboat_endpoint.service.tenant_bodies import TenantBodies
-from lifeboat_endpoint.service.tenant_quota import TenantQuota
-from lifeboat_endpoint.service.tenant_tables import TenantKeys, open_sealed
+from lifeboat_endpoint.service.tenant_service import TenantResources, TenantService
+from lifeboat_endpoint.service.tenant_tables import open_sealed
 from lifeboat_vault.errors import RemoteRefused, RemoteTooLarge, UnknownAtRemote
 from lifeboat_vault.remote.remote_contract import BundleKind
-from lifeboat_vault.store.store_protocols import MetadataStore
 
 _MACHINE = "upload machine"
 _PART = "upload part"
@@ -58,34 +54,19 @@ class UploadState:
     size: int = 0
 
 
-class Uploads:
+class Uploads(TenantService):
     """The uploads of one tenant. Belongs to one thread."""
 
-    def __init__(
-        self,
-        metadata: MetadataStore,
-        keys: TenantKeys,
-        bodies: TenantBodies,
-        receiving: BundleReceiver,
-        *,
-        quota: TenantQuota,
-        limits: EndpointLimits,
-        clock: Clock,
-    ) -> None:
-        self._metadata = metadata
-        self._keys = keys
-        self._bodies = bodies
+    def __init__(self, resources: TenantResources, receiving: BundleReceiver) -> None:
+        super().__init__(resources)
         self._receiving = receiving
-        self._quota = quota
-        self._limits = limits
-        self._clock = clock
 
     def begin(
         self, agent_id: str, kind: BundleKind, base: int | None, parts: Sequence[ExpectedPart] | None, machine: str
     ) -> UploadState:
         """Begin an upload. With `parts` None the bundle arrives as one body (`put_body`).
 
-        Raises UnknownThere, RemoteRefused, RemoteTooLarge, RemoteFull.
+        Raises UnknownAtRemote, RemoteRefused, RemoteTooLarge, RemoteFull.
         """
         self._receiving.open_row(agent_id)
         self._check_parts(parts or ())
@@ -123,7 +104,7 @@ class Uploads:
                 raise RemoteTooLarge(f"a part of {part.size} bytes, at most {self._limits.part_bytes} are taken")
 
     def get(self, upload_id: str) -> UploadState:
-        """Return an upload. Raises UnknownThere."""
+        """Return an upload. Raises UnknownAtRemote."""
         with as_remote():
             row = self._metadata.row(sql.UPLOAD, (upload_id,))
             if row is None or times.parse_time(row[6]) <= self._clock.now():
@@ -136,7 +117,7 @@ class Uploads:
         return UploadState(row[0], row[1], row[2], row[3], machine, row[6], row[7], list(dict.fromkeys(missing)), size)
 
     def put_part(self, upload_id: str, sha256: str, data: bytes) -> None:
-        """Store one part. Repeating it is not an error. Raises UnknownThere, RemoteRefused."""
+        """Store one part. Repeating it is not an error. Raises UnknownAtRemote, RemoteRefused."""
         if hashlib.sha256(data).hexdigest() != sha256:
             raise RemoteRefused("the bytes are not those of this part")
         upload = self.get(upload_id)
@@ -156,7 +137,7 @@ class Uploads:
     def put_body(self, upload_id: str, chunks: Iterable[bytes]) -> int:
         """Store the whole bundle as it arrives; return its size in bytes. It replaces what an earlier attempt sent.
 
-        Raises UnknownThere, RemoteTooLarge, RemoteFull.
+        Raises UnknownAtRemote, RemoteTooLarge, RemoteFull.
         """
         agent_id = self.get(upload_id).agent_id
         made, is_named = list[tuple[str, int]](), False
@@ -187,7 +168,7 @@ class Uploads:
         self._remove_unused(before)
 
     def sent(self, upload: UploadState) -> SentBundle:
-        """Return the whole bundle, in memory. Raises UnknownThere, RemoteRefused while parts are missing."""
+        """Return the whole bundle, in memory. Raises UnknownAtRemote, RemoteRefused while parts are missing."""
         with as_remote():
             parts = list(self._metadata.rows(sql.PARTS, (upload.id,)))
             if not parts or any(body is None for *_, body in parts):

@@ -59,7 +59,7 @@ def list_deltas(call: Call) -> RouteResponse:
 def delta_places(call: Call, since: int, limit: int) -> tuple[list[DeltaPlace], int | None]:
     """Return deltas from the sequence `since` to the next kept one, and so on, and where the next page begins.
 
-    A negative `since` begins at the oldest kept sequence. Raises UnknownThere for a sequence that is not kept.
+    A negative `since` begins at the oldest kept sequence. Raises UnknownAtRemote for a sequence that is not kept.
     """
     with call.space.vault(call.agent_id) as vault:
         first = vault.sequences(limit=1) if since < 0 else [vault.sequence(since)]

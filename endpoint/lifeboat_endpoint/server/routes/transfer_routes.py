@@ -52,7 +52,7 @@ def _limited(call: Call, limit: int) -> Iterator[bytes]:
 def _permission(call: Call, method: str) -> Permission:
     """Return the permission of the address, and act as the caller who requested it.
 
-    An address ends when its token is revoked or its tenant removed. Raises UnknownThere.
+    An address ends when its token is revoked or its tenant removed. Raises UnknownAtRemote.
     """
     server = call.server
     found = presigned.check_permission(server.transfer_key(), call.path["transfer"], method, call.now)

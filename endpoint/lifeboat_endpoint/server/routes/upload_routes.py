@@ -77,7 +77,7 @@ def confirm_upload(call: Call) -> RouteResponse:
 
 
 def _upload(call: Call) -> service.UploadState:
-    """Return an upload of this agent. Raises UnknownThere, AgentErased."""
+    """Return an upload of this agent. Raises UnknownAtRemote, AgentErased."""
     space = call.space
     space.check_agent(call.agent_id)
     found = space.upload(upload_id_of(call.path["upload_id"]))

@@ -8,32 +8,13 @@ of a day.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from lifeboat_endpoint.service.agent_roster import AgentRow, Roster
-from lifeboat_endpoint.service.agent_vaults import AgentVaults
-from lifeboat_endpoint.service.tenant_tables import TenantKeys
+from lifeboat_endpoint.service.agent_roster import AgentRow
+from lifeboat_endpoint.service.tenant_service import TenantService
 from lifeboat_vault.errors import OtherDataKey, VaultBusy
-from lifeboat_vault.store.store_protocols import MetadataStore
 
 
-class CryptoShredding:
-    """Replaces the key of a purged agent. Belongs to one thread. `later` requests new keys for the whole tenant."""
-
-    def __init__(
-        self,
-        metadata: MetadataStore,
-        roster: Roster,
-        vaults: AgentVaults,
-        keys: TenantKeys,
-        *,
-        later: Callable[[], None],
-    ) -> None:
-        self._metadata = metadata
-        self._roster = roster
-        self._vaults = vaults
-        self._keys = keys
-        self._later = later
+class CryptoShredding(TenantService):
+    """Replaces the key of a purged agent. Belongs to one thread."""
 
     def shred(self, row: AgentRow) -> None:
         """Replace the keys of an agent after a purge that left the agent; call it after its uploads were dropped.
@@ -41,7 +22,7 @@ class CryptoShredding:
         Repeating it is not an error. Raises KeyRevoked, KeySourceAway, VaultBusy.
         """
         if not self._keys.is_own(row.id):
-            self._later()
+            self._purging.shred_later()
             return
         new = self._keys.renew(row.id)
         if row.vault is not None:

@@ -5,26 +5,19 @@ from __future__ import annotations
 from lifeboat_alf.common import json_codec, times
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.redaction.redactions import Redaction
-from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_endpoint.service.purge import purge_statements as sql
-from lifeboat_endpoint.service.purge.purge_policy import KIND, PurgePolicy
-from lifeboat_endpoint.service.tenant_tables import TenantKeys, open_sealed
+from lifeboat_endpoint.service.purge.purge_policy import KIND
+from lifeboat_endpoint.service.tenant_service import TenantService
+from lifeboat_endpoint.service.tenant_tables import open_sealed
 from lifeboat_keys.signed import vault_receipts
 from lifeboat_keys.signed.vault_receipts import ReceiptAudit, ReceiptHead, VaultReceipt
-from lifeboat_vault.store.store_protocols import MetadataStore
 from lifeboat_vault.vault import Vault
 
 _RECEIPT = "purge receipt"
 
 
-class EndpointReceipts:
+class EndpointReceipts(TenantService):
     """The receipts of one tenant. Belongs to one thread; changes happen in the caller's transaction."""
-
-    def __init__(self, metadata: MetadataStore, keys: TenantKeys, purging: PurgePolicy, clock: Clock) -> None:
-        self._metadata = metadata
-        self._keys = keys
-        self._purging = purging
-        self._clock = clock
 
     def find(self, agent_id: str, redaction_id: str) -> JsonObject | None:
         row = self._metadata.row(sql.RECEIPT, (agent_id, redaction_id))

@@ -8,59 +8,48 @@ from lifeboat_alf.errors import RedactionInvalid
 from lifeboat_alf.redaction import redactions
 from lifeboat_alf.redaction.redactions import WHOLE_AGENT, Redaction
 from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
-from lifeboat_alf.seams.system_clock import Clock
-from lifeboat_endpoint.service.agent_roster import AgentRow, Roster
-from lifeboat_endpoint.service.agent_vaults import AgentVaults
+from lifeboat_endpoint.service.agent_roster import AgentRow
 from lifeboat_endpoint.service.purge import purge_statements as sql
 from lifeboat_endpoint.service.purge import waiting_redactions
 from lifeboat_endpoint.service.purge.crypto_shredding import CryptoShredding
 from lifeboat_endpoint.service.purge.endpoint_receipts import EndpointReceipts
-from lifeboat_endpoint.service.purge.purge_policy import PURGED, REFUSED, PendingRedaction, PurgePolicy
+from lifeboat_endpoint.service.purge.purge_policy import PURGED, REFUSED, PendingRedaction
 from lifeboat_endpoint.service.purge.purged_agent_rows import PurgedAgentRow
 from lifeboat_endpoint.service.purge.waiting_redactions import WaitingRedactions
 from lifeboat_endpoint.service.purge.whole_agent_purge import WholeAgentPurge
+from lifeboat_endpoint.service.tenant_service import TenantResources, TenantService
 from lifeboat_endpoint.service.uploads import Uploads
 from lifeboat_endpoint.tenancy.callers import PURGE
 from lifeboat_vault.errors import AgentErased, PurgeRefused, RemoteDenied, RemoteRefused, UnknownAtRemote
 from lifeboat_vault.remote.remote_contract import TRIAL, RemoteRedaction
-from lifeboat_vault.store.store_protocols import MetadataStore
 from lifeboat_vault.vault import Vault
 from lifeboat_vault.vault.vault_purging import audit_record
 
 
-class TenantRedactions:
+class TenantRedactions(TenantService):
     """The redactions of one tenant. Belongs to one thread."""
 
     def __init__(
         self,
-        metadata: MetadataStore,
-        roster: Roster,
-        vaults: AgentVaults,
+        resources: TenantResources,
         uploads: Uploads,
         holding: WaitingRedactions,
-        erasing: WholeAgentPurge,
+        whole_agents: WholeAgentPurge,
         receipts: EndpointReceipts,
         shredding: CryptoShredding | None,
-        *,
-        purging: PurgePolicy,
-        clock: Clock,
     ) -> None:
         """`shredding` is set if deleted rows leave remains."""
-        self._metadata = metadata
-        self._shredding = shredding
-        self._roster = roster
-        self._vaults = vaults
+        super().__init__(resources)
         self._uploads = uploads
         self._holding = holding
-        self._erasing = erasing
+        self._whole_agents = whole_agents
         self._receipts = receipts
-        self._purging = purging
-        self._clock = clock
+        self._shredding = shredding
 
     # Requests of machines ---------------------------------------------------------------------------------------
 
     def held(self, agent_id: str) -> list[JsonObject]:
-        """As `Remote.redactions`, without those that were refused here. Raises UnknownThere."""
+        """As `Remote.redactions`, without those that were refused here. Raises UnknownAtRemote."""
         for _, redaction_id in self.due(agent_id):
             self.apply(agent_id, redaction_id)
         erased = self._roster.erased.find(agent_id)
@@ -72,7 +61,7 @@ class TenantRedactions:
         return [each.redaction.to_json() for each in self._vault(row).redaction_rows() if not each.refused]
 
     def take(self, agent_id: str, document: object, *, confirmed: bool) -> RemoteRedaction:
-        """As `Remote.redact`. Raises UnknownThere, RemoteDenied, RemoteRefused, AgentErased."""
+        """As `Remote.redact`. Raises UnknownAtRemote, RemoteDenied, RemoteRefused, AgentErased."""
         erased = self._roster.erased.find(agent_id)
         if erased is not None:
             return self._erased_again(erased, waiting_redactions.redaction_of(document, agent_id), confirmed=confirmed)
@@ -109,7 +98,7 @@ class TenantRedactions:
         waiting_redactions.signer_of(redaction)
         if not confirmed and row.facts.runtime != TRIAL:
             raise RemoteDenied("a sealed agent is purged whole with the token of its owner", scope=PURGE)
-        return RemoteRedaction(redaction.id, None, self._erasing.erase(row, redaction))
+        return RemoteRedaction(redaction.id, None, self._whole_agents.erase(row, redaction))
 
     def _erased_again(self, erased: PurgedAgentRow, redaction: Redaction, *, confirmed: bool) -> RemoteRedaction:
         if erased.redaction_id != redaction.id:
@@ -119,7 +108,7 @@ class TenantRedactions:
         if is_same and (waiting_redactions.can_sign_purged_again(held, redaction) or confirmed):
             with self._metadata.transaction():
                 self._roster.erased.sign_again(erased.agent_id, redaction)
-        return RemoteRedaction(redaction.id, None, self._erasing.finish(erased.agent_id))
+        return RemoteRedaction(redaction.id, None, self._whole_agents.finish(erased.agent_id))
 
     def _applied_before(self, row: AgentRow, vault: Vault, redaction: Redaction) -> RemoteRedaction:
         receipt = self._receipts.find(row.id, redaction.id)
@@ -144,10 +133,10 @@ class TenantRedactions:
         return found
 
     def confirm(self, agent_id: str, redaction_id: str) -> RemoteRedaction:
-        """Apply a waiting or refused redaction now. Raises UnknownThere."""
+        """Apply a waiting or refused redaction now. Raises UnknownAtRemote."""
         erased = self._roster.erased.find(agent_id)
         if erased is not None and erased.redaction_id == redaction_id:
-            return RemoteRedaction(redaction_id, None, self._erasing.finish(agent_id))
+            return RemoteRedaction(redaction_id, None, self._whole_agents.finish(agent_id))
         row = self._roster.get(agent_id)
         vault = self._vault(row)
         known = waiting_redactions.find_redaction(vault, redaction_id)
@@ -156,7 +145,7 @@ class TenantRedactions:
         return self._take(row, vault, known.redaction, confirmed=True)
 
     def refuse(self, agent_id: str, redaction_id: str) -> bool:
-        """Refuse a waiting redaction; return whether it was waiting. Raises UnknownThere, AgentErased."""
+        """Refuse a waiting redaction; return whether it was waiting. Raises UnknownAtRemote, AgentErased."""
         row = self._roster.get(agent_id)
         vault = self._vault(row)
         known = waiting_redactions.find_redaction(vault, redaction_id)
@@ -201,7 +190,7 @@ class TenantRedactions:
         There is no receipt while another process still reads what was destroyed.
         """
         if redaction.scope == WHOLE_AGENT:
-            return RemoteRedaction(redaction.id, None, self._erasing.erase(row, redaction))
+            return RemoteRedaction(redaction.id, None, self._whole_agents.erase(row, redaction))
         leaves = self._begin(row, vault, redaction)
         reach_crash_point(CrashPoint.ENDPOINT_REDACTED)
         try:

@@ -8,15 +8,14 @@ from lifeboat_alf.errors import RedactionInvalid, SignatureError
 from lifeboat_alf.redaction import redactions
 from lifeboat_alf.redaction.joined_redactions import find_contested_leaves
 from lifeboat_alf.redaction.redactions import WHOLE_AGENT, Redaction, Redactions
-from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_endpoint.service.agent_roster import AgentRow
 from lifeboat_endpoint.service.purge import purge_statements as sql
-from lifeboat_endpoint.service.purge.purge_policy import WAITS, PurgePolicy
+from lifeboat_endpoint.service.purge.purge_policy import WAITS
+from lifeboat_endpoint.service.tenant_service import TenantService
 from lifeboat_keys.pairs.user_key import UserPublic
 from lifeboat_keys.signed import redaction_signatures
 from lifeboat_vault.bodies.vault_redactions import RedactionRow
 from lifeboat_vault.errors import RemoteRefused
-from lifeboat_vault.store.store_protocols import MetadataStore
 from lifeboat_vault.vault import Vault
 
 
@@ -118,13 +117,8 @@ def is_nothing_there(vault: Vault, redaction: Redaction) -> bool:
     return vault.remaining(redaction) == 0
 
 
-class WaitingRedactions:
+class WaitingRedactions(TenantService):
     """Holds redactions of one tenant. Belongs to one thread."""
-
-    def __init__(self, metadata: MetadataStore, purging: PurgePolicy, clock: Clock) -> None:
-        self._metadata = metadata
-        self._purging = purging
-        self._clock = clock
 
     def wait(self, row: AgentRow, vault: Vault, redaction: Redaction) -> str:
         """Hold a redaction without destroying anything; return until when (timestamp).

@@ -11,49 +11,28 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.redaction import redactions
 from lifeboat_alf.redaction.redactions import Redaction
 from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
-from lifeboat_alf.seams.system_clock import Clock
-from lifeboat_endpoint.service.agent_roster import AgentRow, Roster
-from lifeboat_endpoint.service.agent_vaults import AgentVaults
+from lifeboat_endpoint.service.agent_roster import AgentRow
 from lifeboat_endpoint.service.purge import purge_statements as sql
 from lifeboat_endpoint.service.purge.endpoint_receipts import EndpointReceipts
-from lifeboat_endpoint.service.purge.purge_policy import PURGED, PurgePolicy
+from lifeboat_endpoint.service.purge.purge_policy import PURGED
 from lifeboat_endpoint.service.sealed_files import SealedFileStore
-from lifeboat_endpoint.service.tenant_bodies import TenantBodies
-from lifeboat_endpoint.service.tenant_tables import TenantKeys
+from lifeboat_endpoint.service.tenant_service import TenantResources, TenantService
 from lifeboat_endpoint.service.uploads import Uploads
 from lifeboat_vault.errors import UnknownAtRemote
 from lifeboat_vault.remote.remote_contract import TRIAL
-from lifeboat_vault.store.store_protocols import MetadataStore
 from lifeboat_vault.vault.vault_purging import audit_record
 
 
-class WholeAgentPurge:
+class WholeAgentPurge(TenantService):
     """Purges whole agents of one tenant. Belongs to one thread."""
 
     def __init__(
-        self,
-        metadata: MetadataStore,
-        roster: Roster,
-        vaults: AgentVaults,
-        uploads: Uploads,
-        sealed_files: SealedFileStore,
-        bodies: TenantBodies,
-        receipts: EndpointReceipts,
-        keys: TenantKeys,
-        *,
-        purging: PurgePolicy,
-        clock: Clock,
+        self, resources: TenantResources, uploads: Uploads, sealed_files: SealedFileStore, receipts: EndpointReceipts
     ) -> None:
-        self._metadata = metadata
-        self._roster = roster
-        self._vaults = vaults
+        super().__init__(resources)
         self._uploads = uploads
         self._sealed_files = sealed_files
-        self._bodies = bodies
         self._receipts = receipts
-        self._keys = keys
-        self._purging = purging
-        self._clock = clock
 
     def erase(self, row: AgentRow, redaction: Redaction) -> JsonObject:
         """Purge an agent and return the receipt. Raises AgentErased if another redaction was first.
@@ -75,7 +54,7 @@ class WholeAgentPurge:
         self._metadata.execute(sql.DROP_RECEIPTS_OF, (agent_id,))
 
     def finish(self, agent_id: str) -> JsonObject:
-        """Return the receipt of a purged agent, after destroying what is left of it. Raises UnknownThere."""
+        """Return the receipt of a purged agent, after destroying what is left of it. Raises UnknownAtRemote."""
         found = self._roster.erased.find(agent_id)
         if found is None:
             raise UnknownAtRemote(f"there is no agent {agent_id}")
