@@ -80,7 +80,7 @@ WRITERS = {
     "lifeboat_endpoint.maintenance.history_thinning": TRIED,
     "lifeboat_vault.remote.checks.purge_checks": TEST,
     "lifeboat_vault.remote.checks.remote_trial": TEST,
-    "lifeboat_endpoint.service.in_process_remote": ASKED,
+    "support.endpoint.in_process_remote": ASKED,
     "lifeboat_endpoint.server.routes.redaction_routes": ASKED,
     "lifeboat_endpoint.service.purge.waiting_redactions": ASKED,
     "lifeboat_endpoint.service.purge.tenant_redactions": ASKED,

@@ -33,7 +33,6 @@ class BucketRows(Protocol):
         Return how many whole tokens were taken and the level that is left. Raises VaultError after a short time at
         most.
         """
-        ...
 
 
 class TenantPlace(Protocol):
@@ -43,50 +42,41 @@ class TenantPlace(Protocol):
     def leaves_remains(self) -> bool:
         """Whether sealed bytes of deleted rows survive for a while, in logs or backups (see
         `service.purge.crypto_shredding`)."""
-        ...
 
     @property
     def metadata(self) -> MetadataStore:
         """The tables of `service.tenant_schema`."""
-        ...
 
     @property
     def blobs(self) -> BlobStore:
         """Bodies outside of vaults (`service.tenant_bodies`)."""
-        ...
 
     def open_vault(self, agent_id: str, sealer: Sealer) -> Vault:
         """Open the vault of an agent. Raises VaultMissing, VaultDamaged, OtherDataKey, which names the key."""
-        ...
 
     def create_vault(self, agent_id: str, sealer: Sealer) -> Vault:
         """Create an empty vault and return it open. It appears completely or not at all.
 
         Remains of an earlier agent with this id are removed.
         """
-        ...
 
     def has_vault(self, agent_id: str) -> bool: ...
 
     def vault_ids(self) -> list[str]:
         """Return every agent that has a vault or a part of one."""
-        ...
 
     def remains(self, agent_id: str) -> int:
         """Count the files, rows or objects that exist of a vault."""
-        ...
 
     def remove_vault(self, agent_id: str, vault_id: str | None = None) -> None:
         """Destroy the vault of an agent. Handles that other threads or processes have open find nothing afterwards.
 
         With `vault_id`, leave a vault with another id alone: another process made it meanwhile.
         """
-        ...
 
     def alone(self, agent_id: str, *, seconds: float) -> AbstractContextManager[None]:
         """Keep other processes on all machines from maintaining this agent. Pushes do not wait for it. Raises
         EndpointBusy."""
-        ...
 
     def close(self) -> None: ...
 
@@ -103,7 +93,6 @@ class Engine(Protocol):
 
         Workers then do the maintenance that a server does itself on an endpoint of files (see `work`).
         """
-        ...
 
     def control(self, *, tenant: str | None = None, token: str | None = None) -> MetadataStore:
         """Return the tables of `tenancy.control_schema` for the calling thread, which keeps them open.
@@ -111,11 +100,9 @@ class Engine(Protocol):
         An engine that isolates tenants shows the rows of `tenant`, or of the tenant that the token with the id `token`
         belongs to, and the rows that belong to no tenant.
         """
-        ...
 
     def tenant(self, tenant_id: str, now: datetime) -> TenantPlace:
         """Return the storage of a tenant. Missing tables are made. Raises VaultDamaged, VaultNewer."""
-        ...
 
     def key_documents(self, tenant_id: str, sources: Sources = ...) -> KeyDocumentStore:
         """Return the wrapped data keys of a tenant.
@@ -123,61 +110,47 @@ class Engine(Protocol):
         `sources` returns the key sources that may protect them. A document that the database does not vouch for may
         name no other source.
         """
-        ...
 
     def alone(self, what: str, *, seconds: float) -> AbstractContextManager[None]:
         """Let one process at a time, on any machine, do `what` (a word). Raises EndpointBusy."""
-        ...
 
     def figures(self, tenant_id: str) -> TenantUsage:
         """Measure how much a tenant keeps. Raises VaultDamaged."""
-        ...
 
     def remove_tenant(self, tenant_id: str) -> int:
         """Remove all data of a tenant whose key document is gone; return the bytes that were freed."""
-        ...
 
     def remove_nobodys(self, known: Collection[str], before: datetime) -> int:
         """Remove the data of tenants that are not in `known` and that is older than `before`; return how many
         tenants."""
-        ...
 
     def sweep(self, now: datetime) -> int:
         """Remove objects that no row has named for a long time; return how many. Objects that are being written
         stay."""
-        ...
 
     def buckets(self) -> BucketRows | None:
         """Return the token buckets that all machines share, or None on an endpoint of files."""
-        ...
 
     def connections(self) -> Mapping[str, ConnectionCounts]:
         """Return the connections by kind of table, for metrics; empty if there are none."""
-        ...
 
     def check_unmoved(self, *, changes: bool = False) -> None:
         """Check that this endpoint still serves requests, and with `changes` that it accepts changes.
 
         Tenants and vaults check this themselves inside of each transaction. Raises EndpointMoved, EndpointMoving.
         """
-        ...
 
     def time(self) -> datetime | None:
         """Return the time of another clock than this machine's, or None if there is none."""
-        ...
 
     def check(self) -> None:
         """Check that all parts answer. Raises VaultError."""
-        ...
 
     def checks(self) -> Mapping[str, Callable[[], None]]:
         """Return the checks of the parts by name, for readiness. Each raises VaultError."""
-        ...
 
     def close_thread(self) -> None:
         """Close what the calling thread opened."""
-        ...
 
     def close(self) -> None:
         """Close what all threads share."""
-        ...

@@ -7,13 +7,14 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.server import presigned
 from lifeboat_endpoint.server.connections import OpenConnection
+from lifeboat_endpoint.server.presigned import Permission
 from lifeboat_endpoint.server.server_settings import ServerSettings
 from lifeboat_endpoint.service.endpoint_limits import EndpointLimits
 from lifeboat_endpoint.tenancy.callers import Caller
@@ -124,15 +125,9 @@ class Call:
 
     def signed_url(self, method: str, what: str, *, limit: int) -> str:
         """Return an absolute address that permits one transfer for some minutes."""
-        token = presigned.sign_permission(
-            self.server.transfer_key(),
-            method,
-            what,
-            limit=limit,
-            tenant=self.caller.tenant_id,
-            agent=self.agent_id,
-            now=self.now,
-            seconds=self.server.settings.pace.permission_seconds,
-            token=self.caller.token_id,
+        caller, expires = self.caller, self.now + timedelta(seconds=self.server.settings.pace.permission_seconds)
+        permission = Permission(
+            method, what, limit, caller.tenant_id, self.agent_id, int(expires.timestamp()), token=caller.token_id
         )
+        token = presigned.sign_permission(self.server.transfer_key(), permission)
         return f"{self.server.settings.public_url}/transfers/{token}"

@@ -10,7 +10,8 @@ import base64
 import binascii
 import hmac
 import secrets
-from datetime import datetime, timedelta
+from datetime import datetime
+from functools import partial
 
 import msgspec
 
@@ -35,25 +36,12 @@ class Permission(msgspec.Struct, frozen=True, array_like=True):
     tenant: str
     agent: str
     expires: int
-    use: str
+    use: str = msgspec.field(default_factory=partial(secrets.token_hex, 16))
     token: str = ""
 
 
-def sign_permission(
-    key: bytes,
-    method: str,
-    what: str,
-    *,
-    limit: int,
-    tenant: str,
-    agent: str,
-    now: datetime,
-    seconds: int,
-    token: str = "",
-) -> str:
+def sign_permission(key: bytes, permission: Permission) -> str:
     """Return the part of an address that contains the permission."""
-    expires = int((now + timedelta(seconds=seconds)).timestamp())
-    permission = Permission(method, what, limit, tenant, agent, expires, secrets.token_hex(16), token)
     payload = msgspec.json.encode(permission)
     return f"{_text(payload)}.{_text(_mac(key, payload))}"
 

@@ -12,7 +12,7 @@ import multiprocessing.connection
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from lifeboat_endpoint.server.server_log import LOGGER
@@ -22,12 +22,8 @@ Start = Callable[[socket.socket], Any]
 
 _QUESTION = b"GET /livez HTTP/1.1\r\nHost: lifeboat\r\n\r\n"
 _ANSWER = b"HTTP/1.1 200 "
-_EVERY = 5.0
 SILENT_SECONDS = 30.0
-_LOOK = 0.5
-_GRACE = 3.0
-"""Seconds between two probes, until a silent process counts as hanging, between two checks, and to end beyond
-`finish`."""
+"""Seconds until a process that does not answer counts as hanging."""
 
 
 def start_method() -> Any:
@@ -76,6 +72,18 @@ class ServingProcess:
                 self.asked_at, self.answered_at = None, now
 
 
+@dataclass(frozen=True, slots=True)
+class SupervisionTimes:
+    """Seconds between two probes (`every`), until a silent process counts as hanging (`limit`), between two checks
+    (`look`), and that a process has beyond `finish` to end (`grace`)."""
+
+    every: float = 5.0
+    limit: float = SILENT_SECONDS
+    look: float = 0.5
+    grace: float = 3.0
+
+
+@dataclass(eq=False)
 class ProcessSupervisor:
     """Keeps `count` processes serving until `interrupt`.
 
@@ -85,32 +93,20 @@ class ProcessSupervisor:
     killed.
     """
 
-    def __init__(
-        self,
-        start: Start,
-        count: int,
-        finish: float,
-        answers: Callable[[], None],
-        is_well: Callable[[], None],
-        *,
-        forget: Callable[[Any], None] = lambda process: None,
-        every: float = _EVERY,
-        limit: float = SILENT_SECONDS,
-        look: float = _LOOK,
-        grace: float = _GRACE,
-    ) -> None:
-        self._start = start
-        self._count = count
-        self._finish = finish
-        self._answers = answers
-        self._is_well = is_well
-        self._forget = forget
-        self._every, self._limit, self._look, self._grace = every, limit, look, grace
-        self._ending = False
-        self._reloading = False
-        self._told = False
-        self._processes: list[ServingProcess] = []
-        self._leaving: list[ServingProcess] = []
+    start: Start
+    count: int
+    finish: float
+    answers: Callable[[], None]
+    is_well: Callable[[], None]
+    forget: Callable[[Any], None] = lambda process: None
+    times: SupervisionTimes = SupervisionTimes()
+    _ending: bool = False
+    _reloading: bool = False
+    _told: bool = False
+    _processes: list[ServingProcess] = field(default_factory=list)
+    _leaving: list[ServingProcess] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
         self._wake, self._woken = socket.socketpair()
         self._wake.setblocking(False)
         self._woken.setblocking(False)
@@ -125,7 +121,7 @@ class ProcessSupervisor:
 
     def run(self) -> bool:
         """Run until `interrupt`, or until a process died; return False if one died."""
-        self._processes = [self._started() for _ in range(self._count)]
+        self._processes = [self._started() for _ in range(self.count)]
         try:
             while not self._ending:
                 self._wait()
@@ -141,9 +137,9 @@ class ProcessSupervisor:
             LOGGER.error("a process that answers ended unexpectedly")
             return False
         for index, each in enumerate(self._processes):
-            each.ask(now, self._every)
-            if each.is_silent(now, self._limit):
-                LOGGER.error("a process did not answer its own /livez for %g seconds; it is replaced", self._limit)
+            each.ask(now, self.times.every)
+            if each.is_silent(now, self.times.limit):
+                LOGGER.error("a process did not answer its own /livez for %g seconds; it is replaced", self.times.limit)
                 each.end(now, kill=True)
                 self._leaving.append(each)
                 self._processes[index] = self._started()
@@ -156,34 +152,34 @@ class ProcessSupervisor:
         for each in list(self._leaving):
             if not each.process.is_alive():
                 each.close()
-                self._forget(each.process)
+                self.forget(each.process)
                 self._leaving.remove(each)
-            elif each.ended_at is not None and now - each.ended_at > self._finish + self._grace:
+            elif each.ended_at is not None and now - each.ended_at > self.finish + self.times.grace:
                 each.end(now, kill=True)
 
     def _all_answer(self, now: float) -> None:
         if not self._told:
             self._told = True
-            self._answers()
-        self._is_well()
+            self.answers()
+        self.is_well()
         for each in self._leaving:  # replaced by `reload`
             each.end(now)
         if self._reloading:
             self._reloading = False
             self._leaving += self._processes
-            self._processes = [self._started() for _ in range(self._count)]
+            self._processes = [self._started() for _ in range(self.count)]
 
     def _started(self) -> ServingProcess:
         mine, theirs = socket.socketpair()
         mine.setblocking(False)
         with theirs:
-            return ServingProcess(self._start(theirs), mine)
+            return ServingProcess(self.start(theirs), mine)
 
     def _wait(self) -> None:
         """Wait until a process ends or answers, or until `interrupt` or `reload`."""
         waiting = [each.process.sentinel for each in self._processes]
         probes = [each.probe for each in self._processes if each.asked_at is not None]
-        multiprocessing.connection.wait([*waiting, *probes, self._woken], self._look)
+        multiprocessing.connection.wait([*waiting, *probes, self._woken], self.times.look)
         with contextlib.suppress(BlockingIOError):
             self._woken.recv(1024)
 
@@ -192,12 +188,12 @@ class ProcessSupervisor:
             self._wake.send(b"x")
 
     def _end(self, processes: list[ServingProcess]) -> None:
-        deadline = time.monotonic() + self._finish + self._grace
+        deadline = time.monotonic() + self.finish + self.times.grace
         while alive := [each for each in processes if each.process.is_alive()]:
             now = time.monotonic()
             for each in alive:
                 each.end(now, kill=now > deadline)
-            multiprocessing.connection.wait([each.process.sentinel for each in alive], self._look)
+            multiprocessing.connection.wait([each.process.sentinel for each in alive], self.times.look)
         for each in processes:
             each.process.join()
             each.close()

@@ -26,27 +26,21 @@ class TenantKeys(Protocol):
 
     def sealer(self, agent_id: str | None = None) -> Sealer:
         """Return the current key of an agent, or of the tenant itself. Raises KeyRevoked."""
-        ...
 
     def sealer_of(self, key_id: str, agent_id: str | None = None) -> Sealer:
         """Return the key with an id. Raises KeyRevoked."""
-        ...
 
     def is_own(self, agent_id: str) -> bool:
         """Whether an agent has keys of its own."""
-        ...
 
     def renew(self, agent_id: str) -> str:
         """Make a new current key for an agent with its own keys; return its id. Raises KeyRevoked, KeySourceAway."""
-        ...
 
     def destroy_older(self, agent_id: str, than: str) -> list[str]:
         """Destroy the keys of an agent that are older than this one; return their ids."""
-        ...
 
     def destroy_agent(self, agent_id: str) -> list[str]:
         """Destroy the keys that only this agent uses; return their ids."""
-        ...
 
 
 def open_tables(

@@ -25,9 +25,9 @@ KEY = bytes(32)
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
-def permit(**changes: object) -> str:
-    facts = {"limit": 10, "tenant": "t", "agent": "a", "now": NOW, "seconds": 900, **changes}
-    return presigned.sign_permission(KEY, "PUT", "upload/1", **facts)  # type: ignore[arg-type]
+def permit(seconds: int = 900) -> str:
+    expires = int(NOW.timestamp()) + seconds
+    return presigned.sign_permission(KEY, presigned.Permission("PUT", "upload/1", 10, "t", "a", expires))
 
 
 def test_an_address_permits_what_it_says() -> None:
@@ -139,16 +139,10 @@ def test_an_address_ends_after_some_minutes(served: ServedApp, client: httpx.Cli
 def test_an_address_of_a_tenant_that_was_removed_permits_nothing(served: ServedApp, client: httpx.Client) -> None:
     machine = served.pushed(client)
     path = path_of(client.get(f"/agents/{machine.agent_id}/restore").json()["snapshot"]["url"])
-    token = presigned.sign_permission(
-        served.server.transfer_key(),
-        "GET",
-        "restore/0",
-        limit=0,
-        tenant=served.tenants["office"],
-        agent=machine.agent_id,
-        now=datetime.now(UTC),
-        seconds=60,
+    permission = presigned.Permission(
+        "GET", "restore/0", 0, served.tenants["office"], machine.agent_id, int(datetime.now(UTC).timestamp()) + 60
     )
+    token = presigned.sign_permission(served.server.transfer_key(), permission)
     assert client.get(f"/transfers/{token}").status_code == 404
     served.server.endpoint.control.begin_removal(served.tenants["home"])
     for_everybody = [client.get(path).status_code for _ in range(8)]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from lifeboat_endpoint.server.process_supervisor import ProcessSupervisor
+from lifeboat_endpoint.server.process_supervisor import ProcessSupervisor, SupervisionTimes
 from support.patience import patience
 from support.waiting import until
 
@@ -70,10 +70,7 @@ class Supervised:
             self.answers.set,
             self.well.set,
             forget=self.forgotten.append,
-            every=0.01,
-            limit=0.3,
-            look=0.01,
-            grace=0.1,
+            times=SupervisionTimes(every=0.01, limit=0.3, look=0.01, grace=0.1),
         )
         self._thread = threading.Thread(target=lambda: self.whole.append(self.supervisor.run()), daemon=True)
         self._thread.start()

@@ -9,13 +9,13 @@ import pytest
 
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.states.agent_state import Leaf
-from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_endpoint.service.tenant_space import TenantSpace
 from lifeboat_vault.errors import DraftInvalid, RemoteRefused, UnknownAtRemote
 from lifeboat_vault.remote.checks.remote_trial import NOTE, RemoteTrial, TrialMachine, make_bundle
 from lifeboat_vault.remote.remote_contract import FileKey
 from lifeboat_vault.vault import EntryPut
 from support.endpoint.falsified_bundles import FALSIFICATIONS, Falsify, falsified_delta, falsified_snapshot, leave_out
+from support.endpoint.in_process_remote import InProcessRemote
 from support.endpoint.spaces import trial
 
 __all__ = ["trial"]

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.file_operations import SystemFiles
-from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_endpoint.service.tenant_space import TenantSpace
 from lifeboat_endpoint.service.tenant_tables import open_tables
 from lifeboat_vault.errors import RemoteFull, RemoteRefused, RemoteTooLarge, UnknownAtRemote, VaultDamaged
 from lifeboat_vault.remote.checks.remote_trial import NOTE, RemoteTrial, TrialMachine
 from lifeboat_vault.vault import EntryPut
 from support.descriptors import descriptors_left, needs_limits
+from support.endpoint.in_process_remote import InProcessRemote
 from support.endpoint.spaces import remote_in, space_in, trial
 from support.failing_files import WRITES, FailingFiles
 from support.vault.vaults import ManualClock

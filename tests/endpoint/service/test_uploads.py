@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_endpoint.service.tenant_space import ExpectedPart, TenantSpace
 from lifeboat_endpoint.service.uploads import Uploads
 from lifeboat_vault.errors import (
@@ -23,6 +22,7 @@ from lifeboat_vault.errors import (
 )
 from lifeboat_vault.remote.checks.remote_trial import RemoteTrial, TrialMachine
 from lifeboat_vault.remote.remote_contract import RemoteDescription
+from support.endpoint.in_process_remote import InProcessRemote
 from support.endpoint.spaces import TestKeys, clock, keys, space_in
 from support.vault.vaults import START, ManualClock
 

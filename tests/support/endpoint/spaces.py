@@ -12,7 +12,6 @@ import pytest
 from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_endpoint.engines.files_engine import FolderPlace
 from lifeboat_endpoint.service.endpoint_limits import EndpointLimits
-from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_endpoint.service.purge.purge_policy import PurgePolicy
 from lifeboat_endpoint.service.tenant_space import TenantSpace
 from lifeboat_keys.pairs.endpoint_key import EndpointKey
@@ -20,6 +19,7 @@ from lifeboat_vault.at_rest.keyed_sealer import KeyedSealer
 from lifeboat_vault.at_rest.sealer import Sealer
 from lifeboat_vault.remote.checks.remote_trial import RemoteTrial
 from lifeboat_vault.remote.remote_contract import RemoteDescription
+from support.endpoint.in_process_remote import InProcessRemote
 from support.vault.vaults import ManualClock
 
 TENANT = "tenant"

@@ -37,30 +37,24 @@ class Bucket(Protocol):
         If the store returns other bytes, the object is removed again if possible and VaultBusy is raised. After any
         error the object may or may not exist.
         """
-        ...
 
     def get(self, key: str, most: int = LARGEST) -> bytes:
         """Return the bytes of an object. Raises VaultDamaged if it is missing or larger than `most` bytes."""
-        ...
 
     def delete(self, key: str) -> None:
         """Delete an object. Deleting a missing one is not an error."""
-        ...
 
     def list(self, prefix: str) -> Iterator[ListedObject]:
         """Yield every object below a folder, in no order.
 
         A listing may be outdated: it may miss objects that were just written and name objects that were just deleted.
         """
-        ...
 
     def keeps_versions(self) -> bool | None:
         """Return whether deleted objects stay as older versions, or None if the store does not tell.
 
         Writes and deletes a small object.
         """
-        ...
 
     def check(self) -> None:
         """Check that the store answers and grants access."""
-        ...

@@ -21,7 +21,6 @@ class Rates(Protocol):
 
     def take(self, key: str, now: float) -> float:
         """Take a token: return 0, or the seconds until there may be one. Never raises."""
-        ...
 
 
 class Buckets:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lifeboat_alf.common import json_codec, times
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.redaction.redactions import Redaction
@@ -36,42 +38,14 @@ class EndpointReceipts(TenantService):
             receipt = json_codec.decode_json(open_sealed(self._keys, None, _RECEIPT, document))
             self._metadata.execute(sql.SET_RECEIPT, (self._sealed(receipt), agent_id, redaction_id))
 
-    def of_vault(self, vault: Vault, redaction: Redaction, leaves: int, objects: int) -> VaultReceipt:
-        """Sign a receipt for a purge of an agent that stays, after searching for all of it again.
-
-        `leaves` is how many of the named leaves existed, `objects` how many objects lost their bytes.
-        """
-        head, (number, digest) = vault.head(), vault.audit_end()
-        remaining = vault.remaining(redaction)
-        return self._signed(
-            redaction,
-            applied=sum(row.applied for row in vault.redaction_rows()),
-            leaves=leaves,
-            objects=objects,
-            remaining=remaining,
-            head=None if head is None else ReceiptHead(head.number, head.digest.hex()),
-            audit=ReceiptAudit(number, digest),
-            found={"leaves": len(redaction.leaves), "hits": remaining},
-        )
-
-    def of_agent(self, redaction: Redaction, objects: int, remaining: int) -> VaultReceipt:
-        """Sign a receipt for a whole agent, without head and audit, which are gone."""
-        return self._signed(
-            redaction, applied=1, leaves=0, objects=objects, remaining=remaining, found={"hits": remaining}
-        )
-
-    def _signed(
-        self,
-        redaction: Redaction,
-        *,
-        applied: int,
-        leaves: int,
-        objects: int,
-        remaining: int,
-        found: dict[str, int],
-        head: ReceiptHead | None = None,
-        audit: ReceiptAudit | None = None,
+    def sign(
+        self, redaction: Redaction, vault: Vault | None, *, leaves: int, objects: int, remaining: int
     ) -> VaultReceipt:
+        """Sign a receipt for a purge. `vault` is that of an agent that stays, None for one that is gone.
+
+        `leaves` is how many of the named leaves existed, `objects` how many objects lost their bytes, and `remaining`
+        how much of it a new search found.
+        """
         made = VaultReceipt(
             vault_id=self._purging.vault_id,
             kind=KIND,
@@ -79,15 +53,22 @@ class EndpointReceipts(TenantService):
             agent_id=redaction.agent_id,
             redaction_id=redaction.id,
             redaction_digest=redaction.digest.hex(),
-            applied=applied,
+            applied=1,
             leaves=leaves,
             objects=objects,
             remaining=remaining,
             completed_at=times.to_text(self._clock.now()),
-            head=head,
-            audit=audit,
-            found=found,
+            found={"hits": remaining},
         )
+        if vault is not None:
+            head = vault.head()
+            made = replace(
+                made,
+                applied=sum(row.applied for row in vault.redaction_rows()),
+                head=None if head is None else ReceiptHead(head.number, head.digest.hex()),
+                audit=ReceiptAudit(*vault.audit_end()),
+                found={"leaves": len(redaction.leaves), "hits": remaining},
+            )
         return vault_receipts.sign_with_endpoint(made, self._purging.key())
 
     def _sealed(self, receipt: JsonObject) -> bytes:

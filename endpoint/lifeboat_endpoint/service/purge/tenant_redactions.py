@@ -203,7 +203,9 @@ class TenantRedactions(TenantService):
         if self._shredding is not None:
             self._shredding.shred(row)
             vault = self._vault(row)
-        receipt = self._receipts.of_vault(vault, redaction, leaves, report.objects or leaves)
+        receipt = self._receipts.sign(
+            redaction, vault, leaves=leaves, objects=report.objects or leaves, remaining=vault.remaining(redaction)
+        )
         document = receipt.to_json()
         self._purging.note(PURGED, redaction.id, audit_record(redaction, receipt.completed_at))
         with self._metadata.transaction():

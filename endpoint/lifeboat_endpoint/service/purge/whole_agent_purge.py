@@ -65,7 +65,9 @@ class WholeAgentPurge(TenantService):
             # Other agents use the key too, so it still opens remains of deleted rows until it is replaced.
             self._purging.shred_later()
         redaction = redactions.from_json(found.document)
-        receipt = self._receipts.of_agent(redaction, objects, self._vaults.left_of(agent_id))
+        receipt = self._receipts.sign(
+            redaction, None, leaves=0, objects=objects, remaining=self._vaults.left_of(agent_id)
+        )
         self._purging.note(PURGED, redaction.id, audit_record(redaction, receipt.completed_at))
         document = receipt.to_json()
         with self._metadata.transaction():
