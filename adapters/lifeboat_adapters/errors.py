@@ -8,7 +8,7 @@ LifeboatError
     +-- RuntimeConfigError  the runtime's own configuration cannot be read
     +-- RuntimeDatabaseError  a database of the runtime cannot be read now: its last rows stay
     |   +-- DatabaseAbsent  it is not there: no deletion either, and nothing to worry about where there never was one
-    +-- NoHook              the runtime does not tell when a session ends
+    +-- HookUnavailable     the runtime does not tell when a session ends
     +-- SecretsError        a file cannot be made whole again
         +-- CutMismatch     the listed cuts are not where secrets were cut out
         +-- BadPayload      what was unsealed is not what is sealed for a cut

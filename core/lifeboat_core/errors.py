@@ -33,7 +33,7 @@ LifeboatError
     |   +-- UnitError           the service could not be installed, started or removed
     +-- HookFailed              a runtime could not be told to say when a session ends
     +-- NetworkError            a request over the network came to nothing
-    |   +-- Unreachable         nobody answered in time, or not so that it could be believed
+    |   +-- NetworkUnreachable  nobody answered in time, or not so that it could be believed
     |   +-- AnsweredWithError   the other side answered that it did not do it
     |   +-- NotPrivate          a secret would travel where others can read it
     |   +-- NotTheOne           whoever answers cannot prove to be the one that was meant

@@ -23,7 +23,7 @@ from lifeboat_endpoint.server.routes import about_routes
 
 _COMPOSE = ROOT / "packaging" / "compose"
 _UNITS = sorted((ROOT / "packaging" / "systemd").glob("lifeboat-endpoint*.service"))
-_COMMANDS = dict(manual.typed("lifeboat", manual.program))
+_COMMANDS = dict(manual.walk_commands("lifeboat", manual.program))
 _IMAGE_BEGINS = ["lifeboat", "endpoint", "serve", "--listen", "0.0.0.0:8443"]
 
 Json = dict[str, Any]

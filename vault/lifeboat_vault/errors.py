@@ -26,7 +26,7 @@ LifeboatError
     +-- RemoteRefused       not what it says, or fits nothing there
     |   +-- PurgeRefused      its owner decided against a purge
     +-- RemoteDenied        no token that counts
-    +-- UnknownThere        not there, or not ours
+    +-- UnknownAtRemote     not there, or not ours
     +-- AgentErased         it was there, and was purged whole
     +-- StaleBase           the base is not the head
     |   +-- HeadMoved       the head of a sealed log was replaced meanwhile

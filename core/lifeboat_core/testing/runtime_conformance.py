@@ -192,9 +192,9 @@ def _running(harness: Harness) -> Any:
 
     at_work: Any = AtWork()
 
-    class Busy(type(harness.context)):  # type: ignore[misc]
+    class BusyContext(type(harness.context)):  # type: ignore[misc]
         def adapter(self, runtime: str) -> Adapter:
             found: Adapter = at_work if runtime == adapter.runtime else super().adapter(runtime)
             return found
 
-    return Busy(harness.context.home, harness.context.files, harness.context.clock, harness.context.environment)
+    return BusyContext(harness.context.home, harness.context.files, harness.context.clock, harness.context.environment)

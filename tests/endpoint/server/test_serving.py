@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import signal
 import socket
 import ssl
@@ -269,12 +270,10 @@ def test_processes_that_answer_end_with_the_first_one(tmp_path: Path) -> None:
         assert (len(gone) >= 2, alive) == (True, [])
 
 
-def test_without_its_libraries_the_server_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_libraries_the_server_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn.config", None)
-    for module in ("serve", "answering", "protocol"):
-        monkeypatch.delitem(sys.modules, f"lifeboat_endpoint.server.{module}", raising=False)
-    with pytest.raises(ServerMissing) as caught:
-        endpoint_serve._server_module()
+    with pytest.raises(ServerMissing) as caught, endpoint_serve._server_required():
+        importlib.import_module("uvicorn.config")
     assert caught.value.fix == "pipx inject agent-lifeboat httptools prometheus-client starlette uvicorn uvloop"
 
 
