@@ -28,7 +28,7 @@ import msgspec
 from lifeboat_alf.common import ids, json_codec, times
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.seams.file_operations import FileOperations, SystemFiles, read_all, write_atomic
+from lifeboat_alf.seams.file_operations import FileOperations, SystemFiles, write_atomic
 from lifeboat_alf.seams.system_clock import Clock, SystemClock
 from lifeboat_endpoint import endpoint_config
 from lifeboat_endpoint.endpoint_config import FILE, EndpointConfig
@@ -133,12 +133,8 @@ class Endpoint:
         files, clock = files or SystemFiles(), clock or SystemClock()
         folder = Path(os.path.realpath(folder))
         with _system(folder):
-            try:
-                data = read_all(files, folder / FILE)
-            except (FileNotFoundError, NotADirectoryError):
-                raise errors.NoEndpoint(f"{folder} holds no {FILE}") from None
+            found = endpoint_config.read_config(folder, files)
             _check_safe(folder, files)
-        found = endpoint_config.decode_config(data)
         engine = engine_choice.open_engine(folder, found, role, files=files, clock=clock)
         return cls(folder, found, engine, files=files, clock=clock)
 

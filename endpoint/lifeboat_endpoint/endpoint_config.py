@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from lifeboat_alf.common import json_codec, times
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.seams.file_operations import FileOperations, read_all
 from lifeboat_vault import errors
 from lifeboat_vault.retention.retention_policy import Retention
 
@@ -139,6 +141,15 @@ class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, om
             raise ValueError("at least one version of a large file stays")
         if not 0 <= self.purge_hours <= _LONGEST_WAIT:
             raise ValueError(f"a purge waits for 0 to {_LONGEST_WAIT} hours")
+
+
+def read_config(folder: Path, files: FileOperations, *, fix: str | None = None) -> EndpointConfig:
+    """Read endpoint.json in a folder. Raises NoEndpoint with this fix, EndpointNewer, EndpointSettings."""
+    try:
+        data = read_all(files, folder / FILE)
+    except (FileNotFoundError, NotADirectoryError):
+        raise errors.NoEndpoint(f"{folder} holds no {FILE}", fix=fix) from None
+    return decode_config(data)
 
 
 def decode_config(data: bytes) -> EndpointConfig:

@@ -295,9 +295,9 @@ def test_uploads_that_never_end_make_room_for_those_that_begin(tmp_path: Path) -
         space.register(AGENT, "ada", "openclaw")
         data = b"x" * 100
         part = ExpectedPart(hashlib.sha256(data).hexdigest(), 100)
-        begun = [space.begin_upload(AGENT, "snapshot", None, [part]) for _ in range(3)]
-        space.put_part(begun[0].id, part.sha256, data)
-        begun += [space.begin_upload(AGENT, "snapshot", None, [part]) for _ in range(20)]
+        begun = [space.uploads.begin(AGENT, "snapshot", None, [part]) for _ in range(3)]
+        space.uploads.put_part(begun[0].id, part.sha256, data)
+        begun += [space.uploads.begin(AGENT, "snapshot", None, [part]) for _ in range(20)]
         assert begun[-1].missing == []  # what came for the first one is still there
         rows = space._metadata.row("select count(*) from upload", ())
         assert rows == (4,)
@@ -309,7 +309,7 @@ def test_parts_that_never_come_count_for_the_quota(tmp_path: Path) -> None:
         space.register(AGENT, "ada", "openclaw")
         with pytest.raises(RemoteFull):
             for _ in range(5):
-                space.begin_upload(AGENT, "snapshot", None, parts)
+                space.uploads.begin(AGENT, "snapshot", None, parts)
 
 
 def test_keys_are_small_and_count_for_the_quota(tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ def test_an_id_that_was_made_for_it_leads_out_of_no_tenant(tmp_path: Path) -> No
                 with pytest.raises(errors.UnknownAtRemote):
                     work(agent_id)
             with pytest.raises(errors.UnknownAtRemote):
-                ours.begin_upload(agent_id, "snapshot")
+                ours.uploads.begin(agent_id, "snapshot")
             with pytest.raises(errors.UnknownAtRemote):
                 ours.sealed_files.names(agent_id)
         assert ours.agent_ids() == []

@@ -10,8 +10,6 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from lifeboat_alf.common import ids, json_codec, times
 from lifeboat_alf.seams.file_operations import FileOperations, SystemFiles, read_all, write_atomic
 from lifeboat_alf.seams.system_clock import Clock, SystemClock
@@ -69,11 +67,6 @@ def prepare_endpoint(
     files, clock = files or SystemFiles(), clock or SystemClock()
     folder = Path(os.path.realpath(folder))
     known = _known(folder, files)
-    if known is not None and known.store is None:
-        raise errors.EndpointSettings(
-            f"{folder} holds an endpoint of files",
-            fix="name another folder, and then: lifeboat endpoint migrate --data OLD --to NEW",
-        )
     place = store_address.check_store_address(store.objects, store.object_options)
     bucket = store_address.open_store(place)
     bucket.check()
@@ -89,25 +82,32 @@ def prepare_endpoint(
         found, made = _endpoint_in(control, wanted, clock)
         if known is not None and known.id != found:
             raise errors.EndpointSettings(f"the database holds the endpoint {found}, {folder / FILE} is of {known.id}")
-        _claim(bucket, _told(place), found, control)
+        _claim(bucket, place, found, control)
     if known is not None:
         return PreparedEndpoint(found, run, made, False)
+    created = times.to_text(clock.now())
     fresh = EndpointConfig(
-        endpoint_config.KIND, endpoint_config.VERSION, found, times.to_text(clock.now()), key_source, key_scope
+        endpoint_config.KIND, endpoint_config.VERSION, found, created, key_source, key_scope, store=store
     )
-    fresh = msgspec.structs.replace(fresh, store=store)
-    with Endpoint(
-        folder, fresh, open_engine(folder, fresh, "worker", files=files, clock=clock), files=files, clock=clock
-    ) as begun:
+    engine = open_engine(folder, fresh, "worker", files=files, clock=clock)
+    with Endpoint(folder, fresh, engine, files=files, clock=clock) as begun:
         begun.signing_key()
     write_atomic(files, folder / FILE, endpoint_config.encode_config(fresh))
     return PreparedEndpoint(found, run, made, True)
 
 
 def _known(folder: Path, files: FileOperations) -> EndpointConfig | None:
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        return endpoint_config.decode_config(read_all(files, folder / FILE))
-    return None
+    """Return the endpoint.json in the folder, if there is one. Raises EndpointSettings for an endpoint of files."""
+    try:
+        found = endpoint_config.decode_config(read_all(files, folder / FILE))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if found.store is None:
+        raise errors.EndpointSettings(
+            f"{folder} holds an endpoint of files",
+            fix="name another folder, and then: lifeboat endpoint migrate --data OLD --to NEW",
+        )
+    return found
 
 
 def _endpoint_in(control: MetadataStore, wanted: str, clock: Clock) -> tuple[str, bool]:
@@ -132,12 +132,9 @@ def _finished(found: str) -> str:
     return found
 
 
-def _told(place: ObjectStore) -> str:
-    return f"{place} ({place.endpoint})" if place.endpoint else str(place)
-
-
-def _claim(bucket: Bucket, place: str, endpoint_id: str, control: MetadataStore) -> None:
+def _claim(bucket: Bucket, store: ObjectStore, endpoint_id: str, control: MetadataStore) -> None:
     """Mark the place for objects as this endpoint's. Other processes would miss objects written to a second place."""
+    place = f"{store} ({store.endpoint})" if store.endpoint else str(store)
     row = control.row(control_sql.NOTE, (OBJECTS,))
     known = None if row is None else str(json_of(row[0]))
     if known not in (None, place) and find_owner(bucket) is None:

@@ -18,10 +18,10 @@ from typing import NamedTuple, TypeVar
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
-from lifeboat_alf.seams.file_operations import FileOperations, SystemFiles, read_all
+from lifeboat_alf.seams.file_operations import FileOperations, SystemFiles
 from lifeboat_alf.seams.system_clock import Clock, SystemClock
 from lifeboat_endpoint import endpoint_config
-from lifeboat_endpoint.endpoint_config import FILE, EndpointConfig
+from lifeboat_endpoint.endpoint_config import EndpointConfig
 from lifeboat_endpoint.engines.move_markers import MoveMarkers
 from lifeboat_endpoint.engines.shared import SharedEngine
 from lifeboat_endpoint.migration import control_copy
@@ -146,10 +146,7 @@ def abort_migration(
 
 
 def _settings(folder: Path, files: FileOperations) -> EndpointConfig:
-    try:
-        found = endpoint_config.decode_config(read_all(files, folder / FILE))
-    except (FileNotFoundError, NotADirectoryError):
-        raise errors.NoEndpoint(f"{folder} holds no {FILE}") from None
+    found = endpoint_config.read_config(folder, files)
     if found.store is not None:
         raise errors.EndpointSettings(f"{folder} is of an endpoint that is shared already")
     return found

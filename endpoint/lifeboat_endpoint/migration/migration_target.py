@@ -14,7 +14,7 @@ import msgspec
 
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
-from lifeboat_alf.seams.file_operations import FileOperations, read_all, write_atomic
+from lifeboat_alf.seams.file_operations import FileOperations, write_atomic
 from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_endpoint import endpoint_config
 from lifeboat_endpoint.endpoint import OBJECTS, SIGNING
@@ -47,7 +47,7 @@ class MigrationTarget:
         self._old = old
         self._files = files
         self._clock = clock
-        self._found = _settings(folder, files)
+        self._found = endpoint_config.read_config(folder, files, fix=PREPARE)
         self.store = _store(self._found)
         self._pools = Pools(
             Database(check_database_address(self.store.database), self.store.worker_role), connections=4
@@ -120,13 +120,6 @@ class MigrationTarget:
 
     def _rows(self) -> PostgresStore:
         return PostgresStore(self._pools.control, "control", tenant=None)
-
-
-def _settings(folder: Path, files: FileOperations) -> EndpointConfig:
-    try:
-        return endpoint_config.decode_config(read_all(files, folder / FILE))
-    except (FileNotFoundError, NotADirectoryError):
-        raise errors.NoEndpoint(f"{folder} holds no {FILE}", fix=PREPARE) from None
 
 
 def _store(found: EndpointConfig) -> SharedStore:

@@ -6,14 +6,15 @@ Repeating a copy is not an error: a complete one is compared, and a partial one 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 
 from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
 from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_endpoint.engines.shared import SharedEngine
-from lifeboat_endpoint.migration import body_copy, table_copy
+from lifeboat_endpoint.migration import table_copy
 from lifeboat_endpoint.migration.old_folder import OldFolder
 from lifeboat_vault import errors
 from lifeboat_vault.store.store_protocols import BlobStore, MetadataStore
@@ -64,7 +65,7 @@ class TenantCopier:
         rows, blobs = self._new.tenant_rows(tenant_id), self._new.blobs(tenant_id, "")
         with self._old.tenant(tenant_id) as source:
             names = [name for (name,) in source.rows(_BODIES)]
-            size = body_copy.copy_bodies(names, read, blobs)
+            size = copy_bodies(names, read, blobs)
             reach_crash_point(CrashPoint.ENDPOINT_MIGRATE_TENANT_BODIES)
             count = _replaced(source, rows, table_copy.TENANT)
             reach_crash_point(CrashPoint.ENDPOINT_MIGRATE_TENANT_ROWS)
@@ -88,9 +89,9 @@ class TenantCopier:
                 raise errors.VaultDamaged(f"the vault of {agent_id} is another one than is listed")
             names = [name for (name,) in source.rows(_FILES)]
             if rows.row(_VAULT) is not None:
-                if table_copy.find_different_table(
-                    source, rows, table_copy.VAULT
-                ) is None and body_copy.has_same_bodies(names, read, blobs):
+                if table_copy.find_different_table(source, rows, table_copy.VAULT) is None and has_same_bodies(
+                    names, read, blobs
+                ):
                     return CopiedData(_counted(source), len(names), blobs.size())
                 self._new.tenant(tenant_id, self._clock.now()).remove_vault(agent_id)
             return self._vault(source, rows, blobs, names, read, agent_id)
@@ -105,7 +106,7 @@ class TenantCopier:
         agent_id: str,
     ) -> CopiedData:
         """Copy bodies before rows, so that rows never name missing bodies."""
-        size = body_copy.copy_bodies(names, read, blobs)
+        size = copy_bodies(names, read, blobs)
         reach_crash_point(CrashPoint.ENDPOINT_MIGRATE_BODIES)
         rows.prepare()
         with rows.transaction():
@@ -133,3 +134,37 @@ def _check_same(
 def _counted(source: MetadataStore) -> int:
     rows = (source.row(f"select count(*) from {table.name}") for table in table_copy.VAULT)
     return sum(0 if row is None else int(row[0]) for row in rows)
+
+
+def copy_bodies(names: Collection[str], read: Callable[[str], bytes], target: BlobStore) -> int:
+    """Make the target hold exactly these bodies, whatever an earlier attempt left; return their bytes.
+
+    At most one body is in memory, as often as the target needs it.
+    """
+    there, size = set(target.names()), 0
+    for name in there.difference(names):
+        target.remove(name)
+    for name in names:
+        data = read(name)
+        if name in there and not _holds(target, name, data):
+            target.remove(name)
+            there.discard(name)
+        if name not in there:
+            target.put(name, data)
+        size += len(data)
+    target.flush()
+    return size
+
+
+def has_same_bodies(names: Collection[str], read: Callable[[str], bytes], target: BlobStore) -> bool:
+    """Whether the target holds exactly these bodies."""
+    return set(target.names()) == set(names) and all(_holds(target, name, read(name)) for name in names)
+
+
+def _holds(target: BlobStore, name: str, data: bytes) -> bool:
+    """Return whether the target has this body; False also for one that was written partly or never."""
+    try:
+        found = target.read(name)
+    except errors.VaultDamaged:
+        return False
+    return hashlib.sha256(found).digest() == hashlib.sha256(data).digest()

@@ -96,7 +96,4 @@ class HttpProtocol(HttpToolsProtocol):
             self._timer.cancel()
             self._timer = None
         if seconds is not None:
-            self._timer = self.loop.call_later(seconds, self._end)
-
-    def _end(self) -> None:
-        self.transport.abort()
+            self._timer = self.loop.call_later(seconds, self.transport.abort)

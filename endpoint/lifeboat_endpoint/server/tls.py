@@ -77,7 +77,11 @@ class CertificateAuthority:
             key = ec.generate_private_key(ec.SECP256R1())
             self._write(CA_KEY, _private(key))
         certificate = self._read(CA_CERTIFICATE)
-        if certificate is None or not self._lasts(certificate, _CA_RENEWED) or not _belongs(certificate, key):
+        if (
+            certificate is None
+            or not self._lasts(certificate, _CA_RENEWED)
+            or certificate.public_key() != key.public_key()
+        ):
             certificate = _authority_of(key, self._clock.now())
             self._write(CA_CERTIFICATE, certificate.public_bytes(serialization.Encoding.PEM))
         return certificate, key
@@ -225,10 +229,6 @@ def _named(text: str) -> x509.Name:
 
 def _key_id(key: ec.EllipticCurvePrivateKey) -> str:
     return x509.SubjectKeyIdentifier.from_public_key(key.public_key()).digest.hex()[:8]
-
-
-def _belongs(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> bool:
-    return certificate.public_key() == key.public_key()
 
 
 def _signed_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:

@@ -40,7 +40,7 @@ from lifeboat_endpoint.service.tenant_service import TenantResources
 from lifeboat_endpoint.service.tenant_tables import TenantKeys
 from lifeboat_endpoint.service.uploads import ExpectedPart, Uploads, UploadState
 from lifeboat_vault.errors import EpochMoved, RemoteFull, RemoteRefused, RemoteTooLarge, UnknownAtRemote
-from lifeboat_vault.remote.remote_contract import TRIAL, BundleKind, RemoteAgent, RemoteBundle, RemoteHead
+from lifeboat_vault.remote.remote_contract import TRIAL, RemoteAgent, RemoteBundle, RemoteHead
 from lifeboat_vault.vault import FIRST_EPOCH, Vault
 
 
@@ -332,28 +332,6 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
             return made
 
     # Uploads ----------------------------------------------------------------------------------------------------
-
-    def begin_upload(
-        self,
-        agent_id: str,
-        kind: BundleKind,
-        base: int | None = None,
-        parts: Sequence[ExpectedPart] | None = None,
-        machine: str = "",
-    ) -> UploadState:
-        """Begin to send a bundle in parts (None: as one body). Raises RemoteRefused, RemoteTooLarge, RemoteFull."""
-        return self.uploads.begin(agent_id, kind, base, parts, machine)
-
-    def upload(self, upload_id: str) -> UploadState:
-        """Return an upload. Raises UnknownAtRemote."""
-        return self.uploads.get(upload_id)
-
-    def put_part(self, upload_id: str, sha256: str, data: bytes) -> None:
-        self.uploads.put_part(upload_id, sha256, data)
-
-    def put_body(self, upload_id: str, chunks: Iterable[bytes]) -> int:
-        """Receive the whole bundle of an upload; return its size in bytes."""
-        return self.uploads.put_body(upload_id, chunks)
 
     def receive_upload(self, upload_id: str) -> PushResult:
         """Push an upload. Repeating it is not an error while its sequence is the head. Raises as `push`."""

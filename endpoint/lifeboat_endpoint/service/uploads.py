@@ -62,7 +62,12 @@ class Uploads(TenantService):
         self._receiving = receiving
 
     def begin(
-        self, agent_id: str, kind: BundleKind, base: int | None, parts: Sequence[ExpectedPart] | None, machine: str
+        self,
+        agent_id: str,
+        kind: BundleKind,
+        base: int | None = None,
+        parts: Sequence[ExpectedPart] | None = None,
+        machine: str = "",
     ) -> UploadState:
         """Begin an upload. With `parts` None the bundle arrives as one body (`put_body`).
 
@@ -111,7 +116,7 @@ class Uploads(TenantService):
                 raise UnknownAtRemote("there is no such upload: it was never begun, or not finished in time")
             agent_id = row[1]
             parts = list(self._metadata.rows(sql.PARTS, (upload_id,)))
-            missing = [self._sha256(agent_id, token) for _, token, _, body in parts if body is None]
+            missing = [self._keys.sealer(agent_id).text(_PART, token) for _, token, _, body in parts if body is None]
             machine = open_sealed(self._keys, agent_id, _MACHINE, row[4]).decode()
         size = sum(size for _, _, size, _ in parts)
         return UploadState(row[0], row[1], row[2], row[3], machine, row[6], row[7], list(dict.fromkeys(missing)), size)
@@ -226,9 +231,6 @@ class Uploads(TenantService):
 
     def _token(self, agent_id: str, sha256: str) -> str:
         return self._keys.sealer(agent_id).token(_PART, sha256)
-
-    def _sha256(self, agent_id: str, token: str) -> str:
-        return self._keys.sealer(agent_id).text(_PART, token)
 
 
 def _pieces(chunks: Iterable[bytes], size: int) -> Iterable[bytes]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
@@ -42,8 +42,8 @@ class GatheredRow:
 class AuditBatch:
     """What to write: audit rows, when tokens were last used (by id), and how many rows were lost."""
 
-    rows: dict[tuple[str, str, bytes], GatheredRow]
-    uses: dict[str, str]
+    rows: dict[tuple[str, str, bytes], GatheredRow] = field(default_factory=dict)
+    uses: dict[str, str] = field(default_factory=dict)
     lost: int = 0
 
     def add(self, row: GatheredRow) -> None:
@@ -60,11 +60,6 @@ class AuditBatch:
 
     def __bool__(self) -> bool:
         return bool(self.rows or self.uses or self.lost)
-
-
-def make_empty_batch() -> AuditBatch:
-    """Return an empty batch."""
-    return AuditBatch({}, {})
 
 
 class AuditBuffer:
@@ -88,7 +83,7 @@ class AuditBuffer:
         self._most = most
         self._lock = threading.Lock()
         self._writing = threading.Lock()
-        self._batch = make_empty_batch()
+        self._batch = AuditBatch()
         self._timer: threading.Timer | None = None
         self._closed = False
 
@@ -110,7 +105,7 @@ class AuditBuffer:
         """Write the batch. Raises what `write` raises, and keeps the batch then."""
         with self._writing:
             with self._lock:
-                batch, self._batch = self._batch, make_empty_batch()
+                batch, self._batch = self._batch, AuditBatch()
             if batch:
                 self._written(batch)
 

@@ -189,11 +189,11 @@ def test_the_audit_of_the_endpoint_has_the_record_of_the_specification(
 def test_uploads_under_way_are_dropped(space: TenantSpace, machine: TrialMachine, redaction: Redaction) -> None:
     machine.capture()
     data = machine.delta(2).file.read()
-    upload = space.begin_upload(machine.agent_id, "delta", 2)
-    space.put_body(upload.id, [data])
+    upload = space.uploads.begin(machine.agent_id, "delta", 2)
+    space.uploads.put_body(upload.id, [data])
     redact(space, machine, redaction, confirmed=True)
     with pytest.raises(UnknownAtRemote):
-        space.upload(upload.id)
+        space.uploads.get(upload.id)
     assert not list((folder_of(space) / "files").rglob("*.*"))
 
 
@@ -238,8 +238,8 @@ def test_nothing_of_an_erased_agent_is_left_but_the_redaction_and_the_receipt(
     space: TenantSpace, machine: TrialMachine
 ) -> None:
     space.put_keys(machine.agent_id, {"pairs": ["wrapped"]})
-    upload = space.begin_upload(machine.agent_id, "delta", 2)
-    space.put_body(upload.id, [b"what was under way"])
+    upload = space.uploads.begin(machine.agent_id, "delta", 2)
+    space.uploads.put_body(upload.id, [b"what was under way"])
     state = redact(space, machine, erasing(machine), confirmed=True)
     assert state.receipt is not None and state.receipt["objects"] > 3
     assert not (folder_of(space) / "agents" / machine.agent_id).exists()

@@ -73,7 +73,7 @@ def test_a_sealed_agent_is_never_read(space: TenantSpace, trial: RemoteTrial) ->
     for work in (
         lambda: space.push("agent", machine.snapshot()),
         lambda: space.snapshot("agent"),
-        lambda: space.begin_upload("agent", "snapshot"),
+        lambda: space.uploads.begin("agent", "snapshot"),
         lambda: space.put_keys("agent", {}),
     ):
         with pytest.raises(RemoteRefused):
@@ -102,7 +102,7 @@ def test_an_agent_that_could_not_be_made_is_not_there(tmp_path: Path) -> None:
 def test_all_of_a_removed_agent_is_gone(trial: RemoteTrial, space: TenantSpace, tmp_path: Path) -> None:
     machine = _with_film(trial)
     space.put_object(machine.agent_id, DIGEST, FILM)
-    space.put_body(space.begin_upload(machine.agent_id, "snapshot").id, [b"x" * 100])
+    space.uploads.put_body(space.uploads.begin(machine.agent_id, "snapshot").id, [b"x" * 100])
     before = space.size()
     space.remove_agent(machine.agent_id)
     files = [path for path in (tmp_path / "tenant").rglob("*") if path.is_file()]

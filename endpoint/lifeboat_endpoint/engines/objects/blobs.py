@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lifeboat_alf.common import times
@@ -38,6 +39,7 @@ _NAMES = "select name from blob where tenant = ? and scope = ? order by name"
 _SIZE = "select coalesce(sum(size), 0) from blob where tenant = ? and scope = ?"
 
 
+@dataclass(frozen=True)
 class ObjectBlobs:
     """A `BlobStore` in `bucket`, below the folder `prefix`.
 
@@ -45,35 +47,25 @@ class ObjectBlobs:
     object that is being written. Bodies up to `inline` bytes belong in a row instead. Belongs to the thread of `rows`.
     """
 
-    def __init__(
-        self,
-        bucket: Bucket,
-        rows: MetadataStore,
-        *,
-        tenant: str,
-        scope: str,
-        prefix: str,
-        inline: int = LARGEST_INLINE,
-        clock: Clock | None = None,
-    ) -> None:
-        self._bucket = bucket
-        self._rows = rows
-        self._mine = (tenant, scope)
-        self._prefix = prefix
-        self._inline = inline
-        self._clock = clock or SystemClock()
+    bucket: Bucket
+    rows: MetadataStore
+    tenant: str
+    scope: str
+    prefix: str
+    inline: int = LARGEST_INLINE
+    clock: Clock = field(default_factory=SystemClock)
 
     @property
-    def inline(self) -> int:
-        return self._inline
+    def _mine(self) -> tuple[str, str]:
+        return self.tenant, self.scope
 
     def put(self, name: str, data: bytes) -> None:
-        key = new_key(self._prefix)
+        key = new_key(self.prefix)
         reach_crash_point(CrashPoint.BLOB_NAMED)
-        self._rows.execute(_ADD, (*self._mine, name, key, len(data), times.to_text(self._clock.now())))
+        self.rows.execute(_ADD, (*self._mine, name, key, len(data), times.to_text(self.clock.now())))
         reach_crash_point(CrashPoint.BLOB_WRITTEN)
         try:
-            self._bucket.put(key, data)
+            self.bucket.put(key, data)
         except errors.VaultError:
             # No row refers to a partial body. If this fails too, the next sweep removes it.
             with contextlib.suppress(errors.VaultError):
@@ -84,32 +76,32 @@ class ObjectBlobs:
         """Do nothing: `put` returns after the store has returned the object unchanged."""
 
     def read(self, name: str) -> bytes:
-        row = self._rows.row(_FIND, (*self._mine, name))
+        row = self.rows.row(_FIND, (*self._mine, name))
         if row is None:
             raise errors.VaultDamaged(f"the body {name} is missing")
         key, size = row
-        data = self._bucket.get(key, size)
+        data = self.bucket.get(key, size)
         if len(data) != size:
             raise errors.VaultDamaged(f"the body {name} has {len(data)} bytes, not {size}")
         return data
 
     def names(self) -> Iterator[str]:
-        for (name,) in self._rows.rows(_NAMES, self._mine):
+        for (name,) in self.rows.rows(_NAMES, self._mine):
             yield name
 
     def remove(self, name: str) -> None:
-        row = self._rows.row(_FIND, (*self._mine, name))
+        row = self.rows.row(_FIND, (*self._mine, name))
         if row is not None:
             self._drop(name, row[0])
 
     def _drop(self, name: str, key: str) -> None:
         reach_crash_point(CrashPoint.BLOB_REMOVED)
-        self._bucket.delete(key)
+        self.bucket.delete(key)
         reach_crash_point(CrashPoint.BLOB_FORGOTTEN)
-        self._rows.execute(_DROP, (*self._mine, name))
+        self.rows.execute(_DROP, (*self._mine, name))
 
     def size(self) -> int:
-        row = self._rows.row(_SIZE, self._mine)
+        row = self.rows.row(_SIZE, self._mine)
         return int(row[0]) if row else 0
 
     def copy_to(self, folder: Path) -> None:

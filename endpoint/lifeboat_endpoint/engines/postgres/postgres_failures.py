@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lifeboat_endpoint.engines.postgres.libraries import psycopg
 from lifeboat_vault import errors
+from lifeboat_vault.store.timed_operations import code_of
 
 _BY_STATE: dict[str, type[errors.VaultError]] = {
     "0A000": errors.VaultBusy,  # a cached plan of tables that were migrated meanwhile; see `translate_error`
@@ -63,6 +64,11 @@ def translate_error(error: psycopg.Error) -> errors.VaultError:
     if state == "0A000" and "cached plan" not in (error.diag.message_primary or ""):
         make = errors.VaultUnusable
     return make(_words(error, state), fix=_FIXES.get(make))
+
+
+def find_error_code(error: BaseException) -> str:
+    """Return the code of an error for metrics."""
+    return translate_error(error).code if isinstance(error, psycopg.Error) else code_of(error)
 
 
 def is_lost(error: psycopg.Error) -> bool:

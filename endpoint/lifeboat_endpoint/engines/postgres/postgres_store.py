@@ -11,11 +11,11 @@ import contextlib
 import hashlib
 import itertools
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from lifeboat_endpoint.engines.postgres import postgres_failures, scope_size, sqlite_copy
+from lifeboat_endpoint.engines.postgres import postgres_failures, scope_size
 from lifeboat_endpoint.engines.postgres.connection_pools import WAIT_SECONDS, Pool
 from lifeboat_endpoint.engines.postgres.libraries import psycopg
 from lifeboat_endpoint.engines.postgres.postgres_wire import PostgresConnection, Result, check_committed, count_changed
@@ -29,8 +29,12 @@ from lifeboat_endpoint.engines.postgres.statement_translation import (
     number_placeholders,
     widen_list,
 )
+from lifeboat_endpoint.service import tenant_schema
+from lifeboat_endpoint.tenancy import control_schema
 from lifeboat_vault import errors
-from lifeboat_vault.store.store_protocols import Parameters, Row
+from lifeboat_vault.store import vault_schema
+from lifeboat_vault.store.sqlite_store import SqliteStore
+from lifeboat_vault.store.store_protocols import MetadataStore, Parameters, Row
 
 Kind = Literal["control", "tenant", "vault", "bodies"]
 
@@ -43,6 +47,11 @@ _OTHER_WRITES = -1
 _Status = psycopg.pq.TransactionStatus
 _NO_PIPELINE = psycopg.pq.PipelineStatus.OFF
 _cursor_names = itertools.count()
+_SQLITE_TABLES: dict[str, Sequence[str]] = {
+    "vault": vault_schema.TABLES,
+    "tenant": tenant_schema.TABLES,
+    "control": control_schema.TABLES,
+}
 
 
 class PostgresStore:
@@ -281,7 +290,7 @@ class PostgresStore:
 
     def copy_to(self, path: Path) -> None:
         """Copy tables and rows to a SQLite file, to move from a shared endpoint back to files."""
-        sqlite_copy.to_sqlite(self, self._kind, path)
+        _copy_to_sqlite(self, self._kind, path)
 
     def close(self) -> None:
         """Do nothing: connections belong to the pool."""
@@ -296,3 +305,22 @@ def _writer_of(kind: Kind, tenant: str | None, agent: str | None) -> int | None:
     return int.from_bytes(
         hashlib.blake2b(text.encode(), digest_size=8, person=b"lifeboat writer").digest(), signed=True
     )
+
+
+def _copy_to_sqlite(metadata: MetadataStore, kind: str, path: Path) -> None:
+    """Copy all rows as of one moment. Raises VaultUnusable for tables that have no file of their own."""
+    tables = _SQLITE_TABLES.get(kind)
+    if tables is None:
+        raise errors.VaultUnusable(f"tables of {kind} have no file of their own")
+    with contextlib.closing(SqliteStore(path, create=True, tables=tables)) as target, metadata.snapshot():
+        target.prepare()
+        with target.transaction():
+            # An object may name a base that is inserted later.
+            target.execute("pragma defer_foreign_keys = on")
+            for table in list(target.database.table_names()):
+                columns = [column.name for column in target.database.table(table).columns]
+                names, marks = ", ".join(columns), ", ".join("?" * len(columns))
+                target.execute_many(
+                    f"insert into {table}({names}) values ({marks})", metadata.rows(f"select {names} from {table}")
+                )
+        target.compact()

@@ -16,7 +16,7 @@ from lifeboat_endpoint.engines.postgres import postgres_failures, value_encoding
 from lifeboat_endpoint.engines.postgres.libraries import adapt, psycopg, sql_errors
 from lifeboat_vault import errors
 from lifeboat_vault.store.store_protocols import Parameters, Row
-from lifeboat_vault.store.timed_operations import TimedOperation, code_of
+from lifeboat_vault.store.timed_operations import TimedOperation
 
 ANSWER_SECONDS = 330.0
 """How long to wait for an answer, longer than the server lets a statement run."""
@@ -38,16 +38,12 @@ def _told(operation: str) -> Callable[[Exchange], Exchange]:
     def around(exchange: Exchange) -> Exchange:
         @functools.wraps(exchange)
         def exchanged(*arguments: Any) -> Any:
-            with TimedOperation("database", operation, _code_of):
+            with TimedOperation("database", operation, postgres_failures.find_error_code):
                 return exchange(*arguments)
 
         return cast(Exchange, exchanged)
 
     return around
-
-
-def _code_of(error: BaseException) -> str:
-    return postgres_failures.translate_error(error).code if isinstance(error, psycopg.Error) else code_of(error)
 
 
 class PostgresConnection(psycopg.Connection[Any]):

@@ -19,7 +19,7 @@ from lifeboat_endpoint.engines.postgres import postgres_failures
 from lifeboat_endpoint.engines.postgres.libraries import psycopg
 from lifeboat_endpoint.engines.postgres.postgres_wire import PostgresConnection
 from lifeboat_vault import errors
-from lifeboat_vault.store.timed_operations import TimedOperation, code_of
+from lifeboat_vault.store.timed_operations import TimedOperation
 
 ANSWER_SECONDS = 5.0
 LOOK_EVERY = 5.0
@@ -67,7 +67,7 @@ class PostgresServers:
         `make` connects to one server, in autocommit. Raises psycopg.Error if no server accepts the connection,
         EndpointSettings for a pooler, ServerReplaced if only a replaced server answers.
         """
-        with TimedOperation("database", "connect", _code_of):
+        with TimedOperation("database", "connect", postgres_failures.find_error_code):
             return self._found(make, sorted(each_of(parameters), key=self._is_slow))
 
     def _found(self, make: Callable[..., PostgresConnection], each: list[dict[str, Any]]) -> IdentifiedServer:
@@ -211,7 +211,3 @@ def _worst(failed: list[Exception]) -> Exception:
         each for each in failed if isinstance(each, psycopg.Error) and postgres_failures.translate_error(each).retryable
     ]
     return (replaced or waiting or failed)[-1]
-
-
-def _code_of(error: BaseException) -> str:
-    return postgres_failures.translate_error(error).code if isinstance(error, psycopg.Error) else code_of(error)

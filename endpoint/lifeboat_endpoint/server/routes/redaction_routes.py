@@ -5,10 +5,8 @@ from __future__ import annotations
 from lifeboat_alf.common import json_codec
 from lifeboat_endpoint.server.api import Octets, Route, RouteResponse
 from lifeboat_endpoint.server.call import Call
-from lifeboat_endpoint.server.http_shapes import RedactionInfo as StateShape
-from lifeboat_endpoint.server.http_shapes import RedactionList, RedactionQuery
+from lifeboat_endpoint.server.http_shapes import RedactionInfo, RedactionList, RedactionQuery
 from lifeboat_endpoint.tenancy.callers import PULL, PURGE, PUSH
-from lifeboat_vault.remote.remote_contract import RemoteRedaction
 
 _DOCUMENT = Octets("direct_bytes", media_type="application/json")
 
@@ -30,11 +28,7 @@ def submit_redaction(call: Call) -> RouteResponse:
     state = call.space.redact(call.agent_id, document, confirmed=PURGE in call.caller.scopes)
     call.server.metrics.purge(applied=state.receipt is not None)
     call.note(redaction=state.id, applies_at=state.applies_at)
-    return RouteResponse(_shape(state))
-
-
-def _shape(state: RemoteRedaction) -> StateShape:
-    return StateShape(state.id, state.applies_at, state.receipt)
+    return RouteResponse(RedactionInfo(state.id, state.applies_at, state.receipt))
 
 
 ROUTES = (
@@ -53,7 +47,7 @@ ROUTES = (
         submit_redaction,
         "Purge what a signed redaction names: at once with the scope purge, else after a while.",
         (PUSH, PURGE),
-        {200: StateShape},
+        {200: RedactionInfo},
         query=RedactionQuery,
         body=_DOCUMENT,
         problems=(422, 507),

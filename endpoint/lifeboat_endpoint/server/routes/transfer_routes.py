@@ -35,7 +35,7 @@ def put_transfer(call: Call) -> RouteResponse:
     with call.server.streaming(permission.tenant):
         if kind != upload_routes.UPLOAD or not call.space.use_once(permission.use, expires):
             raise UnknownAtRemote("this address permits nothing: it was used")
-        size = call.space.put_body(upload_id, _limited(call, permission.limit))
+        size = call.space.uploads.put_body(upload_id, _limited(call, permission.limit))
     call.note(bytes=size)
     return RouteResponse(status=204)
 

@@ -34,13 +34,13 @@ def begin_parts(call: Call) -> RouteResponse:
         raise RemoteRefused("a delta has a base_sequence, and a snapshot has none")
     parts = [service.ExpectedPart(part.sha256, part.size) for part in asked.parts]
     machine = machine_of(call.headers)
-    made = call.space.begin_upload(call.agent_id, kind, asked.base_sequence, parts, machine)
+    made = call.space.uploads.begin(call.agent_id, kind, asked.base_sequence, parts, machine)
     return RouteResponse(UploadInfo(made.id, made.missing, made.expires_at), 201)
 
 
 def put_part(call: Call) -> RouteResponse:
     found = _upload(call)
-    call.space.put_part(found.id, call.path["sha256"], call.body)
+    call.space.uploads.put_part(found.id, call.path["sha256"], call.body)
     return RouteResponse(status=204)
 
 
@@ -53,7 +53,7 @@ def commit_upload(call: Call) -> RouteResponse:
 
 
 def begin_snapshot(call: Call) -> RouteResponse:
-    made = call.space.begin_upload(call.agent_id, "snapshot", None, None, machine_of(call.headers))
+    made = call.space.uploads.begin(call.agent_id, "snapshot", None, None, machine_of(call.headers))
     return RouteResponse(SnapshotUpload(_url(call, made.id), upload_uuid(made.id)))
 
 
@@ -68,19 +68,15 @@ def begin_delta(call: Call) -> RouteResponse:
     number = None if head is None else head.number
     if head is not None and number != asked.base_sequence:
         raise StaleBase(f"the newest state there is {number}, not {asked.base_sequence}", sequence=number)
-    made = call.space.begin_upload(call.agent_id, "delta", asked.base_sequence, None, machine_of(call.headers))
+    made = call.space.uploads.begin(call.agent_id, "delta", asked.base_sequence, None, machine_of(call.headers))
     return RouteResponse(DeltaUpload(_url(call, made.id), upload_uuid(made.id)))
-
-
-def confirm_upload(call: Call) -> RouteResponse:
-    return commit_upload(call)
 
 
 def _upload(call: Call) -> service.UploadState:
     """Return an upload of this agent. Raises UnknownAtRemote, AgentErased."""
     space = call.space
     space.check_agent(call.agent_id)
-    found = space.upload(upload_id_of(call.path["upload_id"]))
+    found = space.uploads.get(upload_id_of(call.path["upload_id"]))
     if found.agent_id != call.agent_id:
         raise UnknownAtRemote("there is no such upload")
     return found
@@ -141,7 +137,7 @@ ROUTES = (
     Route(
         "POST",
         f"{_AGENT}/snapshot/upload/{{upload_id}}/confirm",
-        confirm_upload,
+        commit_upload,
         "Push the state that was sent there.",
         (PUSH,),
         {200: PushedSnapshot, 201: PushedSnapshot},
@@ -164,7 +160,7 @@ ROUTES = (
     Route(
         "POST",
         f"{_AGENT}/deltas/upload/{{upload_id}}/confirm",
-        confirm_upload,
+        commit_upload,
         "Push the delta that was sent there.",
         (PUSH,),
         {200: PushedDelta, 201: PushedDelta},

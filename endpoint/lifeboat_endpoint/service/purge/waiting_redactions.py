@@ -78,7 +78,7 @@ def can_sign_purged_again(held: Redaction, redaction: Redaction) -> bool:
 
 
 def _writers(vault: Vault) -> set[UserPublic]:
-    return {_writer(row.signature) for row in vault.sequences() if row.signature is not None}
+    return {UserPublic.from_json(row.signature["user"]) for row in vault.sequences() if row.signature is not None}
 
 
 def _is_of_writer(signature: JsonObject, redaction: Redaction) -> bool:
@@ -89,10 +89,6 @@ def _is_of_writer(signature: JsonObject, redaction: Redaction) -> bool:
     """
     made = redaction.signature or {}
     return any(signature.get(name) == made.get(name) for name in ("user", "device"))
-
-
-def _writer(signature: JsonObject) -> UserPublic:
-    return UserPublic.from_json(signature["user"])
 
 
 def find_redaction(vault: Vault, redaction_id: str) -> RedactionRow | None:
