@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
+
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
@@ -32,7 +34,7 @@ class AuditSource(Protocol):
     def audit_page(self, after: int, most: int) -> tuple[bytes, list[AuditRow]]: ...
 
 
-class AuditExportEnd(NamedTuple):
+class AuditExportEnd(msgspec.Struct, frozen=True, rename={"number": "end"}):
     """The end of one run: the number of the last row that was looked at, and its hash in hex.
 
     `rows` were written, all of one tenant (its id) or of all.
@@ -58,14 +60,14 @@ def export_audit(
         newest = newest or previous
         for row in rows:
             if tenant is None or is_row_of_tenant(row, tenant):
-                write(json_codec.encode_json(_document(row, previous)) + b"\n")
+                write(json_codec.encode_json(_row_line(row, previous)) + b"\n")
                 written += 1
             number, previous = row.number, row.hash
             newest = previous
         if len(rows) < _PAGE:
             break
     end = AuditExportEnd(number, newest.hex(), written, tenant)
-    write(json_codec.encode_json({"end": end.number, "hash": end.hash, "rows": end.rows, "tenant": end.tenant}) + b"\n")
+    write(json_codec.encode_json(end) + b"\n")
     return end
 
 
@@ -74,20 +76,25 @@ def is_row_of_tenant(row: AuditRow, tenant: str) -> bool:
     return tenant in (row.subject, row.details.get("tenant"))
 
 
-def _document(row: AuditRow, previous: bytes) -> JsonObject:
+class _RowLine(msgspec.Struct):
+    """A row as a line has it, with hashes in hex. `details` are those that have no field of their own."""
+
+    number: int
+    time: str
+    kind: str
+    subject: str
+    tenant: str | None
+    token: str | None
+    details: JsonObject
+    previous: str
+    hash: str
+
+
+def _row_line(row: AuditRow, previous: bytes) -> _RowLine:
     apart = {name: row.details[name] for name in _OF_CALLERS if isinstance(row.details.get(name), str)}
     details = {name: value for name, value in row.details.items() if name not in apart}
-    return {
-        "number": row.number,
-        "time": row.time,
-        "kind": row.kind,
-        "subject": row.subject,
-        "tenant": apart.get("tenant"),
-        "token": apart.get("token"),
-        "details": details,
-        "previous": previous.hex(),
-        "hash": row.hash.hex(),
-    }
+    callers = apart.get("tenant"), apart.get("token")
+    return _RowLine(row.number, row.time, row.kind, row.subject, *callers, details, previous.hex(), row.hash.hex())
 
 
 # Reading an export ----------------------------------------------------------------------------------------------------
@@ -113,30 +120,15 @@ def parse_audit_line(data: bytes) -> AuditExportLine | None:
     """Parse a line of an export; return None for anything else."""
     try:
         document = json_codec.decode_object(data, entry="line")
-        return _end(document) if "end" in document else _row(document)
-    except (LifeboatError, KeyError, TypeError, ValueError):
+        if "end" in document:
+            return AuditExportLine(None, b"", msgspec.convert(document, AuditExportEnd))
+        found = msgspec.convert(document, _RowLine)
+        apart = {name: value for name in _OF_CALLERS if (value := getattr(found, name)) is not None}
+        details, digest = {**found.details, **apart}, bytes.fromhex(found.hash)
+        row = AuditRow(found.number, found.time, found.kind, found.subject, details, digest)
+        return AuditExportLine(row, bytes.fromhex(found.previous), None)
+    except (LifeboatError, msgspec.ValidationError, ValueError):
         return None
-
-
-def _end(document: JsonObject) -> AuditExportLine:
-    tenant = document["tenant"]
-    number, rows = document["end"], document["rows"]
-    texts = (document["hash"], "" if tenant is None else tenant)
-    if type(number) is not int or type(rows) is not int or not all(isinstance(text, str) for text in texts):
-        raise TypeError
-    return AuditExportLine(None, b"", AuditExportEnd(number, document["hash"], rows, tenant))
-
-
-def _row(document: JsonObject) -> AuditExportLine:
-    apart = {name: document[name] for name in _OF_CALLERS if document[name] is not None}
-    number, details = document["number"], document["details"]
-    if type(number) is not int or not isinstance(details, dict):
-        raise TypeError
-    time, kind, subject = document["time"], document["kind"], document["subject"]
-    if not all(isinstance(text, str) for text in (time, kind, subject, *apart.values())):
-        raise TypeError
-    row = AuditRow(number, time, kind, subject, {**details, **apart}, bytes.fromhex(document["hash"]))
-    return AuditExportLine(row, bytes.fromhex(document["previous"]), None)
 
 
 @dataclass(slots=True)

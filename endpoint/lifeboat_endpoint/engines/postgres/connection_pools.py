@@ -64,6 +64,7 @@ _SEARCH = {
 }
 """The schema in which the statements of a kind find their tables."""
 _STORES = ("vault", "tenant", "control", "bodies")
+_POOLED = (*_STORES, "work")
 _PLANS = {"enable_seqscan": "off", "plan_cache_mode": "force_generic_plan", "max_parallel_workers_per_gather": "0"}
 """Planner settings of stores. Each statement reads rows of one tenant by an index and is planned once. A plan that was
 made while a table was small would scan all of it when it is large."""
@@ -229,10 +230,8 @@ class Pools:
         self.database = database
         check_database_address(database.address)
         self._servers = PostgresServers()
-        self.vault, self.tenant, self.control, self.bodies, self.work = (
-            _pool(database, kind, connections, self._servers)
-            for kind in ("vault", "tenant", "control", "bodies", "work")
-        )
+        self._pools = {kind: _pool(database, kind, connections, self._servers) for kind in _POOLED}
+        self.vault, self.tenant, self.control, self.bodies, self.work = self._pools.values()
 
     @contextlib.contextmanager
     def lone(self) -> Iterator[PostgresConnection]:
@@ -272,20 +271,11 @@ class Pools:
 
     def counted(self) -> dict[str, ConnectionCounts]:
         """Return how many connections there are of each kind, for metrics."""
-        return {kind: _counted(pool) for kind, pool in self._all().items()}
+        return {kind: _counted(pool) for kind, pool in self._pools.items()}
 
     def close(self) -> None:
-        for pool in self._all().values():
+        for pool in self._pools.values():
             pool.close(timeout=CONNECT_SECONDS)
-
-    def _all(self) -> dict[str, Pool]:
-        return {
-            "vault": self.vault,
-            "tenant": self.tenant,
-            "control": self.control,
-            "bodies": self.bodies,
-            "work": self.work,
-        }
 
 
 def _counted(pool: Pool) -> ConnectionCounts:
