@@ -76,9 +76,9 @@ def _of_tenant(endpoint: Endpoint, tenant: Tenant) -> TenantPurges:
             with _said(done, agent_id):
                 space.apply_redaction(agent_id, redaction_id)
                 done.applied += 1
-        for agent_id in space.unfinished_erasures():
+        for agent_id in space.unfinished_agent_purges():
             with _said(done, agent_id):
-                space.finish_erasure(agent_id)
+                space.finish_agent_purge(agent_id)
                 done.applied += 1
     return done
 

@@ -118,7 +118,7 @@ def for_client(error: Exception, request_id: str) -> LifeboatError:
 
 
 class _UnexpectedFailure(LifeboatError):
-    """An error that should not happen."""
+    """Something that must not happen."""
 
     code = "accident"
     title = "The endpoint failed"

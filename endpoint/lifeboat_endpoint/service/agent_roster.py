@@ -65,7 +65,7 @@ class Roster:
     def __init__(self, metadata: MetadataStore, keys: TenantKeys) -> None:
         self._metadata = metadata
         self._keys = keys
-        self.erased = PurgedAgents(metadata, keys)
+        self.purged = PurgedAgents(metadata, keys)
 
     def find(self, agent_id: str) -> AgentRow | None:
         row = self._metadata.row(sql.AGENT, (agent_id,))
@@ -80,7 +80,7 @@ class Roster:
 
     def _absent(self, agent_id: str) -> errors.UnknownAtRemote:
         """Return the error for a missing agent. Raises AgentErased if it was purged completely."""
-        self.erased.check(agent_id)
+        self.purged.check(agent_id)
         return errors.UnknownAtRemote(f"there is no agent {agent_id}")
 
     def page(self, after: str = "", limit: int = _PAGE) -> list[AgentRow]:

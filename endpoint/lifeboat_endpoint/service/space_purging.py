@@ -54,12 +54,12 @@ class SpacePurging(SpaceParts):
         with as_remote():
             self._redacting.apply(agent_id, redaction_id)
 
-    def unfinished_erasures(self) -> list[str]:
+    def unfinished_agent_purges(self) -> list[str]:
         """Return ids of agents that were purged completely and of which data may be left."""
         with as_remote():
-            return self.roster.erased.unfinished()
+            return self.roster.purged.unfinished()
 
-    def finish_erasure(self, agent_id: str) -> None:
+    def finish_agent_purge(self, agent_id: str) -> None:
         """Destroy what is left of a purged agent."""
         with as_remote():
             self._whole_agents.finish(agent_id)

@@ -118,7 +118,7 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
     def check_known(self, agent_id: str) -> None:
         """Check that the agent exists, or was purged completely. Raises UnknownAtRemote."""
         with as_remote():
-            if self.roster.erased.find(agent_id) is None:
+            if self.roster.purged.find(agent_id) is None:
                 self.roster.get(agent_id)
 
     def check_whole(self, agent_id: str) -> None:
@@ -134,8 +134,8 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
     def is_trial(self, agent_id: str) -> bool:
         """Whether the agent was made to test the endpoint, also after it was purged."""
         with as_remote():
-            erased = self.roster.erased.find(agent_id)
-            return erased.trial if erased is not None else self.roster.get(agent_id).facts.runtime == TRIAL
+            purged = self.roster.purged.find(agent_id)
+            return purged.trial if purged is not None else self.roster.get(agent_id).facts.runtime == TRIAL
 
     def is_sealed(self, agent_id: str) -> bool:
         """Whether only the agent's own machines can read it."""
@@ -160,7 +160,7 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
                 row = self.roster.find(agent_id)
                 if row is None:
                     self._check_agents()
-                    self.roster.erased.check(agent_id)
+                    self.roster.purged.check(agent_id)
                     made = self._made(agent_id, AgentFacts(name, runtime), sealed)
                     self.roster.add(made)
                     return _new(made), True
@@ -205,10 +205,10 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
 
     def _forgot_trial(self, agent_id: str) -> bool:
         with self._metadata.transaction():
-            erased = self.roster.erased.find(agent_id)
-            if erased is None or not erased.trial or erased.receipt is None:
+            purged = self.roster.purged.find(agent_id)
+            if purged is None or not purged.trial or purged.receipt is None:
                 return False
-            self.roster.erased.drop(agent_id)
+            self.roster.purged.drop(agent_id)
         return True
 
     def accept_held(self, agent_id: str) -> bool:
@@ -400,7 +400,7 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
             self.roster.reseal()
             with self._metadata.transaction():
                 self._receipts.reseal()
-                self.roster.erased.reseal()
+                self.roster.purged.reseal()
             self._metadata.compact()
 
     def reseal_agent(self, agent_id: str) -> None:

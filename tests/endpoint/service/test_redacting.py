@@ -317,14 +317,14 @@ def test_an_erasure_that_ended_half_way_is_finished_by_the_upkeep(
         end_at(CrashPoint.ENDPOINT_ERASED, lambda: redact(space, machine, redaction, confirmed=True))
         redact(space, machine, redaction, confirmed=True)
     else:
-        monkeypatch.setattr(space._erasing, "_destroy", lambda agent_id: end())
+        monkeypatch.setattr(space._whole_agents, "_destroy", lambda agent_id: end())
         with pytest.raises(_Ended):
             redact(space, machine, redaction, confirmed=True)
         with pytest.raises(AgentErased):
             space.agent(machine.agent_id)
     with space_in(tmp_path / "tenant") as again:
-        for agent_id in again.unfinished_erasures():
-            again.finish_erasure(agent_id)
+        for agent_id in again.unfinished_agent_purges():
+            again.finish_agent_purge(agent_id)
         assert redact(again, machine, redaction).receipt is not None
         assert not (folder_of(again) / "agents" / machine.agent_id).exists()
 

@@ -39,7 +39,7 @@ class PurgedAgents:
 
     def find(self, agent_id: str) -> PurgedAgentRow | None:
         row = self._metadata.row(sql.ERASED, (agent_id,))
-        return None if row is None else self._erased(row)
+        return None if row is None else self._row(row)
 
     def check(self, agent_id: str) -> None:
         """Raise AgentErased if the agent was purged completely."""
@@ -68,14 +68,14 @@ class PurgedAgents:
     def reseal(self) -> None:
         """Seal all rows under the current key."""
         for row in list(self._metadata.rows(sql.ALL_ERASED)):
-            found = self._erased(row)
+            found = self._row(row)
             receipt = None if found.receipt is None else self._sealed(_RECEIPT, found.receipt)
             self._metadata.execute(sql.SET_ERASED, (self._sealed(_DOCUMENT, found.document), receipt, found.agent_id))
 
     def _sealed(self, kind: str, document: JsonObject) -> bytes:
         return self._keys.sealer().seal(kind, json_codec.encode_json(document))
 
-    def _erased(self, row: Row) -> PurgedAgentRow:
+    def _row(self, row: Row) -> PurgedAgentRow:
         agent_id, redaction_id, time, trial, document, receipt = row
         redaction = json_codec.decode_json(open_sealed(self._keys, None, _DOCUMENT, document))
         told = None if receipt is None else json_codec.decode_json(open_sealed(self._keys, None, _RECEIPT, receipt))

@@ -52,9 +52,9 @@ class TenantRedactions(TenantService):
         """As `Remote.redactions`, without those that were refused here. Raises UnknownAtRemote."""
         for _, redaction_id in self.due(agent_id):
             self.apply(agent_id, redaction_id)
-        erased = self._roster.erased.find(agent_id)
-        if erased is not None:
-            return [erased.document]
+        purged = self._roster.purged.find(agent_id)
+        if purged is not None:
+            return [purged.document]
         row = self._roster.get(agent_id)
         if row.vault is None:
             return []
@@ -62,9 +62,9 @@ class TenantRedactions(TenantService):
 
     def take(self, agent_id: str, document: object, *, confirmed: bool) -> RemoteRedaction:
         """As `Remote.redact`. Raises UnknownAtRemote, RemoteDenied, RemoteRefused, AgentErased."""
-        erased = self._roster.erased.find(agent_id)
-        if erased is not None:
-            return self._erased_again(erased, waiting_redactions.redaction_of(document, agent_id), confirmed=confirmed)
+        purged = self._roster.purged.find(agent_id)
+        if purged is not None:
+            return self._purged_again(purged, waiting_redactions.redaction_of(document, agent_id), confirmed=confirmed)
         row = self._roster.get(agent_id)
         redaction = waiting_redactions.redaction_of(document, agent_id)
         if row.vault is None:
@@ -98,17 +98,17 @@ class TenantRedactions(TenantService):
         waiting_redactions.signer_of(redaction)
         if not confirmed and row.facts.runtime != TRIAL:
             raise RemoteDenied("a sealed agent is purged whole with the token of its owner", scope=PURGE)
-        return RemoteRedaction(redaction.id, None, self._whole_agents.erase(row, redaction))
+        return RemoteRedaction(redaction.id, None, self._whole_agents.purge(row, redaction))
 
-    def _erased_again(self, erased: PurgedAgentRow, redaction: Redaction, *, confirmed: bool) -> RemoteRedaction:
-        if erased.redaction_id != redaction.id:
-            raise AgentErased("the whole agent was purged", redaction=erased.document)
-        held = redactions.from_json(erased.document)
+    def _purged_again(self, purged: PurgedAgentRow, redaction: Redaction, *, confirmed: bool) -> RemoteRedaction:
+        if purged.redaction_id != redaction.id:
+            raise AgentErased("the whole agent was purged", redaction=purged.document)
+        held = redactions.from_json(purged.document)
         is_same = held.digest == redaction.digest and held.signature != redaction.signature
         if is_same and (waiting_redactions.can_sign_purged_again(held, redaction) or confirmed):
             with self._metadata.transaction():
-                self._roster.erased.sign_again(erased.agent_id, redaction)
-        return RemoteRedaction(redaction.id, None, self._whole_agents.finish(erased.agent_id))
+                self._roster.purged.sign_again(purged.agent_id, redaction)
+        return RemoteRedaction(redaction.id, None, self._whole_agents.finish(purged.agent_id))
 
     def _applied_before(self, row: AgentRow, vault: Vault, redaction: Redaction) -> RemoteRedaction:
         receipt = self._receipts.find(row.id, redaction.id)
@@ -134,8 +134,8 @@ class TenantRedactions(TenantService):
 
     def confirm(self, agent_id: str, redaction_id: str) -> RemoteRedaction:
         """Apply a waiting or refused redaction now. Raises UnknownAtRemote."""
-        erased = self._roster.erased.find(agent_id)
-        if erased is not None and erased.redaction_id == redaction_id:
+        purged = self._roster.purged.find(agent_id)
+        if purged is not None and purged.redaction_id == redaction_id:
             return RemoteRedaction(redaction_id, None, self._whole_agents.finish(agent_id))
         row = self._roster.get(agent_id)
         vault = self._vault(row)
@@ -190,7 +190,7 @@ class TenantRedactions(TenantService):
         There is no receipt while another process still reads what was destroyed.
         """
         if redaction.scope == WHOLE_AGENT:
-            return RemoteRedaction(redaction.id, None, self._whole_agents.erase(row, redaction))
+            return RemoteRedaction(redaction.id, None, self._whole_agents.purge(row, redaction))
         leaves = self._begin(row, vault, redaction)
         reach_crash_point(CrashPoint.ENDPOINT_REDACTED)
         try:

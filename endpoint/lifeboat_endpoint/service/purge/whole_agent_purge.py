@@ -34,7 +34,7 @@ class WholeAgentPurge(TenantService):
         self._sealed_files = sealed_files
         self._receipts = receipts
 
-    def erase(self, row: AgentRow, redaction: Redaction) -> JsonObject:
+    def purge(self, row: AgentRow, redaction: Redaction) -> JsonObject:
         """Purge an agent and return the receipt. Raises AgentErased if another redaction was first.
 
         Concurrent pushes are refused, or destroyed with the agent.
@@ -43,7 +43,7 @@ class WholeAgentPurge(TenantService):
         with self._metadata.transaction():
             self._roster.get(row.id)
             now = times.to_text(self._clock.now())
-            self._roster.erased.add(row.id, redaction, now, trial=row.facts.runtime == TRIAL)
+            self._roster.purged.add(row.id, redaction, now, trial=row.facts.runtime == TRIAL)
             self._roster.drop(row.id)
             self.forget_purges(row.id)
         return self.finish(row.id)
@@ -55,7 +55,7 @@ class WholeAgentPurge(TenantService):
 
     def finish(self, agent_id: str) -> JsonObject:
         """Return the receipt of a purged agent, after destroying what is left of it. Raises UnknownAtRemote."""
-        found = self._roster.erased.find(agent_id)
+        found = self._roster.purged.find(agent_id)
         if found is None:
             raise UnknownAtRemote(f"there is no agent {agent_id}")
         if found.receipt is not None:
@@ -71,7 +71,7 @@ class WholeAgentPurge(TenantService):
         self._purging.note(PURGED, redaction.id, audit_record(redaction, receipt.completed_at))
         document = receipt.to_json()
         with self._metadata.transaction():
-            self._roster.erased.finish(agent_id, document)
+            self._roster.purged.finish(agent_id, document)
         return document
 
     def _destroy(self, agent_id: str) -> int:
