@@ -1,4 +1,4 @@
-"""A tenant that is removed is gone for ever, whenever the removal was cut off."""
+"""A removed tenant is gone for good, wherever the removal was interrupted."""
 
 from __future__ import annotations
 

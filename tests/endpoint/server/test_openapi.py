@@ -1,4 +1,4 @@
-"""The OpenAPI document and the server cannot differ: what is asked as the one says is answered as it says."""
+"""The OpenAPI document and the server agree: requests that follow the document are answered as it says."""
 
 from __future__ import annotations
 

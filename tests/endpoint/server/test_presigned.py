@@ -1,4 +1,4 @@
-"""Signed addresses: one thing, for some minutes, and an upload once."""
+"""Signed addresses: one transfer, for some minutes, and an upload once."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_changed_one_permits_nothing(data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(token) - 2))
     letter = data.draw(st.sampled_from("ABCDxyz01_-.").filter(lambda letter: letter != token[place]))
     changed = token[:place] + letter + token[place + 1 :]
-    if changed.split(".")[0] == token.split(".")[0]:  # the last letter of a text has bits that mean nothing
+    if changed.split(".")[0] == token.split(".")[0]:  # the last letter of base64 has unused bits
         with pytest.raises(UnknownAtRemote):
             presigned.check_permission(bytes(31) + b"x", changed, "PUT", NOW)
     else:
@@ -76,7 +76,7 @@ def test_another_method_and_another_key_permit_nothing() -> None:
 
 
 def upload(served: ServedApp, client: httpx.Client) -> tuple[str, str, bytes]:
-    """An upload that was begun: its path, the path that confirms it, and what is to be sent."""
+    """An upload that was begun: its path, the path that confirms it, and the bytes to send."""
     machine = served.registered(client)
     machine.capture()
     begun = client.post(
@@ -87,13 +87,13 @@ def upload(served: ServedApp, client: httpx.Client) -> tuple[str, str, bytes]:
 
 
 def path_of(url: str) -> str:
-    """The path of an address that must be one of the public URL, whatever host was asked for."""
+    """Return the path of an address, which must be below the public URL, whatever host was asked."""
     assert url.startswith("https://endpoint.example.com/")
     return urlsplit(url).path
 
 
 def without(client: httpx.Client) -> dict[str, str]:
-    """No token."""
+    """Return headers without the token."""
     return {"Authorization": ""}
 
 
@@ -173,7 +173,7 @@ def test_an_address_ends_with_the_token_that_asked_for_it(served: ServedApp, cli
 
 
 def test_of_many_at_once_one_uses_an_upload(tmp_path: Path) -> None:
-    """Threads with a space each, as the server has them."""
+    """Each thread has a space of its own, as in the server."""
     space_in(tmp_path).close()
     begin = threading.Barrier(8)
 

@@ -1,4 +1,4 @@
-"""The first process of a server: who answers, who hangs, who takes over."""
+"""The first process of a server: which processes answer, hang, and are replaced."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Supervised:
         return self.started[-1]
 
     def end(self, begin: Callable[[], None]) -> bool:
-        """What `run` returned after this."""
+        """Call `begin` and return what `run` returned."""
         begin()
         self._thread.join(patience())
         return self.whole[0]

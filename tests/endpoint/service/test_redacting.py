@@ -1,4 +1,4 @@
-"""Purges at a tenant of an endpoint: they wait unless their owner confirms them, and what they name is gone then."""
+"""Redactions at a tenant: they wait unless their owner confirms them, and what they name is destroyed then."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def redaction(machine: TrialMachine) -> Redaction:
 
 
 def has_it(space: TenantSpace, machine: TrialMachine, number: int | None = None) -> bool:
-    """Whether the record is there that the redaction names."""
+    """Return whether the record exists that the redaction names."""
     with space.snapshot(machine.agent_id, number).file as file, SnapshotReader(file) as reader:
         return reader.record(record_of(machine, 1).id) is not None
 
@@ -311,7 +311,7 @@ def test_a_purge_that_ended_half_way_is_finished_by_the_upkeep(
 def test_an_erasure_that_ended_half_way_is_finished_by_the_upkeep(
     times: int, tmp_path: Path, space: TenantSpace, machine: TrialMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before the rows were dropped, and right afterwards."""
+    """Once before the rows were deleted, and once right afterwards."""
     redaction = erasing(machine)
     if times == 1:
         end_at(CrashPoint.ENDPOINT_ERASED, lambda: redact(space, machine, redaction, confirmed=True))
@@ -357,7 +357,7 @@ def test_an_erasure_wins_over_a_running_push(
 
 
 def test_a_purge_wins_over_a_running_push(tmp_path: Path, space: TenantSpace, machine: TrialMachine) -> None:
-    """What the push brings is named by a purge that is applied while it is being checked."""
+    """A purge that names what the push brings is applied while the push is being checked."""
     machine.capture()
     record = record_of(machine, 3)
     redaction = redaction_of(machine, record)
@@ -375,7 +375,7 @@ def test_a_purge_wins_over_a_running_push(tmp_path: Path, space: TenantSpace, ma
 
 
 def meanwhile(step: CrashPoint, work: Callable[[], object]) -> None:
-    """Something is done once when a step is reached."""
+    """Run something once when a crash point is reached."""
 
     def hook(reached: CrashPoint) -> None:
         if reached is step:

@@ -1,4 +1,4 @@
-"""A tenant of an endpoint: its agents, what is read of them, and what is counted."""
+"""A tenant of an endpoint: its agents, reading, and sizes."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_damage_at_the_endpoint_is_found(trial: RemoteTrial, tmp_path: Path) -> 
         path.unlink()
     state = machine.vault.state()
     found = trial.another().verify(machine.agent_id, state, bodies=50, chance=random.Random(1))
-    assert found.findings == [] and found.items > 0  # what did not come yet says nothing
+    assert found.findings == [] and found.items > 0  # bytes that have not arrived do not count
     machine.commit({"raw/openclaw/large": EntryPut({}, random.Random(1).randbytes(400_000))})
     machine.push(trial.another(), machine.delta(0))
     body = next((tmp_path / "tenant" / "agents").rglob("objects/*"))
@@ -199,7 +199,7 @@ def test_damage_at_the_endpoint_is_found(trial: RemoteTrial, tmp_path: Path) -> 
 def test_what_others_push_is_seen_where_a_vault_could_only_be_read_when_it_was_opened(
     trial: RemoteTrial, tmp_path: Path
 ) -> None:
-    """As on a disk that was full: SQLite needs more descriptors to write than to read the file as it stands."""
+    """As on a full disk: SQLite needs more descriptors to write than to read the file."""
     machine = trial.machine()
     first = remote_in(tmp_path / "tenant")
     base = machine.begin(first).number

@@ -1,4 +1,4 @@
-"""Uploads in parts and in one body, and what is swept of them."""
+"""Uploads in parts and in one body, and their sweep."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def space(tmp_path: Path, clock: ManualClock, keys: TestKeys) -> Iterator[Tenant
 
 @pytest.fixture
 def machine(space: TenantSpace, tmp_path: Path) -> Iterator[TrialMachine]:
-    """One whose first state was captured, and registered."""
+    """A registered machine with its first sequence captured."""
     trial = RemoteTrial(lambda: InProcessRemote(space, RemoteDescription("id", "test", "test", False)), tmp_path)
     made = trial.machine()
     made.capture(raw__openclaw__file=hashlib.shake_256(b"noise").digest(20_000))

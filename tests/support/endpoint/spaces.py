@@ -1,4 +1,4 @@
-"""Tenants of an endpoint for tests: real folders, real encryption, a clock that stands still."""
+"""Tenants of an endpoint for tests: real folders, real encryption, a manual clock."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PURGING = PurgePolicy("test", lambda: SIGNING_KEY)
 
 
 class TestKeys:
-    """Data keys without a source; `rotate` makes another one the current one."""
+    """Data keys without a source; `rotate` makes another one current."""
 
     __test__ = False
 
@@ -61,7 +61,7 @@ class TestKeys:
 
 
 def space_in(folder: Path, keys: TestKeys | None = None, **options: Any) -> TenantSpace:
-    """The tenant in `folder`, as one more thread or process opens it."""
+    """Open the tenant in `folder`, as another thread or process would."""
     clock = options.pop("clock", None) or ManualClock()
     limits = options.pop("limits", None) or EndpointLimits(**options.pop("limited", {}))
     files = options.pop("files", None) or SystemFiles()
@@ -71,7 +71,7 @@ def space_in(folder: Path, keys: TestKeys | None = None, **options: Any) -> Tena
 
 
 def folder_of(space: TenantSpace) -> Path:
-    """Where the files of a space lie."""
+    """Return the folder of a space."""
     assert isinstance(space.place, FolderPlace)
     return space.place.folder
 
