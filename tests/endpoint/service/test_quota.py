@@ -64,8 +64,7 @@ def test_who_is_refused_learns_what_is_kept_what_may_be_and_what_this_needs() ->
 
 def test_a_quota_that_was_changed_holds_for_whoever_has_the_tenant_open(monkeypatch: pytest.MonkeyPatch) -> None:
     now: list[int | None] = [1000]
-    # Type: ignore[arg-type]
-    counted = TenantQuota("home", Kept(900), EndpointLimits(tenant_bytes=1000), lambda: now[0])
+    counted = TenantQuota("home", Kept(900), EndpointLimits(tenant_bytes=1000), lambda: now[0])  # type: ignore[arg-type]
     now[0] = 2000
     with pytest.raises(RemoteFull):  # the quota is not read at each push
         counted.check(200)

@@ -39,8 +39,7 @@ def stop() -> None:
 def do(
     endpoint: Endpoint, queue: EndpointQueue, kind: str, tenant: str = "", agent: str = "", step: object = go_on
 ) -> list[str]:
-    # Type: ignore[arg-type]
-    return HANDLERS[kind](JobContext(endpoint, queue, step), EndpointJob(1, kind, tenant, agent, 1, 1))
+    return HANDLERS[kind](JobContext(endpoint, queue, step), EndpointJob(1, kind, tenant, agent, 1, 1))  # type: ignore[arg-type]
 
 
 def done_by_all(endpoint: Endpoint, queue: EndpointQueue) -> list[str]:
