@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
@@ -80,7 +81,6 @@ class Route:
     method: Method
     path: str
     handler: Handler
-    summary: str
     scopes: tuple[str, ...] | None
     answers: Mapping[int, Content | tuple[Content, ...]]
     query: type[msgspec.Struct] | None = None
@@ -95,6 +95,12 @@ class Route:
     long: bool = False
     probe: bool = False
     words: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    summary: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.summary:
+            first, *_ = (inspect.getdoc(self.handler) or "").split("\n\n")
+            object.__setattr__(self, "summary", " ".join(first.split()))
 
 
 def list_contents(route: Route, status: int) -> tuple[Content, ...]:

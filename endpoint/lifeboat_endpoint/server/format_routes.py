@@ -95,7 +95,6 @@ def route_of(given: FormatRoute) -> Route:
         cast("Method", given.method),
         given.path,
         handler,
-        given.summary,
         given.scopes,
         {200: tuple(Octets(media_type=each) for each in given.gives)},
         query=given.query,
@@ -106,6 +105,7 @@ def route_of(given: FormatRoute) -> Route:
         audit=given.audit,
         long=given.scopes is not None,
         words=given.words,
+        summary=given.summary,
     )
 
 

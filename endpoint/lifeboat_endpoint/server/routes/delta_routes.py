@@ -36,6 +36,7 @@ DELTA = "delta"
 
 
 def push_delta(call: Call) -> RouteResponse:
+    """Push what changed since the head."""
     asked: BaseQuery = call.query
     machine = machine_of(call.headers)
     sent = SentBundle("delta", io.BytesIO(call.body), len(call.body), asked.base_sequence, asked.sequence, machine)
@@ -51,6 +52,7 @@ def answer_delta_push(call: Call, received: PushResult, size: int) -> RouteRespo
 
 
 def list_deltas(call: Call) -> RouteResponse:
+    """List the deltas from a sequence to the head, each with an address that is valid for some minutes."""
     asked: SinceQuery = call.query
     found, following = delta_places(call, asked.since, asked.limit)
     return RouteResponse(DeltaList(found, following))
@@ -80,6 +82,7 @@ def delta_places(call: Call, since: int, limit: int) -> tuple[list[DeltaPlace], 
 
 
 def fetch_delta(call: Call) -> RouteResponse:
+    """Return what changed between any two kept sequences, as a file."""
     asked: DeltaQuery = call.query
     number = int(call.path["sequence"])
     return delta_file(call, _base(call, number) if asked.base is None else asked.base, number)
@@ -93,6 +96,7 @@ def delta_file(call: Call, base: int, number: int) -> RouteResponse:
 
 
 def list_sequences(call: Call) -> RouteResponse:
+    """List the kept sequences, oldest first."""
     asked: SinceQuery = call.query
     with call.space.vault(call.agent_id) as vault:
         rows = vault.sequences(asked.since, asked.limit)
@@ -113,6 +117,7 @@ def _base(call: Call, number: int) -> int:
 
 
 def list_damaged_states(call: Call) -> RouteResponse:
+    """List kept sequences that are not as they were signed. A machine that pushes one of them again repairs it."""
     asked: DamagedStatesRequest = call.body
     return RouteResponse(DamagedStates(call.space.damaged_states(call.agent_id, read=asked.read)))
 
@@ -122,7 +127,6 @@ ROUTES = (
         "POST",
         "/agents/{agent_id}/deltas",
         push_delta,
-        "Send what changed since the head.",
         (PUSH,),
         {200: PushedDelta, 201: PushedDelta},
         query=BaseQuery,
@@ -136,7 +140,6 @@ ROUTES = (
         "GET",
         "/agents/{agent_id}/deltas",
         list_deltas,
-        "Deltas from a state to the head, each with an address that is good for some minutes.",
         (PULL,),
         {200: DeltaList},
         query=SinceQuery,
@@ -147,7 +150,6 @@ ROUTES = (
         "GET",
         "/agents/{agent_id}/deltas/{sequence}",
         fetch_delta,
-        "What changed between any two kept states, as a file.",
         (PULL,),
         {200: OCTETS},
         query=DeltaQuery,
@@ -159,7 +161,6 @@ ROUTES = (
         "GET",
         "/agents/{agent_id}/sequences",
         list_sequences,
-        "Every state that can be had, oldest first.",
         (PULL,),
         {200: SequenceList},
         query=SinceQuery,
@@ -170,7 +171,6 @@ ROUTES = (
         "POST",
         "/agents/{agent_id}/sequences/damaged",
         list_damaged_states,
-        "Which kept states are not as they were signed: whoever sends one of them again puts it back.",
         (PUSH,),
         {200: DamagedStates},
         body=DamagedStatesRequest,

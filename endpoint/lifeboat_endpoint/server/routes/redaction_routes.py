@@ -12,13 +12,17 @@ _DOCUMENT = Octets("direct_bytes", media_type="application/json")
 
 
 def list_redactions(call: Call) -> RouteResponse:
+    """List the redactions of an agent, also those that wait. A purged agent has the one that names all of it."""
     found = call.space.redactions(call.agent_id)
     call.note(redactions=len(found))
     return RouteResponse(RedactionList(found))
 
 
 def submit_redaction(call: Call) -> RouteResponse:
-    """Take a redaction. It is applied immediately if the token has the scope purge, which `confirm` requires."""
+    """Purge what a signed redaction names: immediately with the scope purge, else after a wait.
+
+    `confirm` requires the scope purge, so that the redaction cannot wait.
+    """
     asked: RedactionQuery = call.query
     if asked.confirm:
         call.caller.need(PURGE)
@@ -36,7 +40,6 @@ ROUTES = (
         "GET",
         "/agents/{agent_id}/redactions",
         list_redactions,
-        "The purges that are held of an agent, also those that wait; of one that was purged whole, that one.",
         (PULL, PUSH, PURGE),
         {200: RedactionList},
         audit="read.redactions",
@@ -45,7 +48,6 @@ ROUTES = (
         "POST",
         "/agents/{agent_id}/redactions",
         submit_redaction,
-        "Purge what a signed redaction names: at once with the scope purge, else after a while.",
         (PUSH, PURGE),
         {200: RedactionInfo},
         query=RedactionQuery,

@@ -30,6 +30,7 @@ _ACCEPT = {"Accept": f"{' or '.join(_FILES)} for the file itself, JSON for its a
 
 
 def push_snapshot(call: Call) -> RouteResponse:
+    """Push a whole sequence: the first one of an agent, or any one of a client that signs nothing."""
     asked: NumberQuery = call.query
     machine = machine_of(call.headers)
     sent = SentBundle("snapshot", io.BytesIO(call.body), len(call.body), number=asked.sequence, machine=machine)
@@ -47,6 +48,7 @@ def answer_snapshot_push(call: Call, received: PushResult, size: int) -> RouteRe
 
 
 def fetch_snapshot(call: Call) -> RouteResponse:
+    """Return a whole sequence as a file, or an address that is valid for some minutes."""
     asked: SnapshotQuery = call.query
     media_type = wanted_file(call)
     if media_type:
@@ -58,7 +60,10 @@ def fetch_snapshot(call: Call) -> RouteResponse:
 
 
 def get_restore(call: Call) -> RouteResponse:
-    """Answer with one file of the newest sequence, for clients that know neither successors nor cuts."""
+    """Return the newest sequence for clients that know no deltas.
+
+    It is one file, because such clients know neither successors nor cuts.
+    """
     head = call.space.head(call.agent_id)
     if head is None:
         return RouteResponse(RestoreInfo(None, []))
@@ -115,7 +120,6 @@ ROUTES = (
         "PUT",
         "/agents/{agent_id}/snapshot",
         push_snapshot,
-        "Send a whole state: the first one of an agent, or, of clients that sign nothing, the next.",
         (PUSH,),
         {200: PushedSnapshot, 201: PushedSnapshot},
         query=NumberQuery,
@@ -129,7 +133,6 @@ ROUTES = (
         "GET",
         "/agents/{agent_id}/snapshot",
         fetch_snapshot,
-        "A whole state: the file, or where it is for some minutes.",
         (PULL,),
         {200: (SnapshotInfo, OCTETS, ZIP)},
         query=SnapshotQuery,
@@ -142,7 +145,6 @@ ROUTES = (
         "GET",
         "/agents/{agent_id}/restore",
         get_restore,
-        "What the agent is now, for clients that know no deltas.",
         (PULL,),
         {200: RestoreInfo},
         problems=(422,),

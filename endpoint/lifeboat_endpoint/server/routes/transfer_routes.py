@@ -15,6 +15,7 @@ from lifeboat_vault.errors import RemoteDenied, RemoteTooLarge, UnknownAtRemote,
 
 
 def fetch_transfer(call: Call) -> RouteResponse:
+    """Fetch what a signed address is for."""
     permission = _permission(call, "GET")
     kind, _, what = permission.object.partition("/")
     call.note(object=permission.object)
@@ -29,6 +30,7 @@ def fetch_transfer(call: Call) -> RouteResponse:
 
 
 def put_transfer(call: Call) -> RouteResponse:
+    """Send what a signed address is for, once."""
     permission = _permission(call, "PUT")
     kind, _, upload_id = permission.object.partition("/")
     expires = datetime.fromtimestamp(permission.expires, UTC)
@@ -72,7 +74,6 @@ ROUTES = (
         "GET",
         "/transfers/{transfer}",
         fetch_transfer,
-        "Fetch what a signed address is for.",
         OPEN,
         {200: OCTETS},
         problems=(403, 422, 503),
@@ -82,7 +83,6 @@ ROUTES = (
         "PUT",
         "/transfers/{transfer}",
         put_transfer,
-        "Send what a signed address is for, once.",
         OPEN,
         {204: NOTHING},
         body=Octets("bundle_bytes", streamed=True),

@@ -28,6 +28,7 @@ UPLOAD = "upload"
 
 
 def begin_parts(call: Call) -> RouteResponse:
+    """Begin to send a bundle in parts. The response names the missing ones."""
     asked: NewUpload = call.body
     kind: BundleKind = "delta" if asked.kind == "delta" else "snapshot"
     if (asked.base_sequence is None) == (kind == "delta"):
@@ -39,12 +40,14 @@ def begin_parts(call: Call) -> RouteResponse:
 
 
 def put_part(call: Call) -> RouteResponse:
+    """Send one part. Repeating it is not an error."""
     found = _upload(call)
     call.space.uploads.put_part(found.id, call.path["sha256"], call.body)
     return RouteResponse(status=204)
 
 
 def commit_upload(call: Call) -> RouteResponse:
+    """Push what was sent in parts."""
     found = _upload(call)
     received = call.space.receive_upload(found.id)
     if found.kind == "delta":
@@ -53,14 +56,16 @@ def commit_upload(call: Call) -> RouteResponse:
 
 
 def begin_snapshot(call: Call) -> RouteResponse:
+    """Return an address to send a snapshot to, without the token."""
     made = call.space.uploads.begin(call.agent_id, "snapshot", None, None, machine_of(call.headers))
     return RouteResponse(SnapshotUpload(_url(call, made.id), upload_uuid(made.id)))
 
 
 def begin_delta(call: Call) -> RouteResponse:
-    """Begin the upload of a delta, and refuse immediately if its base is not the head, so that no body is sent in vain.
+    """Return an address to send a delta to, without the token.
 
-    An agent of a client that used another service until now is registered.
+    A delta whose base is not the head is refused here already, so that no body is sent in vain. An agent whose client
+    used another service until now is registered.
     """
     asked: BaseQuery = call.query
     call.space.register_unnamed(call.agent_id)
@@ -87,13 +92,11 @@ def _url(call: Call, upload_id: str) -> str:
 
 
 _AGENT = "/agents/{agent_id}"
-_TAKEN = (409, 422, 507)
 ROUTES = (
     Route(
         "POST",
         f"{_AGENT}/uploads",
         begin_parts,
-        "Begin to send a bundle in parts; which of them are missing.",
         (PUSH,),
         {201: UploadInfo},
         body=NewUpload,
@@ -105,7 +108,6 @@ ROUTES = (
         "PUT",
         f"{_AGENT}/uploads/{{upload_id}}/parts/{{sha256}}",
         put_part,
-        "Send one part; again is no error.",
         (PUSH,),
         {204: NOTHING},
         body=Octets("part_bytes"),
@@ -116,7 +118,6 @@ ROUTES = (
         "POST",
         f"{_AGENT}/uploads/{{upload_id}}/commit",
         commit_upload,
-        "Push what was sent in parts.",
         (PUSH,),
         {200: (PushedSnapshot, PushedDelta), 201: (PushedSnapshot, PushedDelta)},
         problems=(409, 413, 422, 507),
@@ -127,7 +128,6 @@ ROUTES = (
         "POST",
         f"{_AGENT}/snapshot/upload",
         begin_snapshot,
-        "An address to send a whole state to, without the token.",
         (PUSH,),
         {200: SnapshotUpload},
         problems=(413, 422, 507),
@@ -138,18 +138,17 @@ ROUTES = (
         "POST",
         f"{_AGENT}/snapshot/upload/{{upload_id}}/confirm",
         commit_upload,
-        "Push the state that was sent there.",
         (PUSH,),
         {200: PushedSnapshot, 201: PushedSnapshot},
         problems=(409, 413, 422, 507),
         audit="write.snapshot",
         pushes=True,
+        summary="Push the snapshot that was sent there.",
     ),
     Route(
         "POST",
         f"{_AGENT}/deltas/upload",
         begin_delta,
-        "An address to send a delta to, without the token.",
         (PUSH,),
         {200: DeltaUpload},
         query=BaseQuery,
@@ -161,11 +160,11 @@ ROUTES = (
         "POST",
         f"{_AGENT}/deltas/upload/{{upload_id}}/confirm",
         commit_upload,
-        "Push the delta that was sent there.",
         (PUSH,),
         {200: PushedDelta, 201: PushedDelta},
         problems=(409, 413, 422, 507),
         audit="write.delta",
         pushes=True,
+        summary="Push the delta that was sent there.",
     ),
 )
