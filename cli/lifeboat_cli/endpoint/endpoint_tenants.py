@@ -138,9 +138,8 @@ def list_command(session: EndpointSession) -> None:
 
 
 def _document(endpoint: Endpoint, one: Tenant) -> JsonObject:
-    from lifeboat_endpoint.maintenance.tenant_usage import measure_tenant
 
-    taken = measure_tenant(endpoint, one)
+    taken = endpoint.engine.figures(one.id)
     return {
         "tenant": one.name,
         "id": one.id,
