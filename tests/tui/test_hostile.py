@@ -53,7 +53,7 @@ def hostile() -> RecordedLink:
 
 FRAME = " │┃|╭╰─"
 """What stands before a line within a border."""
-WITH_TEXTS = {"Memory", "Diff"}
+WITH_TEXTS = {"MemoryScreen", "DiffScreen"}
 """Screens that show a text of several lines as it is."""
 
 

@@ -1,4 +1,4 @@
-"""A screen whose acts ask questions, run commands and say how they ended."""
+"""Base class of screens whose actions ask questions, run commands and report results."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from lifeboat_tui.widgets.question_dialogs import TextDialog
 
 Answer = TypeVar("Answer")
 LOCKED = "key_locked"
-"""The code of the error that a passphrase helps against."""
+"""Error code of a locked key, which a passphrase opens."""
 
 
 class CommandScreen(LifeboatScreen):
-    """`attempt` carries out an act; in it `answer` asks the user, `carry_out` runs what may take long."""
+    """Screen with actions. `attempt` runs an action; inside it, `answer` asks the user and `carry_out` runs a long
+    command."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,7 +31,7 @@ class CommandScreen(LifeboatScreen):
 
     @work(group="act", exit_on_error=False)
     async def attempt(self, act: Coroutine[object, object, None]) -> None:
-        """Carry out an act. What fails is said, and what is shown is asked for again where it went well."""
+        """Run an action. A failure is reported; after a success the screen reloads."""
         try:
             await act
         except LifeboatError as error:
@@ -40,8 +41,8 @@ class CommandScreen(LifeboatScreen):
 
     @work(group="again", exit_on_error=False)
     async def look_again(self) -> None:
-        """Ask the twin once more, for something happened. Many events in a row are one question after the one that
-        runs: none of them is cut off, so that it is answered some time."""
+        """Reload after an event. Events that arrive during a reload cause one more reload; a running reload is never
+        cancelled, so that it always completes."""
         if self._is_looking:
             self._has_news = True
             return
@@ -49,22 +50,22 @@ class CommandScreen(LifeboatScreen):
         try:
             while self._has_news:
                 self._has_news = False
-                with contextlib.suppress(WorkerError):  # of what failed, `reload` has told
+                with contextlib.suppress(WorkerError):  # `reload` has reported the failure
                     await self.reload().wait()
         finally:
             self._is_looking = False
 
     def tell_failure(self, error: LifeboatError) -> None:
-        """In the banner with what helps, and in the corner."""
+        """Show a failure with its fix in the banner, and as a notification."""
         self.say_problem(error)
         self.tell_user(f"{error.title}: {error.message}", severity="error")
 
     async def answer(self, question: Screen[Answer]) -> Answer | None:
-        """What the user says to a question."""
+        """Show a dialog and return the user's answer."""
         return await self.app.push_screen_wait(question)
 
     async def carry_out(self, title: str, *words: str, text: str = "") -> CommandAnswer:
-        """Run a command while the user looks on and may stop it. Raises LifeboatError."""
+        """Run a command while a dialog shows its progress and can stop it. Raises LifeboatError."""
         done = await self.answer(
             CommandProgressScreen(title, lambda tell: self.ask(*words, text=text, tell=tell), self.glyphs)
         )
@@ -74,7 +75,7 @@ class CommandScreen(LifeboatScreen):
         return done
 
     async def ask_passphrase(self) -> str | None:
-        """The passphrase of the key as a line for standard input, None when the user does not want to."""
+        """Ask for the passphrase of the key. Returns it as a line for standard input, or None when the user cancels."""
         typed = await self.answer(TextDialog("The passphrase of your key", secret=True, yes="Go on", problem=_empty))
         return None if typed is None else f"{typed}\n"
 

@@ -1,4 +1,4 @@
-"""The dashboard: one sentence on everything, every agent, and what is known of the one under the cursor."""
+"""The first screen: a sentence on everything, the list of agents, and details of the selected agent."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COLUMNS = (
     TableColumn("NOTE", 16, grow=4, rank=5),
 )
 CHANGES = 12
-"""Lines of the last changes."""
+"""Number of recent entries shown for an agent."""
 ASKING = "Asking how your agents stand..."
 NOBODY = "No agent is protected yet. Press a to look for agents on this machine and protect them."
 
@@ -90,7 +90,7 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
                 yield StableStatic("", id="changes-text")
 
     def _hints(self) -> Iterator[KeyHint]:
-        """Where there is no agent yet, what leads to one comes first."""
+        """Yield the hints of the footer. Without agents, the keys that lead to one come first."""
         status = self.lifeboat.status
         if status is not None and not status.agents:
             yield KeyHint("a", "add agents", "screen.act('add')")
@@ -120,7 +120,7 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
 
     @property
     def chosen(self) -> Agent | None:
-        """The agent under the cursor."""
+        """Return the agent under the cursor."""
         row = self.table.current if self.is_mounted else None
         return None if row is None else self.lifeboat.find_agent(row.key)
 
@@ -172,7 +172,7 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
 
     @work(exclusive=True, group="changes", exit_on_error=False)
     async def follow_cursor(self) -> None:
-        """What was done last with the agent under the cursor."""
+        """Show the latest entries of the agent under the cursor."""
         agent = self.chosen
         if agent is None:
             return
@@ -235,7 +235,7 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
         ]
         self.query_one("#changes-text", StableStatic).say(Content("\n").join(lines))
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         agent = self.chosen
@@ -280,7 +280,7 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
 
     @work(group="act", exit_on_error=False)
     async def do_accept(self) -> None:
-        """What is held goes to the second copies, once the user has seen what it is."""
+        """Release the held sequence to the remotes after the user has seen the reason."""
         agent = self.chosen
         assert agent is not None
         question = ConfirmDialog(
@@ -293,7 +293,7 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
 
     @work(group="act", exit_on_error=False)
     async def carry_out(self, doing: str, *words: str, agent: Agent | None) -> None:
-        """Run a command about an agent, and say how it ended."""
+        """Run a command about an agent and report its result."""
         if agent is None:
             return
         self.tell_user(f"{doing} {agent.name}...")
@@ -310,7 +310,7 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
 
 
 def describe_outcome(words: tuple[str, ...], document: JsonObject) -> str:
-    """How a command about one agent ended, in a few words."""
+    """Return the result of a command about one agent in a few words."""
     if words[0] == "sync":
         one: JsonObject = next(iter(document.get("agents", [])), {})
         if one.get("state") == "error":
@@ -341,7 +341,7 @@ def _nobody(status: Status) -> str:
 
 
 def _helping_keys(agent: Agent) -> str | None:
-    """Which key helps where something needs the user."""
+    """Return the hint for a state that needs the user, None for other states."""
     return {
         "held": "r restores what was there before; A says that it was meant",
         "overdue": "s syncs now; v verifies the copy here",

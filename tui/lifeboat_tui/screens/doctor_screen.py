@@ -1,4 +1,4 @@
-"""The doctor: what could go wrong, checked, the worst first; each finding with what helps."""
+"""Screen of the doctor: all findings, the worst first, each with its fix."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COLUMNS = (
     TableColumn("FOUND", 24, grow=5),
 )
 _HEADINGS = {"error": "BROKEN", "warning": "TO LOOK AT", "ok": "AS IT MUST BE"}
-"""Levels, the worst first. One that nobody knows stands between broken and what is only to be looked at."""
+"""Levels, the worst first. An unknown level is placed between errors and warnings."""
 _ORDER = ("error", "", "warning", "ok")
 CHECKING = "Checking the home, the key, every agent and its copies..."
 
@@ -83,7 +83,7 @@ b writes a report for somebody who helps you: versions, counts and findings, and
         return ("lifeboat", "doctor")
 
     async def load(self) -> None:
-        """Check everything; it takes seconds. What was found before stays in sight meanwhile."""
+        """Run all checks, which takes seconds. The earlier findings stay visible meanwhile."""
         running = self.query_one(ProgressDisplay)
         self._checking(True)
         running.tell(CommandProgress(CHECKING))
@@ -151,7 +151,7 @@ b writes a report for somebody who helps you: versions, counts and findings, and
 
     @property
     def place(self) -> FindingFix | None:
-        """Where the finding under the cursor is put right."""
+        """Return the screen where the finding under the cursor can be fixed."""
         found = self.finding
         return None if found is None else find_fix(found)
 
@@ -179,7 +179,7 @@ b writes a report for somebody who helps you: versions, counts and findings, and
         goes = f"enter opens {place.label}; " if place is not None else ""
         yield Content.styled(f"{goes}y copies what helps", "$foreground 60%")
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         if act == "go":
@@ -219,7 +219,7 @@ b writes a report for somebody who helps you: versions, counts and findings, and
         self.tell_user("Stopped.")
 
     def do_copy(self) -> None:
-        """What helps against the finding under the cursor; the screen's own command where nothing has to."""
+        """Copy the fix of the finding under the cursor, or the twin command if it has none."""
         found = self.finding
         if found is None or found.fix is None or is_command_choice(found.fix):
             super().do_copy()
@@ -233,7 +233,7 @@ def _known(level: str) -> str:
 
 
 def _keyed(findings: Iterable[Finding]) -> dict[str, Finding]:
-    """Findings by names that stay from one examination to the next."""
+    """Map findings to keys that stay the same in the next examination."""
     seen: Counter[str] = Counter()
     keyed: dict[str, Finding] = {}
     for one in findings:

@@ -1,4 +1,4 @@
-"""`?`: what a screen is for, every key of it, and the words that are used."""
+"""Help screen (`?`): the purpose of a screen, all its keys, and a short glossary."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GLOSSARY = (
     ("purge", "destroying something in all history, with a receipt"),
     ("recovery words", "24 words that are your key: whoever has them has it, without them nobody has"),
 )
-"""Eight words, in the order in which people meet them."""
+"""The eight most important terms, in the order in which users meet them."""
 _MOVING = (
     ("↑ ↓  j k", "move"),
     ("pgup pgdn", "a page"),
@@ -38,7 +38,7 @@ _MOVING = (
 
 
 class HelpScreen(ModalScreen[None]):
-    """Of the screen it was opened over; the part that has the focus comes first where it has something to say."""
+    """Help on the screen below. The keys of the focused part come first if it has any."""
 
     CSS = """
     HelpScreen { align: center middle; }
@@ -83,7 +83,7 @@ class HelpScreen(ModalScreen[None]):
 
 
 def _flowing(prose: str | None) -> str:
-    """Paragraphs without the line breaks of the source."""
+    """Return paragraphs without the line breaks of the source."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in (prose or "").strip().split("\n\n"))
 
 

@@ -1,4 +1,4 @@
-"""Words in everything that is kept of an agent, also in what is not there any more."""
+"""Search screen: finds words in all sequences of an agent, also in removed content."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ BEFORE = (
 
 
 class HistorySearchScreen(LifeboatScreen):
-    """`found` is told the sequence that was chosen, once this screen is closed; without it the timeline is opened."""
+    """Search in one agent. `found` receives the chosen sequence after the screen has closed; without it the timeline
+    opens."""
 
     NAME = "Find in history"
     ACTS = (
@@ -96,7 +97,7 @@ What was purged is never found.
 
     @on(Input.Submitted, "#words")
     def _entered(self, event: Input.Submitted) -> None:
-        # A dash in front would make an option of a word; to a search it means nothing.
+        # A leading dash would be read as an option; the search itself ignores it.
         self._words = tuple(word for word in (each.lstrip("-") for each in event.value.split()) if word)
         self._hits = {}
         self.table.empty = "Searching..." if self._words else BEFORE
@@ -110,7 +111,7 @@ What was purged is never found.
 
     @property
     def chosen(self) -> Hit | None:
-        """The place under the cursor."""
+        """Return the place under the cursor."""
         row = self.table.current if self.is_mounted else None
         return None if row is None else self._hits.get(row.key)
 
@@ -124,7 +125,7 @@ What was purged is never found.
         text = "" if hit is None else "\n".join(map(make_plain, _detail(hit)))
         self.query_one("#detail-text", Static).update(text)
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         if act in ("open", "restore") and self.chosen is None:
@@ -166,7 +167,7 @@ def _last(hit: Hit) -> int | None:
 
 
 def _telling(hit: Hit) -> int | None:
-    """The sequence that says most: where it came, or, of what is gone, where it stood last."""
+    """Return the most useful sequence: the first one with the match, or for removed content the last one."""
     return hit.first if hit.present and hit.first is not None else _last(hit)
 
 

@@ -1,4 +1,4 @@
-"""A report for somebody who helps: where to, and what is in it. Nothing of it is the user's own."""
+"""Base class of screens that can write a support report, which contains no user content."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ _INTRO = (
 
 
 class ReportScreen(CommandScreen):
-    """A screen that can write a report."""
+    """Screen with the action that writes a support report."""
 
     @work(group="act", exit_on_error=False)
     async def do_bundle(self) -> None:
-        """Ask for a file, write it, and say what is in it."""
+        """Ask for a file name, write the report, and list what it contains."""
         try:
             await self._write_bundle(f"~/lifeboat-report-{self.link.now():%Y-%m-%d}.zip", "")
         except LifeboatError as error:
             self.tell_failure(error)
 
     async def _write_bundle(self, name: str, problem: str) -> None:
-        """Ask for a file and write it; one that is there already is never replaced: another name is asked for."""
+        """Ask for a file name and write the report. An existing file is never replaced: the user is asked for another
+        name."""
         lines = [*_INTRO, *(("", problem) if problem else ())]
         question = TextDialog("Where shall the report go?", lines, value=name, yes="Write it", problem=_problem)
         typed = await self.answer(question)

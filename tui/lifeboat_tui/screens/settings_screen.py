@@ -1,4 +1,5 @@
-"""Settings: each with its value, where that comes from and what it does; changed one at a time, tried out first."""
+"""Screen of the settings: value, source and effect of each. One setting is changed at a time, and checked before it is
+set."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ COLUMNS = (
     TableColumn("EFFECT", 24, grow=5, rank=2),
 )
 EVERYBODY = ""
-"""The choice that is no agent."""
+"""Choice for all agents."""
 FIRST_GROUP = "general"
 THEME = "dashboard.theme"
 AT_NEXT_START = frozenset({"dashboard.ascii"})
@@ -111,7 +112,7 @@ it: they are never shown.
         self._show_detail()
 
     def _rows(self) -> Iterator[TableRow]:
-        """Those without a group first, then group after group in the order of the command."""
+        """Yield settings without a group first, then each group in the order of the command."""
         groups: dict[str, list[Setting]] = {"": []}
         for setting in self._settings:
             groups.setdefault(setting.group, []).append(setting)
@@ -139,7 +140,7 @@ it: they are never shown.
 
     @property
     def chosen(self) -> Setting | None:
-        """The setting under the cursor."""
+        """Return the setting under the cursor."""
         current = self.table.current if self.is_mounted else None
         return next((one for one in self._settings if current is not None and one.name == current.key), None)
 
@@ -164,7 +165,7 @@ it: they are never shown.
             return ""
         return f"; for {self._agent_name}" if one.per_agent else "; the same for every agent"
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         one = self.chosen
@@ -219,7 +220,7 @@ it: they are never shown.
             await self._ask_value(one)
 
     async def _ask_value(self, one: Setting) -> None:
-        """Until the value is understood, or the user gives up."""
+        """Ask until the value is valid or the user cancels."""
         value, problem = "" if one.private else one.shown, ""
         while True:
             takes = f"It takes {EXPECTED.get(one.kind, 'a value')}{f', like {one.example}' if one.example else ''}."
@@ -240,14 +241,14 @@ it: they are never shown.
             return
 
     def _words(self, command: str, one: Setting, value: str | None) -> tuple[str, ...]:
-        """`config check` or `config set`; None is the default. What is private, or looks like an option, comes on
-        standard input."""
+        """Return the words of `config check` or `config set`; None stands for the default. Private values, and values
+        that look like an option, are passed on standard input."""
         agent = () if self._agent_id is None else ("--agent", self._agent_id)
         given = "--default" if value is None else "--stdin" if _is_told(one, value) else value
         return ("config", command, one.name, given, *agent)
 
     async def _set(self, one: Setting, value: str | None) -> None:
-        """Change it, None takes its default, and say what that does."""
+        """Set a value, or the default for None, and report the effect."""
         said = await self.ask(*self._words("set", one, value), text=_input(one, value))
         now = documents.decode_document(Setting, said.document)
         whose = "" if self._agent_id is None else f" for {self._agent_name}"
@@ -258,7 +259,7 @@ it: they are never shown.
 
 
 def _is_told(one: Setting, value: str) -> bool:
-    """Whether a value goes to standard input."""
+    """Return True if a value must be passed on standard input."""
     return one.private or value.startswith("-")
 
 

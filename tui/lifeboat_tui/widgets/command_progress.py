@@ -1,4 +1,4 @@
-"""Over a screen: work that takes its time and can be stopped, and what has come of it."""
+"""Screens for long commands: progress with a stop key, and the result."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ STOPPING = "Stopping where it is safe..."
 
 
 class CommandProgressScreen(ModalScreen[CommandAnswer | LifeboatError]):
-    """Carries out a command while one looks on; esc stops it at its next safe point. The result is what it said, or
-    the error that it ended with."""
+    """Run a command while its progress is shown; escape stops it at its next safe point. The result is the answer, or
+    the error."""
 
     CSS = """
     CommandProgressScreen { align: center middle; }
@@ -53,7 +53,7 @@ class CommandProgressScreen(ModalScreen[CommandAnswer | LifeboatError]):
 
     @work(exclusive=True, group="work", exit_on_error=False)
     async def carry_out(self) -> None:
-        """The command, until it ends or is stopped."""
+        """Run the command until it ends or is stopped."""
         try:
             said = await self._run(self._tell)
         except LifeboatError as error:
@@ -71,14 +71,14 @@ class CommandProgressScreen(ModalScreen[CommandAnswer | LifeboatError]):
 
     @on(Button.Pressed)
     def action_stop(self) -> None:
-        """Ask the command to stop; it is seen through to a safe point."""
+        """Ask the command to stop at its next safe point."""
         self.query_one(".title", Static).update(STOPPING)
         self.query_one("#stop", Button).disabled = True
         self.workers.cancel_group(self, "work")
 
 
 class OutcomeScreen(ModalScreen[None]):
-    """What has come of something, for as long as one wants to read it."""
+    """Result of an operation, shown until the user closes it."""
 
     CSS = """
     OutcomeScreen { align: center middle; }
@@ -109,7 +109,7 @@ class OutcomeScreen(ModalScreen[None]):
                 yield Button("Close", id="close")
 
     def action_scroll(self, lines: int) -> None:
-        """What does not fit is read line by line."""
+        """Scroll a text that does not fit by lines."""
         self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
 
     @on(Button.Pressed)

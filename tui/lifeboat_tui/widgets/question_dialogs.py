@@ -1,4 +1,4 @@
-"""Questions over a screen. Cancel has the focus; what destroys is typed out."""
+"""Question dialogs. Cancel has the focus; a destructive action requires typing a phrase."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _CSS = """
 
 
 class ConfirmDialog(ModalScreen[bool]):
-    """Says what would happen and asks. `phrase`: what has to be typed before the button works, None where pressing it
-    is enough. The result is whether the user wants it."""
+    """Dialog that describes an operation and asks for consent. With `phrase` the button works only after the phrase was
+    typed. Its result is whether the user agreed."""
 
-    CSS = _CSS.format(name="Confirm")
+    CSS = _CSS.format(name="ConfirmDialog")
     BINDINGS = [
         Binding("escape", "cancel", "Cancel"),
         Binding("left", "app.focus_previous", show=False),
@@ -66,11 +66,11 @@ class ConfirmDialog(ModalScreen[bool]):
         self.query_one("#cancel", Button).focus()
 
     def action_scroll(self, lines: int) -> None:
-        """What does not fit is read line by line."""
+        """Scroll a text that does not fit by lines."""
         self.query_one(".text", VerticalScroll).scroll_relative(y=lines, animate=False)
 
     def on_key(self, event: events.Key) -> None:
-        """What is typed goes into the field, although Cancel has the focus."""
+        """Pass typed letters to the field although Cancel has the focus."""
         if self._phrase is not None and event.is_printable and not isinstance(self.focused, Input):
             event.stop()
             event.prevent_default()
@@ -84,7 +84,7 @@ class ConfirmDialog(ModalScreen[bool]):
 
     @on(Input.Submitted, "#phrase")
     def _entered(self) -> None:
-        """Enter in the field goes on to the button, and does not press it: the last step is one of its own."""
+        """Move to the button on enter in the field without pressing it: the last step stays separate."""
         button = self.query_one("#yes", Button)
         if not button.disabled:
             button.focus()
@@ -98,10 +98,10 @@ class ConfirmDialog(ModalScreen[bool]):
 
 
 class TextDialog(ModalScreen[str | None]):
-    """Asks for one line. `secret`: it is not shown. `problem` says what is wrong with a text, None when it will do. The
-    result is the text, None when the user does not want to."""
+    """Dialog that asks for one line. `secret`: the text is hidden. `problem` returns what is wrong with a text, or
+    None. Its result is the text, or None if the user cancels."""
 
-    CSS = _CSS.format(name="Ask")
+    CSS = _CSS.format(name="TextDialog")
     BINDINGS = [Binding("escape", "cancel", "Cancel")]
 
     def __init__(
@@ -153,7 +153,7 @@ class TextDialog(ModalScreen[str | None]):
         problem = self._problem(text)
         if problem is None:
             if self._secret:
-                self.query_one("#answer", Input).value = ""  # nothing of it stays on a dialog that is closed
+                self.query_one("#answer", Input).value = ""  # remove the text from the closed dialog
             self.dismiss(self._value if text == make_plain(self._value) else text)
         else:
             self.query_one("#problem", Static).update(make_plain(problem))
@@ -163,9 +163,9 @@ class TextDialog(ModalScreen[str | None]):
 
 
 class ChoiceDialog(ModalScreen[str | None]):
-    """One of several, by arrow keys and enter. `choices` are (key, text). The result is a key, None for none."""
+    """Dialog that asks for one of several choices (key, text). Its result is a key, or None."""
 
-    CSS = _CSS.format(name="Choose") + "Choose Table { height: auto; max-height: 14; }"
+    CSS = _CSS.format(name="ChoiceDialog") + "ChoiceDialog RowTable { height: auto; max-height: 14; }"
     BINDINGS = [Binding("escape", "cancel", "Cancel")]
 
     def __init__(self, title: str, choices: Sequence[tuple[str, str]], *, here: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""First run: the service, and how everything stands at the end."""
+"""Last pages of the first-run wizard: the service, and the summary."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, First
 
 
 class ServicePage(FirstRunPage):
-    """Whoever captures changes unasked: the service at every login, or the daemon until this computer ends."""
+    """Page for automatic capture: the service at every login, or the daemon until the computer shuts down."""
 
     STEP = "Service"
 
@@ -51,7 +51,7 @@ class ServicePage(FirstRunPage):
 
 
 class DonePage(FirstRunPage):
-    """The verdict, and what is left."""
+    """Page with the verdict and the remaining steps."""
 
     STEP = "Done"
     YES = "To the dashboard"

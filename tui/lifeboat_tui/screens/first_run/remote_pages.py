@@ -1,4 +1,4 @@
-"""First run: a second copy made known, or the one chosen from which an agent comes."""
+"""First-run pages that add a remote, or choose the remote from which an agent is restored."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from lifeboat_tui.widgets.row_table import RowTable, TableColumn, TableRow
 from lifeboat_tui.widgets.text_toggles import TextCheckbox
 
 JOIN_LINE = "lifeboat+"
-"""How a join line begins: it holds a token, so it never stands in a field that is read."""
+"""Prefix of a join line. A join line contains a token, so it must not stay in a visible field."""
 _FIELDS = ("address", "secret", "name", "away")
 
 
 class AddRemotePage(FirstRunPage):
-    """Asks for an address or a folder; for a join line or a token in a field that is not shown."""
+    """Page that asks for an address or a directory, and for a join line or a token in a hidden field."""
 
     STEP = "Copy"
     YES = "Make it known"
@@ -68,7 +68,7 @@ class AddRemotePage(FirstRunPage):
 
     @on(Input.Changed, "#address")
     def _no_secret_in_sight(self, event: Input.Changed) -> None:
-        """A join line that was pasted into the wrong field goes to the one that is not shown."""
+        """Move a join line from the visible field to the hidden one."""
         if event.value.strip().lower().startswith(JOIN_LINE):
             self.query_one("#secret", Input).value = event.value.strip()
             event.input.value = ""
@@ -82,7 +82,7 @@ class AddRemotePage(FirstRunPage):
         return False
 
     async def _add(self, tell: Tell) -> None:
-        """Raises NotYet, and what `remote add` raises."""
+        """Add the remote. Raises MissingInput, and the errors of `remote add`."""
         address, secret = self.value("address"), self.value("secret")
         if not address and not secret:
             raise MissingInput("type an address, a folder or a join line")
@@ -112,7 +112,7 @@ class AddRemotePage(FirstRunPage):
 
 
 class SourceRemotePage(AddRemotePage):
-    """The second copy that has the agent: one that is known, or another one."""
+    """Page that chooses the remote with the agent: a known one, or a new one."""
 
     NEEDED = True
 
@@ -137,7 +137,8 @@ class SourceRemotePage(AddRemotePage):
         return bool(self._copies) and not self._wants_another
 
     def _folder(self, address: str) -> Path:
-        """The agent comes from there: a folder that is not there would be made one without any agent."""
+        """Return the existing directory of a remote. Adding a missing directory would create an empty remote without
+        agents."""
         folder = super()._folder(address)
         if not folder.is_dir() and not self.first_run.link.is_demo:
             raise MissingInput(f"there is no folder {folder}: is the right stick or share mounted?")

@@ -1,4 +1,5 @@
-"""First run: an agent brought back. Which one, for which runtime, into which folder; the preview; the restore."""
+"""First-run pages that restore an agent: which one, for which runtime, into which directory; then preview and
+restore."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ COLUMNS = (
 
 
 class RestoreAgentPage(FirstRunPage):
-    """The agents that the second copy has."""
+    """Page with the agents that the remote holds."""
 
     STEP = "Agent"
     NEEDED = True
@@ -78,12 +79,12 @@ class RestoreAgentPage(FirstRunPage):
 
 
 class RestoreTargetPage(FirstRunPage):
-    """For which runtime, into which folder. Going on makes the preview, and writes nothing."""
+    """Page for runtime and target directory. Its step makes the preview, which writes nothing."""
 
     STEP = "Folder"
     YES = "Preview"
     NEEDED = True
-    DEFAULT_CSS = "FolderPage > RadioSet { width: 100%; margin-bottom: 1; }"
+    DEFAULT_CSS = "RestoreTargetPage > RadioSet { width: 100%; margin-bottom: 1; }"
 
     def compose(self) -> ComposeResult:
         yield from super().compose()
@@ -126,7 +127,7 @@ class RestoreTargetPage(FirstRunPage):
 
     @on(RadioSet.Changed, "#runtime")
     def _other_runtime(self, event: RadioSet.Changed) -> None:
-        """The folder follows the runtime, unless somebody typed another one."""
+        """Propose the directory of the chosen runtime unless the user typed one."""
         agent, field = self.known.agent, self.query_one("#folder", Input)
         if agent is not None and field.value in ("", *agent.folders.values()):
             field.value = agent.folders.get(self._runtime(), field.value)
@@ -141,7 +142,7 @@ class RestoreTargetPage(FirstRunPage):
 
 
 class FirstRunRestorePage(FirstRunPage):
-    """The preview, and the restore itself. Nothing is written before the button."""
+    """Page with the preview, which carries out the restore when the user presses the button."""
 
     STEP = "Restore"
     YES = "Bring it back"
@@ -180,7 +181,8 @@ class FirstRunRestorePage(FirstRunPage):
         return False
 
     async def _taken_over(self, error: LifeboatError) -> str:
-        """The machine that wrote lately, once its name was typed. Raises the error where nobody wants that."""
+        """Ask for the name of the machine that wrote last, to confirm that this one takes over. Raises the error if the
+        user declines."""
         agent = self.known.agent
         machine = "" if agent is None else agent.machine
         lines = [

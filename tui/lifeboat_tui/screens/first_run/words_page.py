@@ -1,4 +1,4 @@
-"""First run: the 24 words shown for a moment, written on paper, and three of them asked for."""
+"""First-run page that shows the 24 recovery words for a short time and asks for three of them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _CHANCE = random.SystemRandom()
 
 
 class RecoveryWordsPage(FirstRunPage):
-    """Shows nothing until it is asked to; what was shown is hidden after a moment, and can be shown again."""
+    """Page that shows the words on request. They are hidden again after a short time, and can be shown again."""
 
     STEP = "Words"
     YES = "Show the words"
-    DEFAULT_CSS = "WordsPage > #sheet { border: round $border; padding: 0 1; width: auto; }"
+    DEFAULT_CSS = "RecoveryWordsPage > #sheet { border: round $border; padding: 0 1; width: auto; }"
 
     def __init__(self, known: FirstRunChoices) -> None:
         super().__init__(known)
@@ -66,7 +66,7 @@ class RecoveryWordsPage(FirstRunPage):
     # Showing ------------------------------------------------------------------------------------------------------
 
     async def reveal(self) -> bool:
-        """Show them, and hide them again soon. Raises LifeboatError. No next step comes of it."""
+        """Show the words and hide them after a short time. Returns False: the page stays. Raises LifeboatError."""
         if self._is_proven:
             await self.begin()
             return False
@@ -84,7 +84,7 @@ class RecoveryWordsPage(FirstRunPage):
         return False
 
     def step_back(self) -> bool:
-        """From the questions back to the words."""
+        """Return from the questions to the words."""
         is_asked = bool(self._places)
         if is_asked:
             self._ask_for([])
@@ -93,7 +93,7 @@ class RecoveryWordsPage(FirstRunPage):
         return is_asked
 
     def hide(self) -> None:
-        """Nothing of them stays on the screen."""
+        """Remove the words from the screen."""
         if self.is_mounted and str(self.query_one("#sheet", Static).content):
             self.say(where="sheet")
             self.say("The words are hidden. w shows them again; going on asks for three of them.")
@@ -123,7 +123,7 @@ class RecoveryWordsPage(FirstRunPage):
         return True
 
     def _ask_for(self, places: list[int]) -> None:
-        """Fields for the words at these places; the words themselves are hidden then."""
+        """Show fields for the words at these positions, and hide the words."""
         self._places = places
         self.say(where="sheet")
         for number in range(ASKED):

@@ -1,4 +1,5 @@
-"""The key that opens the credentials: where it lies, who has it, what hangs on it, and its 24 words."""
+"""Key screen: where the key that opens the credentials is stored, which machines have it, what is sealed to it, and its
+24 words."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, ConfirmDialog, T
 from lifeboat_tui.widgets.row_table import RowTable
 
 FOR_A_MOMENT = "2m"
-"""How long a locked key is open for one thing; it is locked again right after it."""
+"""How long a locked key is opened for one operation. It is locked again right after the operation."""
 SPANS = (("1h", "for an hour"), ("8h", "for eight hours"), ("", "until it is locked"))
 DEMO_HOME = "/srv/ada"
 LOOKED_AT = "others may look on (--readonly)"
@@ -144,7 +145,7 @@ words are shown only when you type that you want to see them, and go by themselv
 
     @property
     def machine(self) -> Machine | None:
-        """The machine under the cursor."""
+        """Return the machine under the cursor."""
         row = self.table.current if self.is_mounted else None
         machines = () if self._status is None or row is None else self._status.machines
         return next((one for one in machines if row is not None and row.key == f"{MACHINE}{one.id}"), None)
@@ -153,7 +154,7 @@ words are shown only when you type that you want to see them, and go by themselv
     def _is_wrapped(self) -> bool:
         return self._status is not None and self._status.store == "passphrase"
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         if act in ("words", "kit", "prove") and self.lifeboat.is_readonly:
@@ -206,7 +207,7 @@ words are shown only when you type that you want to see them, and go by themselv
         self.tell_user("; ".join([status.note or f"key: {status.state}", *said.notes]))
         self.lifeboat.ask_status()
 
-    # The words --------------------------------------------------------------------------------------------------
+    # The recovery words -----------------------------------------------------------------------------------------
 
     def do_words(self) -> None:
         self.attempt(self._words())
@@ -233,7 +234,7 @@ words are shown only when you type that you want to see them, and go by themselv
         words.clear()
 
     async def _open_for_a_moment(self) -> bool:
-        """Open a locked key for what comes next; whether it is open. Raises LifeboatError."""
+        """Open a locked key for the next operation. Returns True if the key is open. Raises LifeboatError."""
         self._was_locked = False
         status = documents.decode_document(KeyStatus, (await self.ask("keys", "status")).document)
         if status.state != "needs_key":
@@ -260,7 +261,7 @@ words are shown only when you type that you want to see them, and go by themselv
         self.attempt(self._prove())
 
     async def _prove(self) -> None:
-        """Until three of them are right, or the user gives up. Which one was wrong is not said."""
+        """Ask until three words are right or the user cancels. The message does not say which word was wrong."""
         problem = ""
         if not await self._open_for_a_moment():
             return
@@ -304,10 +305,10 @@ words are shown only when you type that you want to see them, and go by themselv
         self.tell_user(f"{file.strip()} is the key: print it, then delete the file.")
 
     def _file(self, name: str) -> str:
-        """A file in the user's folder, as a proposal."""
+        """Return a proposal for a file in the user's home directory."""
         return f"{DEMO_HOME}/{name}" if self.link.is_demo else str(Path.home() / name)
 
-    # Another key ------------------------------------------------------------------------------------------------
+    # Replacing the key ------------------------------------------------------------------------------------------
 
     def do_rotate(self) -> None:
         self.attempt(self._choose_rotation())
@@ -340,7 +341,8 @@ words are shown only when you type that you want to see them, and go by themselv
         return next((one for one in others if one.id == chosen), None)
 
     async def _rotate(self, kind: str, machine: Machine | None) -> None:
-        """Ask what is needed, say what it does, have it typed, do it, and say what is left to do."""
+        """Ask for the details, explain the effect, have the phrase typed, rotate the key, and show what remains to
+        do."""
         assert self._status is not None and self._status.key_id is not None
         given = await self._given(kind)
         if given is None:
@@ -366,7 +368,8 @@ words are shown only when you type that you want to see them, and go by themselv
             await self.answer(OutcomeScreen("Your key was replaced", [*describe_rotation(done), *said.notes]))
 
     async def _given(self, kind: str) -> tuple[str, str] | None:
-        """The file for the new words, or the words themselves as a line for standard input; None: not wanted."""
+        """Ask for the file for the new words, or for the words themselves as a line for standard input. Returns None if
+        the user cancels."""
         if kind != FOLLOW:
             file = await self.answer(
                 TextDialog(

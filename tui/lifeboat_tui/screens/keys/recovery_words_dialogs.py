@@ -1,4 +1,4 @@
-"""The 24 words of the key: shown for a moment, and three of them asked for."""
+"""Dialogs for the 24 recovery words: show them for a short time, and ask for three of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CHANCE = random.SystemRandom()
 
 
 def extract_recovery_words(page: str) -> list[str]:
-    """The 24 words that stand numbered on a recovery kit; [] where there are not all of them."""
+    """Return the 24 numbered words of a recovery kit, or [] if any is missing."""
     found: dict[int, str] = {}
     for number, word in _NUMBERED.findall(page):
         found.setdefault(int(number), word)
@@ -32,12 +32,12 @@ def extract_recovery_words(page: str) -> list[str]:
 
 
 def pick_three_places() -> list[int]:
-    """The numbers of the words that are asked for."""
+    """Choose three random word numbers, in order."""
     return sorted(_CHANCE.sample(range(1, WORDS + 1), ASKED))
 
 
 class RecoveryWordsScreen(ModalScreen[None]):
-    """The words, until a key is pressed, the mouse clicks or the moment is over. Nothing can be copied from here."""
+    """Screen with the words, until a key, a click or the timeout. Its text cannot be selected."""
 
     CSS = """
     RecoveryWordsScreen { align: center middle; background: $background; }
@@ -74,11 +74,11 @@ class RecoveryWordsScreen(ModalScreen[None]):
         self.hide()
 
     def on_screen_suspend(self) -> None:
-        """Nothing comes over them: they are gone first."""
+        """Hide the words before another screen covers them."""
         self._forget()
 
     def hide(self) -> None:
-        """Nothing of them stays."""
+        """Remove the words from the screen."""
         self._forget()
         if self.is_current:
             self.dismiss(None)
@@ -90,8 +90,8 @@ class RecoveryWordsScreen(ModalScreen[None]):
 
 
 class ProveWordsDialog(ModalScreen[str | None]):
-    """Asks for three of the words, which are not shown while one types. The result is the lines for `keys prove
-    --answers-stdin`, None when the user does not want to."""
+    """Dialog that asks for three of the words in hidden fields. Its result is the lines for `keys prove
+    --answers-stdin`, or None if the user cancels."""
 
     CSS = """
     ProveWordsDialog { align: center middle; }
@@ -126,7 +126,7 @@ class ProveWordsDialog(ModalScreen[str | None]):
 
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
-        """Enter goes on to the next field, and from the last one it answers."""
+        """Move to the next field on enter; on the last field answer."""
         fields = list(self.query(Input))
         at = fields.index(event.input)
         if at + 1 < len(fields):

@@ -1,4 +1,4 @@
-"""What an agent remembers: a list that narrows down, and the memory under the cursor with where it came from."""
+"""Screen of an agent's memories: a list with filters, and details of the memory under the cursor with its source."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from lifeboat_tui.widgets.question_dialogs import ChoiceDialog
 from lifeboat_tui.widgets.row_table import RowTable
 
 FIRST_PAGE, LARGEST_PAGE = 500, 5000
-"""Memories of the first page, and of a later one at most."""
+"""Number of memories on the first page, and the maximum of later pages."""
 NEAR = 100
-"""How near to the end of what is there the cursor is when more is asked for."""
+"""Distance of the cursor from the last row at which the next page is requested."""
 REST = 0.06
-"""Seconds that the cursor rests on a memory before it is read."""
+"""Seconds for which the cursor must rest on a memory before its details are read."""
 TYPING = 0.4
-"""Seconds without another letter before words are looked for."""
+"""Seconds after the last typed letter before the search starts."""
 REMEMBERED = 128
-"""Memories that were read and are kept while the list is as it is."""
+"""Number of memory details that are cached while the list stays the same."""
 TYPE, STATUS, IDENTITY, WORDS = "--type", "--status", "--identity-version", "--words"
 _NAMES = {TYPE: "type", STATUS: "state", IDENTITY: "identity version", WORDS: "words"}
 _ALL = ""
@@ -86,15 +86,15 @@ it although its file still holds the text, and can be taken back; P destroys it 
         super().__init__()
         self.agent_id = agent_id
         self._filters: dict[str, str] = {}
-        """What narrows the list, by option, the last one last."""
+        """Active filters by option, the newest last."""
         self._page = Page()
         self._memories: dict[str, Memory] = {}
         self._changed: dict[str, Memory] = {}
-        """Those that were changed here: they stay in sight, also where they fit the list no more."""
+        """Memories changed on this screen. They stay visible even if they no longer match the filters."""
         self._read: dict[str, Shown] = {}
         self._is_loaded = self._is_left = False
         self._is_other = False
-        """Whether the next answer is another list than the one in sight."""
+        """True if the next answer belongs to another question than the list that is shown."""
         self._typing: Timer | None = None
         self._sequence: int | None = None
 
@@ -122,7 +122,7 @@ it although its file still holds the text, and can be taken back; P destroys it 
         return tuple(word for pair in self._filters.items() for word in pair)
 
     async def load(self) -> None:
-        """As many as are in sight already, asked for anew."""
+        """Reload as many memories as are shown already."""
         before = self._narrowed()
         limit = max(FIRST_PAGE, len(self._memories))
         said = await self.ask("records", "list", self.agent_id, *before, "--limit", str(limit))
@@ -168,7 +168,7 @@ it although its file still holds the text, and can be taken back; P destroys it 
 
     @work(exclusive=True, group="more", exit_on_error=False)
     async def load_more(self) -> None:
-        """The page after what is there."""
+        """Load the page after the last shown row."""
         after, before = self._page.next, self._narrowed()
         if after is None:
             return
@@ -204,7 +204,7 @@ it although its file still holds the text, and can be taken back; P destroys it 
 
     @work(exclusive=True, group="detail", exit_on_error=False)
     async def follow_cursor(self) -> None:
-        """Read the memory on which the cursor rests."""
+        """Read the memory once the cursor rests on it."""
         memory = self.chosen
         if memory is None:
             self._detail("", [])
@@ -236,10 +236,10 @@ it although its file still holds the text, and can be taken back; P destroys it 
             self.query_one("#detail").border_title = make_plain(title).replace("[", r"\[")
             self.query_one("#detail-text", Static).update(Content("\n").join(lines))
 
-    # What narrows the list --------------------------------------------------------------------------------------
+    # Filters ----------------------------------------------------------------------------------------------------
 
     def narrow(self, option: str, value: str) -> None:
-        """Show only what fits; an empty value takes the filter away."""
+        """Set a filter; an empty value removes it."""
         if self._filters.get(option, "") == value:
             return
         self._filters.pop(option, None)
@@ -261,7 +261,7 @@ it although its file still holds the text, and can be taken back; P destroys it 
 
     @work(group="act", exit_on_error=False)
     async def choose(self, option: str, title: str, counts: dict[str, int], every: str) -> None:
-        """Ask which of some kinds to show."""
+        """Ask which of several values to filter by."""
         choices = [(_ALL, every), *((name, f"{name}  ({count})") for name, count in counts.items())]
         found = await self.app.push_screen_wait(ChoiceDialog(title, choices, here=self._filters.get(option, _ALL)))
         if found is not None:
@@ -300,7 +300,7 @@ it although its file still holds the text, and can be taken back; P destroys it 
         self.table.focus()
 
     def do_back(self) -> None:
-        """First the filter of what is in sight goes, then what narrows the list, the last first, then the screen."""
+        """Close the text filter of the list; otherwise remove the newest filter; without filters close the screen."""
         if self.query_one("#memories", FilteredTable).has_class("-filtering"):
             super().do_back()
             return
@@ -314,7 +314,7 @@ it although its file still holds the text, and can be taken back; P destroys it 
         else:
             super().do_back()
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     @property
     def memory_id(self) -> str | None:
@@ -354,7 +354,7 @@ it although its file still holds the text, and can be taken back; P destroys it 
         self.app.push_screen(MemoryScreen(self.agent_id, self.memory_id))
 
     def changed(self, old_id: str, now: Shown) -> None:
-        """It stays in sight, and under the cursor, also where it fits the list no more."""
+        """Keep the changed memory visible and under the cursor, even if it no longer matches the filters."""
         before = self._changed.pop(old_id, None) or self._memories.get(old_id)
         if before is None:
             return
@@ -373,14 +373,14 @@ it although its file still holds the text, and can be taken back; P destroys it 
         super().do_purge()
 
     def on_screen_resume(self) -> None:
-        """The screen that was open over this one may have changed a memory."""
+        """Reload: the screen above this one may have changed a memory."""
         if self._is_left:
             self._is_left = False
             self.reload()
 
 
 def _with(listed: Iterable[Memory], changed: Iterable[Memory]) -> Iterable[Memory]:
-    """The list, and those that were changed here at their places in it, by time."""
+    """Insert the changed memories into the list, ordered by time."""
     kept = {one.id: one for one in changed}
     rest = [kept.pop(one.id, one) for one in listed]
     for one in kept.values():

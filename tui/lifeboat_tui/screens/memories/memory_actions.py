@@ -1,4 +1,4 @@
-"""What can be done with one memory, on the list of memories and on the memory's own screen."""
+"""Actions on one memory, shared by the list of memories and the screen of one memory."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ NONE_CHOSEN = "there is no memory under the cursor"
 
 
 class MemoryActionsScreen(LifeboatScreen):
-    """A subclass says which memory is meant (`memory_id`, `is_gone`, `is_pinned`, `wrote`) and hears of changes
-    (`changed`)."""
+    """Screen with actions on a memory. A subclass says which memory (`memory_id`, `is_gone`, `is_pinned`, `wrote`) and
+    handles its change (`changed`)."""
 
     agent_id: str
 
     @property
     def agent_name(self) -> str:
-        """The agent's name, its id while nobody knows that."""
+        """Return the agent's name, or its id while the name is unknown."""
         agent = self.lifeboat.find_agent(self.agent_id)
         return self.agent_id if agent is None else agent.name
 
     @property
     def memory_id(self) -> str | None:
-        """The memory that is meant."""
+        """Return the id of the memory that the actions apply to."""
         return None
 
     @property
     def is_gone(self) -> bool:
-        """Whether it was deleted or forgotten."""
+        """Return True if the memory was deleted or forgotten."""
         return False
 
     @property
@@ -52,14 +52,14 @@ class MemoryActionsScreen(LifeboatScreen):
 
     @property
     def wrote(self) -> int | None:
-        """The sequence that wrote it, as far as that is known."""
+        """Return the sequence that wrote the memory, if known."""
         return None
 
     def changed(self, old_id: str, now: Shown) -> None:
-        """A memory was forgotten, brought back, pinned or unpinned; it may have a new id."""
+        """Handle that a memory was forgotten, restored, pinned or unpinned. It may have a new id."""
 
     def refused(self, act: str) -> str | None:
-        """Why one of these acts does nothing now."""
+        """Return why an action does nothing now, or None."""
         if act in NAMES and self.memory_id is None:
             return NONE_CHOSEN
         if act == "pin" and self.is_gone:
@@ -93,7 +93,7 @@ class MemoryActionsScreen(LifeboatScreen):
 
     @work(group="change", exit_on_error=False)
     async def change(self, command: str, done: str) -> None:
-        """Change the memory, say how that ended, and ask what it is now."""
+        """Run a command on the memory, report the result, and read the memory again."""
         memory_id = self.memory_id
         assert memory_id is not None
         try:
@@ -111,6 +111,6 @@ class MemoryActionsScreen(LifeboatScreen):
             self.changed(memory_id, now)
 
     async def read_memory(self, memory_id: str) -> Shown | None:
-        """A memory by any id of its chain. Raises LifeboatError."""
+        """Read a memory by any id of its chain of versions. Raises LifeboatError."""
         said = await self.ask("records", "show", self.agent_id, memory_id)
         return next(iter(documents.decode_document(Showing, said.document).records), None)

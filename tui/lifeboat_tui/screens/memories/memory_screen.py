@@ -1,4 +1,4 @@
-"""One memory: everything it says, where it came from, what it was before and what it leads to."""
+"""Screen of one memory: its full text, its source, its earlier versions and its links."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ to them, esc comes back). A link can lead nowhere: its memory was deleted, purge
     def table(self) -> RowTable:
         return self.query_one("#relations", FilteredTable).table
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     @property
     def memory_id(self) -> str | None:

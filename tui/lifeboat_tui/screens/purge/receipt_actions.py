@@ -1,5 +1,5 @@
-"""What can be done with the receipt of a purge, on every screen that shows one: export it, confirm it at a second copy
-where it waits, cut what it keeps out of captures from live files."""
+"""Actions on the receipt of a purge, for every screen that shows one: export it, confirm a pending purge on a remote,
+and cut text that is only kept out of captures from the live files."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ LET_IN = UserAction("let_in", "i", "let files in", "Capture again the files that
 
 
 def list_confirmable_vaults(vaults: tuple[Vault, ...]) -> list[Vault]:
-    """Where the word of its owner would let it happen now."""
+    """Return the vaults where a second token would let the purge happen now."""
     return [each for each in vaults if each.state == WAITING or (each.kind == "endpoint" and each.state != DONE)]
 
 
 class ReceiptActionsScreen(LifeboatScreen):
-    """`after_confirming` is called when it may stand otherwise."""
+    """Screen with actions on a receipt. `after_confirming` is called when the state of the purge may have changed."""
 
     def after_confirming(self) -> None:
-        """Ask again for what is shown."""
+        """Reload what is shown."""
         self.reload()
 
     @work(group="act", exit_on_error=False)
     async def export_receipt(self, receipt_id: str) -> None:
-        """Write a receipt into a file for somebody else."""
+        """Write a receipt to a file for other people."""
         question = TextDialog(
             "Export the receipt",
             ["It holds ids, names of second copies and hashes, and nothing of what was purged.", "A new file:"],
@@ -66,7 +66,7 @@ class ReceiptActionsScreen(LifeboatScreen):
 
     @work(group="act", exit_on_error=False)
     async def confirm_somewhere(self, receipt_id: str, vaults: tuple[Vault, ...]) -> None:
-        """Let a purge that waits happen now: where, and the second token."""
+        """Carry out a pending purge now: ask for the remote and its second token."""
         possible = list_confirmable_vaults(vaults)
         name: str | None = possible[0].name
         if len(possible) > 1:
@@ -90,7 +90,7 @@ class ReceiptActionsScreen(LifeboatScreen):
 
     @work(group="act", exit_on_error=False)
     async def cut_kept_out(self, agent_id: str) -> None:
-        """Cut from live files what was purged before and lies there still."""
+        """Cut text that was purged earlier from the live files in which it still is."""
         try:
             said = await self.ask("purge", agent_id, "--kept-out", "--dry-run")
             live = documents.decode_document(Purged, said.document).live
@@ -110,7 +110,7 @@ class ReceiptActionsScreen(LifeboatScreen):
 
     @work(group="act", exit_on_error=False)
     async def let_in(self, agent_id: str) -> None:
-        """Capture again the files that a purge left out, once the user says that they may hold it."""
+        """Capture files again that a purge left out, after the user has confirmed it."""
         try:
             said = await self.ask("purge", agent_id, "--let-in", "--dry-run")
             files = documents.decode_document(Purged, said.document).let_in
@@ -127,7 +127,8 @@ class ReceiptActionsScreen(LifeboatScreen):
             self.failed(error)
 
     async def confirmed(self, receipt_id: str, name: str, token: str) -> str:
-        """Confirm it at one second copy; how it stands there now, or what failed. The token goes to standard input."""
+        """Confirm a purge on one remote with a second token, sent on standard input. Returns its new state there, or
+        the failure."""
         try:
             said = await self.ask(
                 "receipts", "confirm", receipt_id, "--remote", name, "--token-stdin", text=f"{token}\n"
@@ -139,6 +140,6 @@ class ReceiptActionsScreen(LifeboatScreen):
         return f"{name}: {'confirmed' if vault is None else describe_vault_state(vault)}"
 
     def failed(self, error: LifeboatError) -> None:
-        """Say it in the banner and in the corner."""
+        """Show a failure in the banner and as a notification."""
         self.say_problem(error)
         self.tell_user(f"{error.title}: {error.message}", severity="error")

@@ -1,4 +1,4 @@
-"""Receipts of purges: every purge, where it stands, and whether its receipt holds."""
+"""Screen of purge receipts: every purge with its state, and whether its receipt is valid."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ NOTHING = (
     "here. P on the dashboard begins one; V checks a receipt in a file."
 )
 _ID = 13
-"""Characters of an id that tell receipts apart."""
+"""Number of characters of an id that distinguishes receipts."""
 
 
 class ReceiptsScreen(ReceiptActionsScreen):
@@ -148,7 +148,7 @@ that was exported can be checked on any machine, offline.
 
     @work(exclusive=True, group="detail", exit_on_error=False)
     async def follow_cursor(self) -> None:
-        """The receipt under the cursor, checked."""
+        """Verify the receipt under the cursor and show the result."""
         row = self.table.current
         self._shown = None
         if row is None or row.key not in self._known:
@@ -175,7 +175,7 @@ that was exported can be checked on any machine, offline.
         self.query_one("#below").border_title = title
         self.query_one("#detail", Static).update(paint_lines(lines, self.glyphs) if lines else Content(""))
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         if act not in ("audit", "export", "confirm", "kept_out", "let_in"):
@@ -219,7 +219,7 @@ that was exported can be checked on any machine, offline.
 
     @work(group="act", exit_on_error=False)
     async def do_check(self) -> None:
-        """Whether a receipt in a file holds."""
+        """Verify a receipt file."""
         question = TextDialog(
             "Verify a receipt in a file",
             ["Nobody is asked; the keys and the vaults of this home count, where they know of it."],

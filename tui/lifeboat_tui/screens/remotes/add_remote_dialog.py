@@ -1,4 +1,5 @@
-"""A second copy made known: its address, or a join line in a field that is not shown; looked at before it is kept."""
+"""Dialog that adds a remote by its address, or by a join line in a hidden field. It probes the remote before adding
+it."""
 
 from __future__ import annotations
 
@@ -20,13 +21,13 @@ from lifeboat_tui.widgets.hidden_input import HiddenInput
 from lifeboat_tui.widgets.text_toggles import TextCheckbox
 
 JOIN_LINE = "lifeboat+"
-"""How a join line begins: it holds a token, so it never stands in a field that is read."""
+"""Prefix of a join line. A join line contains a token, so it must not stay in a visible field."""
 LOOK, ADD = "Ask who it is", "Add it"
 
 
 class AddRemoteDialog(ModalScreen[Met | None]):
-    """The first press of the button asks who is there and says who could read what; the second one keeps it. The
-    result is what was added, None where nothing was."""
+    """Dialog with two steps on one button: probe the remote and say who could read the data, then add it. Its result is
+    the added remote, or None."""
 
     CSS = """
     AddRemoteDialog { align: center middle; }
@@ -74,7 +75,7 @@ class AddRemoteDialog(ModalScreen[Met | None]):
 
     @on(Input.Changed)
     def _changed(self, event: Input.Changed) -> None:
-        """A join line that was pasted into a wrong field goes to the one that is not shown."""
+        """Move a join line from a visible field to the hidden one."""
         typed = event.value.strip()
         if event.input.id != "secret" and typed.lower().startswith(JOIN_LINE):
             self.query_one("#secret", Input).value = typed
@@ -83,7 +84,7 @@ class AddRemoteDialog(ModalScreen[Met | None]):
 
     @on(TextCheckbox.Changed)
     def _forget(self) -> None:
-        """What was met was met for other answers."""
+        """Forget the probed remote, because the fields have changed."""
         if self._is_met:
             self._is_met = False
             self.query_one("#met", Static).update("")
@@ -96,7 +97,7 @@ class AddRemoteDialog(ModalScreen[Met | None]):
         return self.query_one(f"#{field}", TextCheckbox).value
 
     def _command(self) -> tuple[list[str], str] | str:
-        """The words and the standard input of `remote add`, or what is missing."""
+        """Return words and standard input of `remote add`, or a sentence on what is missing."""
         name, address, secret = self._value("name"), self._value("address"), self._value("secret")
         if not name:
             return "type what to call it"
@@ -120,7 +121,7 @@ class AddRemoteDialog(ModalScreen[Met | None]):
 
     @on(Input.Submitted)
     def _entered(self) -> None:
-        """Enter in a field looks, and does not add."""
+        """Probe the remote on enter in a field. Enter never adds it."""
         if self._is_met:
             self.query_one("#yes", Button).focus()
         else:
@@ -137,7 +138,7 @@ class AddRemoteDialog(ModalScreen[Met | None]):
 
     @work(exclusive=True, group="step", exit_on_error=False)
     async def look(self) -> None:
-        """Ask who is there, and say who could read what."""
+        """Probe the remote and say who could read the data."""
         met = await self._run("--dry-run")
         if met is not None:
             self._is_met = True
@@ -155,7 +156,7 @@ class AddRemoteDialog(ModalScreen[Met | None]):
             self.dismiss(met)
 
     async def _run(self, *more: str) -> Met | None:
-        """Run the command; None where it failed, which is said."""
+        """Run the command. Returns None after a failure, which is shown."""
         command = self._command()
         if isinstance(command, str):
             self._say(command)

@@ -1,4 +1,4 @@
-"""Agents that a second copy has: to bring one back, or to have this machine write it from now on."""
+"""Screen of the agents on a remote: restore one here, or make this machine its writer."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ nothing any more.
         self.query_one("#detail-text", Static).update("\n".join(make_plain(line) for line in lines))
         self.refresh_bars()
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         one = self.chosen
@@ -129,7 +129,7 @@ nothing any more.
         self.attempt(self._adopt())
 
     async def _adopt(self) -> None:
-        """What it changes is asked first, then the machine that it is taken from is typed."""
+        """Show the changes of an adoption, have the name of the current machine typed, and adopt."""
         one = self.chosen
         assert one is not None
         adopt = ("agents", "adopt", one.id, "--from", self._remote)

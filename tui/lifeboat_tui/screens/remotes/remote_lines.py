@@ -1,4 +1,4 @@
-"""What the screens of second copies show, as rows and lines."""
+"""Texts of the screens of remotes: rows and detail lines."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ AWAY_COLUMNS = (
     TableColumn("SIZE", 8, rank=4, right=True),
 )
 MOST_CHANGES = 40
-"""Lines of an adoption's changes that its question shows."""
+"""Maximum number of changed files that the question about an adoption lists."""
 
 
 def state_of_remote(one: SecondCopy) -> str:
@@ -66,7 +66,7 @@ def build_remote_row(one: SecondCopy, glyphs: Glyphs, now: datetime) -> TableRow
 
 
 def describe_remote(one: SecondCopy, waits: Sequence[Listed], glyphs: Glyphs, now: datetime) -> Iterator[Content]:
-    """What is known of a second copy, each agent in it, and the purges that wait there."""
+    """Yield details of a remote, of each agent on it, and of the purges pending there."""
     if one.problem:
         yield Content.styled(make_plain(one.problem), "$text-error")
         return
@@ -93,7 +93,7 @@ def describe_remote(one: SecondCopy, waits: Sequence[Listed], glyphs: Glyphs, no
 
 
 def find_waiting_vault(receipt: Listed, name: str) -> Vault | None:
-    """Where a purge waits at a second copy, None where it does not."""
+    """Return the vault of a remote in which the purge is pending, or None."""
     return next((vault for vault in receipt.vaults if vault.name == name and vault.state != "done"), None)
 
 
@@ -102,7 +102,7 @@ def _pair(name: str, value: str) -> Content:
 
 
 def describe_probed_remote(met: Met) -> Iterator[str]:
-    """Who answered, who can read what there, and what the token allows."""
+    """Yield which remote answered, who can read its data, and what the token allows."""
     release = f" (release {met.release})" if met.release else ""
     yield f"It answers{release}: {met.url}"
     yield met.readable
@@ -115,7 +115,7 @@ def describe_probed_remote(met: Met) -> Iterator[str]:
 
 
 def describe_checks(tried: Tried, glyphs: Glyphs) -> Iterator[str]:
-    """Each check, those that failed first."""
+    """Yield one line per conformance check, failed ones first."""
     for check in sorted(tried.checks, key=lambda check: check.ok):
         yield f"{glyphs.sign('done' if check.ok else 'error')} {'' if check.ok else 'failed: '}{check.name}"
         if check.message:
@@ -124,7 +124,7 @@ def describe_checks(tried: Tried, glyphs: Glyphs) -> Iterator[str]:
         yield f"{count_text(tried.left, 'made-up agent')} left there: only whoever runs it can remove agents."
 
 
-# Agents that are there ----------------------------------------------------------------------------------------------
+# Agents on a remote -------------------------------------------------------------------------------------------------
 
 
 def build_remote_agent_row(one: Away, now: datetime) -> TableRow:
@@ -163,7 +163,7 @@ def describe_remote_agent(one: Away, now: datetime) -> Iterator[str]:
 
 
 def describe_adoption(found: Adoption, now: datetime) -> Iterator[str]:
-    """What taking an agent over would change."""
+    """Yield the changes that taking over an agent would make."""
     by = f", written by {found.machine}" if found.machine else ""
     came = f" {format_age(found.written_at, now)}" if found.written_at else ""
     yield f"{found.remote} has sequence {found.base}{by}{came}. The workspace here goes on top of it:"

@@ -1,4 +1,4 @@
-"""Second copies: endpoints and folders, how each stands with each agent, and what can be done with them."""
+"""Screen of the remotes: the state of each, its agents, and the actions on it."""
 
 from __future__ import annotations
 
@@ -117,13 +117,13 @@ key everywhere.
 
     @property
     def chosen(self) -> SecondCopy | None:
-        """The second copy under the cursor."""
+        """Return the remote under the cursor."""
         current = self.table.current if self.is_mounted else None
         return next((one for one in self._copies if current is not None and one.name == current.key), None)
 
     @property
     def waiting(self) -> list[Listed]:
-        """Purges that are not done at the second copy under the cursor."""
+        """Return the purges that are pending on the remote under the cursor."""
         one = self.chosen
         return (
             [] if one is None else [each for each in self._receipts if find_waiting_vault(each, one.name) is not None]
@@ -137,7 +137,7 @@ key everywhere.
         self.query_one("#detail-text", Static).update(Content("\n").join(lines))
         self.refresh_bars()
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         one = self.chosen

@@ -1,4 +1,4 @@
-"""Restore: which files. A list to mark in, over the wizard."""
+"""Dialog over the restore wizard that lists files to select."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMNS = (TableColumn("", 9), TableColumn("FILE", 20, grow=1), TableColumn("SIZ
 
 
 class FileSelectionDialog(ModalScreen[frozenset[str] | None]):
-    """The keys of the rows that are marked; None when the user does not want to choose."""
+    """List of files with marks. Its result is the keys of the marked rows, or None if the user cancels."""
 
     CSS = """
     FileSelectionDialog { align: center middle; }
@@ -77,7 +77,7 @@ class FileSelectionDialog(ModalScreen[frozenset[str] | None]):
 
     @on(RowTable.Chosen)
     def _chosen(self, event: RowTable.Chosen) -> None:
-        """Enter takes what is marked; where nothing is, the row under the cursor."""
+        """Accept the marked rows on enter, or the row under the cursor if none is marked."""
         marked = self.listing.table.marked or {event.row.key}
         self.dismiss(frozenset(marked))
 

@@ -1,4 +1,4 @@
-"""What became of each thing of a restore, over the wizard."""
+"""Screen over the restore wizard with the result for every item."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from lifeboat_tui.cell_text import make_plain
 from lifeboat_tui.documents.restore_documents import Done, Fate
 
 _ORDER = ("rejected", "unresolved", "omitted", "transformed", "deduplicated", "accepted")
-"""What one would look for goes first."""
+"""Outcomes in the order of display, those that need attention first."""
 _MOST_NAMES = 20
 
 
 def build_receipt_lines(done: Done) -> Iterator[str]:
-    """Counts, then things that are alike together, with why."""
+    """Yield counts, then items with the same outcome grouped, with the reason."""
     counts = ", ".join(f"{done.outcomes[name]} {name}" for name in reversed(_ORDER) if done.outcomes.get(name))
     yield f"{done.objects} things in what was restored: {counts or 'none'}."
     known = {outcome: at for at, outcome in enumerate(_ORDER)}
@@ -37,7 +37,7 @@ def _fate_lines(fate: Fate) -> Iterator[str]:
 
 
 class RestoreReceiptScreen(ModalScreen[None]):
-    """Arrow keys scroll; esc closes it."""
+    """Scrollable receipt of a restore. Escape closes it."""
 
     CSS = """
     RestoreReceiptScreen { align: center middle; }

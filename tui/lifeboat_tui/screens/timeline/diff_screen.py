@@ -1,4 +1,4 @@
-"""What changed between two moments: files and memories on the left, their lines on the right."""
+"""Screen of the differences between two sequences: files and memories on the left, their lines on the right."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from lifeboat_tui.widgets.filtered_table import FilteredTable
 from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, TableRow
 
 WORKSPACE = "workspace"
-"""What the command line calls the workspace as it stands."""
+"""Name of the current workspace on the command line."""
 COLUMNS = (
     TableColumn("", 1),
     TableColumn("NAME", 14, grow=1),
@@ -45,7 +45,8 @@ _LETTER_KINDS = {"A": "added", "D": "removed", "M": "accent", "T": "muted"}
 
 
 class DiffScreen(LifeboatScreen):
-    """`first` and `second` are sequences or `workspace`, the earlier one first. `path`: only this file, whole."""
+    """Difference of `first` and `second`, each a sequence or `workspace`, the earlier one first. `path`: show only this
+    file, complete."""
 
     NAME = "Differences"
     ACTS = (
@@ -79,7 +80,7 @@ either.
         self._difference: Difference | None = None
         self._changes: dict[str, DiffChange] = {}
         self._is_old = False
-        """Whether one left for a screen that may have changed the workspace."""
+        """True after another screen was opened that may have changed the workspace."""
 
     # What is shown ----------------------------------------------------------------------------------------------
 
@@ -120,7 +121,7 @@ either.
         self.query_one("#about", Static).update("\n".join(map(make_plain, self._about(found, changes))))
 
     def on_screen_resume(self) -> None:
-        """Where no service runs, nobody tells of a restore."""
+        """Reload: without a daemon no event reports a restore."""
         if self._is_old:
             self._is_old = False
             self.reload()
@@ -149,7 +150,7 @@ either.
 
     @property
     def chosen(self) -> DiffChange | None:
-        """The change under the cursor."""
+        """Return the change under the cursor."""
         row = self.table.current if self.is_mounted else None
         return None if row is None else self._changes.get(row.key)
 
@@ -163,7 +164,7 @@ either.
     def _chosen(self) -> None:
         self.view.focus()
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         change = self.chosen

@@ -1,4 +1,4 @@
-"""The timeline of an agent: every kept sequence by day, and what the one under the cursor changed."""
+"""Timeline of an agent: every sequence by day, and the changes of the sequence under the cursor."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, TextDialog
 from lifeboat_tui.widgets.row_table import RowTable
 
 DAYS = 60
-"""Bars of the chart by days."""
+"""Number of days in the chart."""
 LONGEST_NAME = 200
 PREVIEW = "64KB"
-"""How much of a comparison is asked for while the cursor passes."""
+"""Maximum size of a comparison requested while the cursor moves."""
 REMEMBERED = 64
-"""Comparisons that are kept, so that going back shows them at once."""
+"""Number of cached comparisons, so that earlier rows appear without delay."""
 PAUSE = 0.08
-"""Seconds that the cursor must rest before anything is compared: who holds a key down compares nothing."""
+"""Seconds that the cursor must rest before a comparison starts, so that a held key causes none."""
 _ABOUT_ONE = ("open", "restore", "mark", "label", "now", "verify")
 
 
 class TimelineScreen(LifeboatScreen):
-    """`at`: the sequence on which the cursor is first."""
+    """Timeline of one agent. `at` is the sequence under the cursor at first."""
 
     NAME = "Timeline"
     ACTS = (
@@ -103,17 +103,17 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
         self._at = at
         self._answer = Answer()
         self._by_key: dict[str, int] = {}
-        """Where in the entries the sequence of a line is."""
+        """Position in the entries of each row's sequence."""
         self._marks: list[str] = []
         self._ahead: tuple[str, str] | None = None
-        """What the workspace's line says, and the kind of its style."""
+        """Text of the workspace's row, and the kind of its style."""
         self._ahead_changes: list[DiffChange] = []
         self._seen: dict[str, list[DiffLine]] = {}
         self._days: int | None = None
         self._at_work: Worker[None] | None = None
         self._known: tuple[object, ...] = ()
         self._is_old = False
-        """Whether one left for a screen that may have changed what is kept."""
+        """True after another screen was opened that may have changed the sequences."""
 
     # What is shown ----------------------------------------------------------------------------------------------
 
@@ -152,7 +152,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
             self._at = None
 
     def on_screen_resume(self) -> None:
-        """Where no service runs, nobody tells of a restore."""
+        """Reload: without a daemon no event reports a restore."""
         if self._is_old:
             self._is_old = False
             self.reload()
@@ -164,10 +164,10 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
         ):
             self.reload()
         elif kind == "tick":
-            self._show()  # at midnight, today is yesterday
+            self._show()  # relative days change at midnight
 
     def _stands_otherwise(self) -> bool:
-        """Whether the status tells of something that is to be seen here."""
+        """Return True if the status reports a change that this screen shows."""
         agent = self.lifeboat.find_agent(self.agent_id)
         before, self._known = self._known, () if agent is None else (agent.sequence, agent.last_verified_at)
         return bool(before) and before != self._known
@@ -188,7 +188,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
         table.show(rows)
         if was_empty and self._answer.entries:
             table.select(str(self._answer.entries[0].sequence))
-        if is_on_top:  # what is new comes into sight
+        if is_on_top:  # keep new rows in sight when the top was in sight
             table.scroll_to(y=0, animate=False)
         note = self.query_one("#aside", Static)
         note.set_class(bool(aside), "-shown")
@@ -200,7 +200,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
             yield f"{self.glyphs.sign('warning')} A history that gave way is kept here{until}: H restores from it."
 
     def show_sequence(self, number: int) -> None:
-        """Put the cursor on a sequence, or on the next older one that is still kept."""
+        """Put the cursor on a sequence, or on the next older one if it was thinned."""
         self.query_one("#sequences", FilteredTable).clear_filter()
         found = next((entry for entry in self._answer.entries if entry.sequence <= number), None)
         if found is not None:
@@ -210,7 +210,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
 
     @work(exclusive=True, group="workspace", exit_on_error=False)
     async def look_at_workspace(self) -> None:
-        """What is not captured yet, as the first line."""
+        """Show changes that are not captured yet as the first row."""
         if not self._answer.entries:
             return
         try:
@@ -241,12 +241,12 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
 
     @property
     def chosen(self) -> Entry | None:
-        """The sequence under the cursor; None on the workspace's line too."""
+        """Return the sequence under the cursor; None on the row of the workspace."""
         at = self._by_key.get(self._chosen_key or "")
         return None if at is None else self._answer.entries[at]
 
     def _before(self, entry: Entry) -> Entry | None:
-        """The kept sequence before one."""
+        """Return the next older sequence."""
         at = self._by_key[str(entry.sequence)] + 1
         return self._answer.entries[at] if at < len(self._answer.entries) else None
 
@@ -257,7 +257,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
 
     @work(exclusive=True, group="preview", exit_on_error=False)
     async def follow_cursor(self) -> None:
-        """What the sequence under the cursor changed."""
+        """Show the changes of the sequence under the cursor."""
         key, entry = self._chosen_key, self.chosen
         if key is None:
             self._preview("", [])
@@ -310,7 +310,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
         self.view.border_title = make_plain(title).replace("[", r"\[")
         self.view.show(lines)
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         key, entry = self._chosen_key, self.chosen
@@ -347,7 +347,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
         self.app.push_screen(DiffScreen(self.agent_id, first, second))
 
     def do_mark(self) -> None:
-        """The first mark, or the second: then the two are compared, the earlier one first."""
+        """Set the first mark, or the second one and compare both sequences, the earlier one first."""
         key = self._chosen_key
         assert key is not None
         if key in self._marks:
@@ -362,7 +362,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
             self.tell_user("Marked. m on another line compares the two.")
 
     def do_back(self) -> None:
-        """First a filter goes, then marks, then the screen."""
+        """Clear a filter if one is set; otherwise clear the marks; otherwise close the screen."""
         if self._marks and not self.query_one("#sequences", FilteredTable).has_class("-filtering"):
             self._marks = []
             self._show()
@@ -382,7 +382,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
 
     @work(group="act", exit_on_error=False)
     async def do_older(self) -> None:
-        """Restore from a history that gave way; which, where there are several."""
+        """Restore from a displaced history. If there are several, ask which."""
         aside = self._answer.set_aside
         name: str | None = aside[0].name
         if len(aside) > 1:
@@ -402,7 +402,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
 
     @work(group="act", exit_on_error=False)
     async def do_label(self) -> None:
-        """Ask for a name; an empty one takes the name away."""
+        """Ask for a name; an empty one removes the name."""
         entry = self.chosen
         assert entry is not None
         question = TextDialog(
@@ -426,7 +426,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
         )
         self.reload()
 
-    # Work that takes its time -----------------------------------------------------------------------------------
+    # Long-running commands --------------------------------------------------------------------------------------
 
     def do_verify(self) -> None:
         entry = self.chosen
@@ -442,7 +442,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
             self._at_work.cancel()
 
     def _start(self, doing: str, *words: str) -> None:
-        """Run a command; it is the app's, so that it goes on when one leaves this screen."""
+        """Run a command as a worker of the app, so that it continues when this screen closes."""
         work_to_do = self._carry_out(doing, words)
         self._at_work = self.lifeboat.run_worker(work_to_do, group="run", exit_on_error=False)
 
