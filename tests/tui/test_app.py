@@ -1,4 +1,4 @@
-"""What works on every screen: places, palette, help, jump mode, themes, and how it ends."""
+"""What works on every screen: opening screens, palette, help, jump mode, themes, and the end of the dashboard."""
 
 from __future__ import annotations
 
