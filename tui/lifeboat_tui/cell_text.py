@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from textual.content import Content
+
 from lifeboat_alf.common import times
 from lifeboat_core.texts.human_text import age_text, size_text
 from lifeboat_core.texts.safe_text import UNSAFE, without_isolates
@@ -86,3 +88,8 @@ def format_duration(seconds: float | None) -> str:
 def truncate_text(text: str, width: int) -> str:
     """Return the text, shortened to `width` characters with an ellipsis."""
     return text if len(text) <= width else f"{text[: width - 1]}…" if width > 0 else ""
+
+
+def format_pair(name: str, value: str, *, width: int = 11) -> Content:
+    """Return a line of a detail pane: a faint name and its value."""
+    return Content.assemble((f"{make_plain(name):<{width}} ", "$foreground 60%"), make_plain(value))

@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, partialmethod
 from typing import ClassVar
 
 from textual import events, work
@@ -25,6 +25,7 @@ from lifeboat_core.texts.misplaced_words import holds_recovery_words
 from lifeboat_tui import documents
 from lifeboat_tui.bidi_isolation import make_isolating_driver
 from lifeboat_tui.cell_text import format_local_time, format_short_age, make_plain, make_plain_lines
+from lifeboat_tui.coalesced_request import CoalescedRequest
 from lifeboat_tui.command_palette import ActionCommands
 from lifeboat_tui.documents.status_documents import Agent, Status
 from lifeboat_tui.glyphs import Glyphs
@@ -87,7 +88,7 @@ class LifeboatApp(App[None]):
         """True while `status` comes from an earlier run: it is shown until the daemon answers."""
         self.agent_id: str | None = None
         """The agent that was chosen last, for screens about one agent."""
-        self._asking = self._ask_again = False
+        self._status_request = CoalescedRequest(self._request_status)
 
     @property
     def is_readonly(self) -> bool:
@@ -141,21 +142,12 @@ class LifeboatApp(App[None]):
 
     @work(group="status", exit_on_error=False)
     async def ask_status(self) -> None:
-        """Ask for the status of everything. Only one request runs at a time; events in between cause one more request
-        after it."""
-        if self._asking:
-            self._ask_again = True
-            return
-        self._asking = True
-        try:
-            while True:
-                self._ask_again = False
-                with contextlib.suppress(LifeboatError):  # the connection line shows the reason
-                    self._take_status(await self.link.status(), stale=False)
-                if not self._ask_again:
-                    break
-        finally:
-            self._asking = False
+        """Ask for the status of everything. Events during a request cause one more request after it."""
+        await self._status_request.run()
+
+    async def _request_status(self) -> None:
+        with contextlib.suppress(LifeboatError):  # the connection line shows the reason
+            self._take_status(await self.link.status(), stale=False)
 
     def _take_status(self, document: JsonObject | None, *, stale: bool) -> None:
         if document is None:
@@ -292,29 +284,14 @@ class LifeboatApp(App[None]):
 
         self.push_screen(screen_registry.make_screen(name, agent_id or self.agent_id))
 
-    def do_go_dashboard(self) -> None:
-        self.go("dashboard")
-
-    def do_go_timeline(self) -> None:
-        self.go("timeline")
-
-    def do_go_memories(self) -> None:
-        self.go("memories")
-
-    def do_go_activity(self) -> None:
-        self.go("activity")
-
-    def do_go_keys(self) -> None:
-        self.go("keys")
-
-    def do_go_settings(self) -> None:
-        self.go("settings")
-
-    def do_go_remotes(self) -> None:
-        self.go("remotes")
-
-    def do_go_doctor(self) -> None:
-        self.go("doctor")
+    do_go_dashboard = partialmethod(go, "dashboard")
+    do_go_timeline = partialmethod(go, "timeline")
+    do_go_memories = partialmethod(go, "memories")
+    do_go_activity = partialmethod(go, "activity")
+    do_go_keys = partialmethod(go, "keys")
+    do_go_settings = partialmethod(go, "settings")
+    do_go_remotes = partialmethod(go, "remotes")
+    do_go_doctor = partialmethod(go, "doctor")
 
     def do_quit(self) -> None:
         self.exit()

@@ -13,11 +13,11 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.texts.human_text import count_text
 from lifeboat_tui import documents
-from lifeboat_tui.cell_text import format_local_time, format_short_age, format_size, make_plain
+from lifeboat_tui.cell_text import format_local_time, format_pair, format_short_age, format_size, make_plain
 from lifeboat_tui.documents.log_documents import Entry, Log
 from lifeboat_tui.documents.status_documents import Agent, Remote, Status
 from lifeboat_tui.glyphs import STYLES
-from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen
+from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen, attempted
 from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.filtered_table import FilteredTable
 from lifeboat_tui.widgets.question_dialogs import ConfirmDialog
@@ -42,6 +42,7 @@ NOBODY = "No agent is protected yet. Press a to look for agents on this machine 
 
 class DashboardScreen(LifeboatScreen):
     NAME = "Dashboard"
+    ENTER = "open"
     ACTS = (
         UserAction(
             "sync", "s", "sync", "Capture the agent now, and send it to every second copy", footer=True, writes=True
@@ -115,14 +116,9 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
             self.follow_cursor()
 
     @property
-    def table(self) -> RowTable:
-        return self.query_one("#agents", FilteredTable).table
-
-    @property
     def chosen(self) -> Agent | None:
         """Return the agent under the cursor."""
-        row = self.table.current if self.is_mounted else None
-        return None if row is None else self.lifeboat.find_agent(row.key)
+        return self.lifeboat.find_agent(self.row_key)
 
     def _show(self) -> None:
         status = self.lifeboat.status
@@ -197,23 +193,23 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
             yield Content.styled(make_plain(reason), f"$text-{_colour(agent.state)}")
         if (helps := _helping_keys(agent)) is not None:
             yield Content.styled(helps, "bold")
-        yield _pair("workspace", agent.workspace)
+        yield format_pair("workspace", agent.workspace)
         kept = (
             "nothing yet"
             if agent.sequence is None
             else f"up to sequence {agent.sequence}, {format_size(agent.vault_bytes)}"
         )
-        yield _pair("kept", f"{kept}, captured {format_short_age(agent.last_captured_at, now)}")
+        yield format_pair("kept", f"{kept}, captured {format_short_age(agent.last_captured_at, now)}")
         where = (
             ""
             if agent.verified_in is None
             else f" in {'this disk' if agent.verified_in == 'local' else agent.verified_in}"
         )
-        yield _pair("verified", f"{format_short_age(agent.last_verified_at, now)}{where}")
+        yield format_pair("verified", f"{format_short_age(agent.last_verified_at, now)}{where}")
         if not agent.remotes:
-            yield _pair("second copy", "none: everything is on this disk only (7 adds one)")
+            yield format_pair("second copy", "none: everything is on this disk only (7 adds one)")
         for remote in agent.remotes:
-            yield _pair("second copy", self._remote(remote))
+            yield format_pair("second copy", self._remote(remote))
 
     def _remote(self, remote: Remote) -> str:
         waits = f", {count_text(remote.pending, 'sequence')} to send" if remote.pending else ""
@@ -245,10 +241,6 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
             return "nothing of this agent is held"
         return None
 
-    @on(RowTable.Chosen, "#agents-table")
-    async def _chosen(self) -> None:
-        await self.action_act("open")
-
     def do_open(self) -> None:
         self.lifeboat.open("timeline")
 
@@ -278,7 +270,7 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
         else:
             self.carry_out("Pausing", "agents", "pause", agent=agent)
 
-    @work(group="act", exit_on_error=False)
+    @attempted
     async def do_accept(self) -> None:
         """Release the held sequence to the remotes after the user has seen the reason."""
         agent = self.chosen
@@ -288,7 +280,7 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
             [*agent.reasons, "", "Yes passes it on to the second copies; earlier sequences stay. r restores instead."],
             yes="It is meant",
         )
-        if await self.app.push_screen_wait(question):
+        if await self.answer(question):
             self.carry_out("Accepting", "agents", "accept", agent=agent)
 
     @work(group="act", exit_on_error=False)
@@ -300,8 +292,7 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
         try:
             said = await self.ask(*words, agent.id)
         except LifeboatError as error:
-            self.say_problem(error)
-            self.tell_user(f"{error.title}: {error.message}", severity="error")
+            self.tell_failure(error)
         else:
             self.tell_user(f"{agent.name}: {describe_outcome(words, said.document)}")
             self.say_problem(None)
@@ -355,7 +346,3 @@ def _helping_keys(agent: Agent) -> str | None:
 def _colour(state: str) -> str:
     kind = STYLES.get(state, "muted")
     return kind if kind in ("success", "warning", "error", "accent") else "muted"
-
-
-def _pair(name: str, value: str) -> Content:
-    return Content.assemble((f"{name:<12}", "$foreground 60%"), make_plain(value))

@@ -40,6 +40,7 @@ CHECKING = "Checking the home, the key, every agent and its copies..."
 
 class DoctorScreen(ReportScreen):
     NAME = "Doctor"
+    ENTER = "go"
     ACTS = (
         UserAction("go", "enter", "go there", "The place where what was found is put right", footer=True),
         UserAction("again", "r", "check again", "Look at everything again", footer=True),
@@ -78,9 +79,6 @@ b writes a report for somebody who helps you: versions, counts and findings, and
 
     def twin(self) -> tuple[str, ...]:
         return ("doctor",)
-
-    def crumbs(self) -> tuple[str, ...]:
-        return ("lifeboat", "doctor")
 
     async def load(self) -> None:
         """Run all checks, which takes seconds. The earlier findings stay visible meanwhile."""
@@ -141,13 +139,8 @@ b writes a report for somebody who helps you: versions, counts and findings, and
     # The finding under the cursor -------------------------------------------------------------------------------
 
     @property
-    def table(self) -> RowTable:
-        return self.query_one("#findings", FilteredTable).table
-
-    @property
     def finding(self) -> Finding | None:
-        row = self.table.current if self.is_mounted else None
-        return None if row is None else self._findings.get(row.key)
+        return self._findings.get(self.row_key or "")
 
     @property
     def place(self) -> FindingFix | None:
@@ -162,8 +155,7 @@ b writes a report for somebody who helps you: versions, counts and findings, and
 
     def _describe(self) -> None:
         found = self.finding
-        lines = [] if found is None else list(self._lines(found))
-        self.query_one("#detail-text", Static).update(Content("\n").join(lines))
+        self.describe(() if found is None else self._lines(found))
 
     def _lines(self, found: Finding) -> Iterator[Content]:
         yield Content.styled(make_plain(f"{found.title}: {found.subject}"), "bold")
@@ -192,10 +184,6 @@ b writes a report for somebody who helps you: versions, counts and findings, and
         if act == "stop" and not self._is_checking:
             return "nothing runs"
         return None
-
-    @on(RowTable.Chosen, "#findings-table")
-    async def _chosen(self) -> None:
-        await self.action_act("go")
 
     async def do_go(self) -> None:
         place = self.place

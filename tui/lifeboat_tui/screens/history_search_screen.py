@@ -14,7 +14,8 @@ from lifeboat_tui import documents
 from lifeboat_tui.cell_text import make_plain
 from lifeboat_tui.documents.search_documents import Found, Hit
 from lifeboat_tui.glyphs import Glyphs
-from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen
+from lifeboat_tui.screens.agent_screen import AgentScreen
+from lifeboat_tui.screens.lifeboat_screen import FILTER
 from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.filtered_table import FilteredTable
 from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, TableRow
@@ -32,11 +33,12 @@ BEFORE = (
 )
 
 
-class HistorySearchScreen(LifeboatScreen):
+class HistorySearchScreen(AgentScreen):
     """Search in one agent. `found` receives the chosen sequence after the screen has closed; without it the timeline
     opens."""
 
     NAME = "Find in history"
+    ENTER = "open"
     ACTS = (
         UserAction("open", "enter", "go to the sequence", "The sequence in which it came, or stood last", footer=True),
         UserAction("restore", "r", "restore that", "Bring the file back as it was where it stood last", footer=True),
@@ -56,8 +58,7 @@ What was purged is never found.
     """
 
     def __init__(self, agent_id: str, *, found: Callable[[int], None] | None = None) -> None:
-        super().__init__()
-        self.agent_id = agent_id
+        super().__init__(agent_id)
         self._tell_found = found
         self._words: tuple[str, ...] = ()
         self._hits: dict[str, Hit] = {}
@@ -69,11 +70,6 @@ What was purged is never found.
         yield FilteredTable(COLUMNS, title="Places", empty=BEFORE, glyphs=self.glyphs, id="hits")
         with Vertical(id="detail"):
             yield Static("", id="detail-text", markup=False)
-
-    @property
-    def agent_name(self) -> str:
-        agent = self.lifeboat.find_agent(self.agent_id)
-        return self.agent_id if agent is None else agent.name
 
     def twin(self) -> tuple[str, ...]:
         return ("search", self.agent_name, *(self._words or ("WORDS",)), "--history", "--limit", str(LIMIT))
@@ -106,14 +102,9 @@ What was purged is never found.
         self.reload()
 
     @property
-    def table(self) -> RowTable:
-        return self.query_one("#hits", FilteredTable).table
-
-    @property
     def chosen(self) -> Hit | None:
         """Return the place under the cursor."""
-        row = self.table.current if self.is_mounted else None
-        return None if row is None else self._hits.get(row.key)
+        return self._hits.get(self.row_key or "")
 
     @on(RowTable.Moved, "#hits-table")
     def _moved(self) -> None:
@@ -131,10 +122,6 @@ What was purged is never found.
         if act in ("open", "restore") and self.chosen is None:
             return "nothing is found yet"
         return None
-
-    @on(RowTable.Chosen, "#hits-table")
-    async def _chosen(self) -> None:
-        await self.action_act("open")
 
     def do_open(self) -> None:
         hit = self.chosen

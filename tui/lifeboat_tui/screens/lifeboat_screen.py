@@ -8,12 +8,14 @@ reports an event. A subclass sets `NAME`, `ACTS` (its actions) and `HELP` (its p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar, cast
+import functools
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from typing import TYPE_CHECKING, ClassVar, Concatenate, ParamSpec, TypeVar, cast
 
-from textual import events, work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 from textual.worker import Worker, WorkerState
@@ -22,16 +24,20 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_daemon.control.command_runner import CommandAnswer
-from lifeboat_tui.cell_text import make_plain, truncate_text
+from lifeboat_tui.cell_text import escape_title, make_plain, truncate_text
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.link import DashboardLink, Tell
 from lifeboat_tui.user_actions import EVERYWHERE, PLACES, READ_ONLY, UserAction
 from lifeboat_tui.widgets.filtered_table import FilteredTable
+from lifeboat_tui.widgets.row_table import RowTable
 from lifeboat_tui.widgets.screen_bars import ConnectionBanner, KeyHint, ScreenFooter, ScreenHeader
 
 if TYPE_CHECKING:
     from lifeboat_tui.dashboard_app import LifeboatApp
 
+Result = TypeVar("Result")
+ScreenType = TypeVar("ScreenType", bound="LifeboatScreen")
+Parameters = ParamSpec("Parameters")
 SMALLEST = (60, 15)
 """Smallest size in columns and lines; a smaller terminal shows one sentence in place of the screen."""
 LONGEST_NOTE = 1000
@@ -42,6 +48,8 @@ class LifeboatScreen(Screen[None]):
     """Screen with header, banner and footer. `AUTO_FOCUS` is the first widget that can take keys."""
 
     NAME: ClassVar[str] = ""
+    ENTER: ClassVar[str | None] = None
+    """Action for enter on a row of a table."""
     ACTS: ClassVar[tuple[UserAction, ...]] = ()
     IS_WIZARD: ClassVar[bool] = False
     """True if the footer shows only the keys of the current step, and the help those that do nothing now."""
@@ -100,6 +108,17 @@ class LifeboatScreen(Screen[None]):
     def glyphs(self) -> Glyphs:
         return self.lifeboat.glyphs
 
+    @property
+    def table(self) -> RowTable:
+        """Return the first table of the screen."""
+        return self.query_one(FilteredTable).table
+
+    @property
+    def row_key(self) -> str | None:
+        """Return the key of the row under the cursor."""
+        row = self.table.current if self.is_mounted else None
+        return None if row is None else row.key
+
     async def ask(self, *words: str, text: str = "", tell: Tell | None = None) -> CommandAnswer:
         """Run a command with `--json`. Raises LifeboatError, which `attempt` and `load` show."""
         return await self.link.run(*words, text=text, tell=tell)
@@ -137,6 +156,42 @@ class LifeboatScreen(Screen[None]):
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         report_worker_failure(self.lifeboat, event)
+
+    def describe(self, lines: Iterable[Content], *, title: str | None = None) -> None:
+        """Show lines in the detail pane, optionally with another title."""
+        if self.is_mounted:
+            if title is not None:
+                self.query_one("#detail").border_title = escape_title(title)
+            self.query_one("#detail-text", Static).update(Content("\n").join(lines))
+
+    async def answer(self, question: Screen[Result]) -> Result | None:
+        """Show a dialog and return the user's answer."""
+        return await self.app.push_screen_wait(question)
+
+    @work(group="act", exit_on_error=False)
+    async def attempt(self, action: Coroutine[object, object, None]) -> None:
+        """Run an action that may ask the user, and show its failure."""
+        try:
+            await action
+        except LifeboatError as error:
+            self.tell_failure(error)
+        else:
+            self.succeeded()
+
+    def succeeded(self) -> None:
+        """Handle the success of an action. By default nothing happens."""
+
+    def tell_failure(self, error: LifeboatError) -> None:
+        """Show a failure with its fix in the banner, and as a notification."""
+        self.say_problem(error)
+        self.tell_user(f"{error.title}: {error.message}", severity="error")
+
+    def leave(self) -> None:
+        """Return to the previous screen, or go to the dashboard from the first one."""
+        if len(self.app.screen_stack) > 2:
+            self.lifeboat.back()
+        else:
+            self.lifeboat.go("dashboard")
 
     # Composition ------------------------------------------------------------------------------------------------
 
@@ -198,6 +253,11 @@ class LifeboatScreen(Screen[None]):
             if act.footer and not (refused and self.IS_WIZARD):
                 yield KeyHint(act.key_text, act.label, f"screen.act('{act.name}')", refused)
 
+    @on(RowTable.Chosen)
+    async def _enter_row(self) -> None:
+        if self.ENTER is not None:
+            await self.action_act(self.ENTER)
+
     def do_back(self) -> None:
         """Clear a filter if one is set; otherwise return to the previous screen."""
         if any(listing.clear_filter() for listing in self.query(FilteredTable)):
@@ -229,6 +289,18 @@ class LifeboatScreen(Screen[None]):
         from lifeboat_tui.screens.jump_screen import JumpScreen
 
         self.app.push_screen(JumpScreen(self))
+
+
+def attempted(
+    action: Callable[Concatenate[ScreenType, Parameters], Coroutine[object, object, None]],
+) -> Callable[Concatenate[ScreenType, Parameters], None]:
+    """Decorate an action so that calling it runs it in the background with `LifeboatScreen.attempt`."""
+
+    @functools.wraps(action)
+    def start(screen: ScreenType, /, *given: Parameters.args, **named: Parameters.kwargs) -> None:
+        screen.attempt(action(screen, *given, **named))
+
+    return start
 
 
 def report_worker_failure(app: LifeboatApp, event: Worker.StateChanged) -> None:

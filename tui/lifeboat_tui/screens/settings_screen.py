@@ -13,11 +13,11 @@ from textual.widgets import Static
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_tui import documents
-from lifeboat_tui.cell_text import escape_title, make_plain
+from lifeboat_tui.cell_text import format_pair, make_plain
 from lifeboat_tui.documents.setting_documents import Setting, spell_value
 from lifeboat_tui.documents.setting_documents import Settings as Document
 from lifeboat_tui.screens.command_screen import CommandScreen
-from lifeboat_tui.screens.lifeboat_screen import FILTER
+from lifeboat_tui.screens.lifeboat_screen import FILTER, attempted
 from lifeboat_tui.themes import BY_SETTING
 from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.filtered_table import FilteredTable
@@ -50,6 +50,7 @@ EXPECTED = {
 
 class SettingsScreen(CommandScreen):
     NAME = "Settings"
+    ENTER = "edit"
     ACTS = (
         UserAction(
             "edit",
@@ -135,30 +136,23 @@ it: they are never shown.
         )
 
     @property
-    def table(self) -> RowTable:
-        return self.query_one("#settings", FilteredTable).table
-
-    @property
     def chosen(self) -> Setting | None:
         """Return the setting under the cursor."""
-        current = self.table.current if self.is_mounted else None
-        return next((one for one in self._settings if current is not None and one.name == current.key), None)
+        return next((one for one in self._settings if one.name == self.row_key), None)
 
     @on(RowTable.Moved, "#settings-table")
     def _show_detail(self) -> None:
         one = self.chosen
-        self.query_one("#detail").border_title = "" if one is None else escape_title(one.name)
-        lines = [] if one is None else list(self._detail(one))
-        self.query_one("#detail-text", Static).update(Content("\n").join(lines))
+        self.describe(() if one is None else self._detail(one), title="" if one is None else one.name)
         self.refresh_bars()
 
     def _detail(self, one: Setting) -> Iterator[Content]:
         yield Content(make_plain(one.effect))
-        yield _pair("value", f"{one.shown}  ({one.source}{self._for_whom(one)})")
+        yield format_pair("value", f"{one.shown}  ({one.source}{self._for_whom(one)})")
         default = "not set" if one.private else spell_value(one.default)
         takes = " or ".join(one.choices) if one.choices else EXPECTED.get(one.kind, one.kind)
-        yield _pair("default", default)
-        yield _pair("takes", f"{takes}{f', like {one.example}' if one.example and not one.choices else ''}")
+        yield format_pair("default", default)
+        yield format_pair("takes", f"{takes}{f', like {one.example}' if one.example and not one.choices else ''}")
 
     def _for_whom(self, one: Setting) -> str:
         if self._agent_id is None:
@@ -184,29 +178,22 @@ it: they are never shown.
         status = self.lifeboat.status
         return [] if status is None else [(agent.id, agent.name) for agent in status.agents]
 
-    def do_agent(self) -> None:
-        self.attempt(self._choose_agent())
-
-    async def _choose_agent(self) -> None:
+    @attempted
+    async def do_agent(self) -> None:
         choices = [(EVERYBODY, "all agents"), *self._agents]
         chosen = await self.answer(ChoiceDialog("Settings of", choices, here=self._agent_id or EVERYBODY))
         if chosen is not None:
             self._agent_id = chosen or None
             self.refresh_bars()
 
-    @on(RowTable.Chosen, "#settings-table")
-    async def _chosen(self) -> None:
-        await self.action_act("edit")
-
-    def do_edit(self) -> None:
-        self.attempt(self._edit())
-
-    def do_default(self) -> None:
+    @attempted
+    async def do_default(self) -> None:
         one = self.chosen
         assert one is not None
-        self.attempt(self._set(one, None))
+        await self._set(one, None)
 
-    async def _edit(self) -> None:
+    @attempted
+    async def do_edit(self) -> None:
         one = self.chosen
         assert one is not None
         if one.is_switch:
@@ -269,7 +256,3 @@ def _input(one: Setting, value: str | None) -> str:
 
 def _nothing_typed(text: str) -> str | None:
     return None if text.strip() else "type a value, or cancel (x takes the default)"
-
-
-def _pair(name: str, value: str) -> Content:
-    return Content.assemble((f"{name:<12}", "$foreground 60%"), make_plain(value))

@@ -12,6 +12,7 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_tui import documents
 from lifeboat_tui.cell_text import make_plain
+from lifeboat_tui.coalesced_request import CoalescedRequest
 from lifeboat_tui.documents.log_documents import Entry, Log
 from lifeboat_tui.documents.service_log_documents import ServiceLog
 from lifeboat_tui.screens.activity.activity_texts import (
@@ -24,7 +25,7 @@ from lifeboat_tui.screens.activity.activity_texts import (
     describe_event,
     describe_log_entry,
 )
-from lifeboat_tui.screens.lifeboat_screen import FILTER
+from lifeboat_tui.screens.lifeboat_screen import FILTER, attempted
 from lifeboat_tui.screens.report_screen import BUNDLE, ReportScreen
 from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.filtered_table import FilteredTable
@@ -48,6 +49,7 @@ NOTHING_NOTED = "The service noted nothing yet. S starts it where it does not ru
 
 class ActivityScreen(ReportScreen):
     NAME = "Activity"
+    ENTER = "open"
     ACTS = (
         UserAction(
             "open",
@@ -93,7 +95,8 @@ for somebody who helps you.
         self._done: dict[str, Entry] = {}
         self._noted: dict[str, JsonObject] = {}
         self._kinds: list[tuple[str, int]] = []
-        self._is_held = self._is_asking = self._ask_again = self._is_waiting = False
+        self._is_held = self._is_waiting = False
+        self._news = CoalescedRequest(self._request_news)
         self._shown_as: dict[str, tuple[str, ...]] = {}
 
     # What is shown ----------------------------------------------------------------------------------------------
@@ -179,21 +182,14 @@ for somebody who helps you.
     @work(group="news", exit_on_error=False)
     async def look_for_news(self) -> None:
         """Request new entries. Events that arrive during a request cause one more request."""
-        if self._is_asking:
-            self._ask_again = True
-            return
-        self._is_asking = True
         try:
-            while True:
-                self._ask_again = False
-                await self.load()
-                self.say_problem(None)
-                if not self._ask_again:
-                    break
+            await self._news.run()
         except LifeboatError as error:
             self.say_problem(error)
-        finally:
-            self._is_asking = False
+
+    async def _request_news(self) -> None:
+        await self.load()
+        self.say_problem(None)
 
     def do_follow(self) -> None:
         self._is_held = not self._is_held
@@ -232,11 +228,7 @@ for somebody who helps you.
             lines = list(describe_log_entry(self._done[row.key]))
         elif row is not None and self._source == NOTED and row.key in self._noted:
             lines = list(describe_event(self._noted[row.key], self._names()))
-        self.query_one("#detail-text", Static).update(Content("\n").join(lines))
-
-    @on(RowTable.Chosen)
-    async def _chosen(self) -> None:
-        await self.action_act("open")
+        self.describe(lines)
 
     def do_open(self) -> None:
         """Enlarge the detail pane and focus it."""
@@ -300,27 +292,27 @@ for somebody who helps you.
         self._describe()
         self.reload()
 
-    @work(group="act", exit_on_error=False)
+    @attempted
     async def do_kind(self) -> None:
         """Ask for the kind of entries, or for the level in the log of the service."""
         if self._source == NOTED:
             choices = [("", "everything"), *((level, f"{level}, and what is graver") for level in LEVELS[1:-1])]
             choices.append((LEVELS[-1], "only errors"))
-            level = await self.app.push_screen_wait(ChoiceDialog("How grave?", choices, here=self._level))
+            level = await self.answer(ChoiceDialog("How grave?", choices, here=self._level))
             if level is not None:
                 self.show_level(level)
             return
         choices = [("", "every kind"), *((name, f"{name}  ({count})") for name, count in self._kinds)]
-        kind = await self.app.push_screen_wait(ChoiceDialog("Which kind?", choices, here=self._kind))
+        kind = await self.answer(ChoiceDialog("Which kind?", choices, here=self._kind))
         if kind is not None:
             self.show_kind(kind)
 
-    @work(group="act", exit_on_error=False)
+    @attempted
     async def do_agent(self) -> None:
         names = self._names()
         here = "" if self._agent is None else self._agent[0]
         question = ChoiceDialog("Which agent?", [("", "all agents"), *names.items()], here=here)
-        found = await self.app.push_screen_wait(question)
+        found = await self.answer(question)
         if found is not None:
             self.show_agent((found, names[found]) if found else None)
 

@@ -11,7 +11,7 @@ from textual.content import Content
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.texts.human_text import quote_argument
-from lifeboat_tui.cell_text import format_local_day, format_local_time, make_plain
+from lifeboat_tui.cell_text import format_local_day, format_local_time, format_pair, make_plain
 from lifeboat_tui.documents.log_documents import Entry
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.widgets.row_table import TableCell, TableColumn, TableRow
@@ -101,9 +101,7 @@ def describe_log_entry(one: Entry) -> Iterator[Content]:
     if meaning:
         yield Content(meaning)
     if helps:
-        yield Content.assemble(
-            ("next        ", "$foreground 60%"), make_plain(helps.format(name=quote_argument(one.name)))
-        )
+        yield format_pair("next", helps.format(name=quote_argument(one.name)))
     if one.details.get("set") is False:
         yield Content("It does not stand any more: this is the line that says so.")
     yield Content("")
@@ -200,7 +198,7 @@ def _pairs(fields: JsonObject) -> Iterator[Content]:
         if value is None:
             continue
         said = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-        yield Content.assemble((f"{make_plain(name):<11} ", "$foreground 60%"), make_plain(said))
+        yield format_pair(name, said)
 
 
 def count_kinds(kinds: Iterable[str]) -> list[tuple[str, int]]:

@@ -265,10 +265,8 @@ are shown only when you ask for it, and are kept nowhere but in your key's own p
             self._say_buttons()
         elif self._way:
             self._step_back()
-        elif len(self.app.screen_stack) > 2:
-            self.lifeboat.back()
         else:
-            self.lifeboat.go("dashboard")
+            self.leave()
 
     @work(exclusive=True, group="step")
     async def _step_back(self) -> None:

@@ -18,7 +18,7 @@ from lifeboat_tui.documents.first_run_documents import Away, Plan, Restored, The
 from lifeboat_tui.documents.restore_documents import Files
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage, MissingInput, parse_folder
-from lifeboat_tui.widgets.question_dialogs import ConfirmDialog
+from lifeboat_tui.screens.restore.restore_texts import build_takeover_dialog
 from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, TableRow
 from lifeboat_tui.widgets.text_toggles import TextRadioButton
 
@@ -185,12 +185,7 @@ class FirstRunRestorePage(FirstRunPage):
         user declines."""
         agent = self.known.agent
         machine = "" if agent is None else agent.machine
-        lines = [
-            f"{error.message}.",
-            "If the agent still runs there, stop it first: two of it would go different ways.",
-        ]
-        question = ConfirmDialog("Take it over?", lines, yes="Take it over", phrase=machine)
-        if not machine or not await self.app.push_screen_wait(question):
+        if not machine or not await self.app.push_screen_wait(build_takeover_dialog(error, machine)):
             raise error
         return machine
 

@@ -42,7 +42,7 @@ from lifeboat_tui.screens.keys.recovery_words_dialogs import (
     RecoveryWordsScreen,
     extract_recovery_words,
 )
-from lifeboat_tui.screens.lifeboat_screen import FILTER
+from lifeboat_tui.screens.lifeboat_screen import FILTER, attempted
 from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.command_progress import OutcomeScreen
 from lifeboat_tui.widgets.filtered_table import FilteredTable
@@ -130,10 +130,6 @@ words are shown only when you type that you want to see them, and go by themselv
         self.table.show(build_key_rows(self._status, self.glyphs, now), flash=True)
         self._show_detail()
 
-    @property
-    def table(self) -> RowTable:
-        return self.query_one("#holders", FilteredTable).table
-
     @on(RowTable.Moved, "#holders-table")
     def _show_detail(self) -> None:
         row = self.table.current
@@ -169,10 +165,8 @@ words are shown only when you type that you want to see them, and go by themselv
             return "it counts as lost already"
         return None
 
-    def do_test(self) -> None:
-        self.attempt(self._test())
-
-    async def _test(self) -> None:
+    @attempted
+    async def do_test(self) -> None:
         status = documents.decode_document(KeyStatus, (await self.ask("keys", "status")).document)
         if status.state == "ok":
             self.tell_user(f"The key can be used: {status.note}" if status.note else "The key can be used.")
@@ -180,10 +174,8 @@ words are shown only when you type that you want to see them, and go by themselv
             helps = "U opens it" if status.state == "needs_key" else "8 opens the doctor"
             self.tell_user(f"The key cannot be used: {status.note}; {helps}", severity="warning")
 
-    def do_unlock(self) -> None:
-        self.attempt(self._unlock())
-
-    async def _unlock(self) -> None:
+    @attempted
+    async def do_unlock(self) -> None:
         words = ["keys", "unlock"]
         if self._is_wrapped:
             span = await self.answer(ChoiceDialog("How long shall the key stay open?", SPANS, here=SPANS[1][0]))
@@ -196,10 +188,8 @@ words are shown only when you type that you want to see them, and go by themselv
             said = await self.carry_out("Asking for the key", *words)
         self._tell_state(said)
 
-    def do_lock(self) -> None:
-        self.attempt(self._lock())
-
-    async def _lock(self) -> None:
+    @attempted
+    async def do_lock(self) -> None:
         self._tell_state(await self.ask("keys", "lock"))
 
     def _tell_state(self, said: CommandAnswer) -> None:
@@ -209,10 +199,8 @@ words are shown only when you type that you want to see them, and go by themselv
 
     # The recovery words -----------------------------------------------------------------------------------------
 
-    def do_words(self) -> None:
-        self.attempt(self._words())
-
-    async def _words(self) -> None:
+    @attempted
+    async def do_words(self) -> None:
         question = ConfirmDialog(
             "Show the 24 words of your key?",
             [
@@ -257,10 +245,8 @@ words are shown only when you type that you want to see them, and go by themselv
 
     _was_locked = False
 
-    def do_prove(self) -> None:
-        self.attempt(self._prove())
-
-    async def _prove(self) -> None:
+    @attempted
+    async def do_prove(self) -> None:
         """Ask until three words are right or the user cancels. The message does not say which word was wrong."""
         problem = ""
         if not await self._open_for_a_moment():
@@ -280,10 +266,8 @@ words are shown only when you type that you want to see them, and go by themselv
         finally:
             await self._close_again()
 
-    def do_kit(self) -> None:
-        self.attempt(self._kit())
-
-    async def _kit(self) -> None:
+    @attempted
+    async def do_kit(self) -> None:
         file = await self.answer(
             TextDialog(
                 "Where shall the recovery kit go?",
@@ -310,15 +294,14 @@ words are shown only when you type that you want to see them, and go by themselv
 
     # Replacing the key ------------------------------------------------------------------------------------------
 
-    def do_rotate(self) -> None:
-        self.attempt(self._choose_rotation())
-
-    def do_lost(self) -> None:
+    @attempted
+    async def do_lost(self) -> None:
         machine = self.machine
         assert machine is not None
-        self.attempt(self._rotate(LOST, machine))
+        await self._rotate(LOST, machine)
 
-    async def _choose_rotation(self) -> None:
+    @attempted
+    async def do_rotate(self) -> None:
         kind = await self.answer(ChoiceDialog("Why shall it be another key?", CHOICES))
         if kind is None:
             return
@@ -393,10 +376,8 @@ words are shown only when you type that you want to see them, and go by themselv
 
     # Machines ---------------------------------------------------------------------------------------------------
 
-    def do_rename(self) -> None:
-        self.attempt(self._rename())
-
-    async def _rename(self) -> None:
+    @attempted
+    async def do_rename(self) -> None:
         machine = self.machine
         assert machine is not None
         name = await self.answer(

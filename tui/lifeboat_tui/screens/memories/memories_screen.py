@@ -18,7 +18,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_tui import documents
 from lifeboat_tui.cell_text import make_plain
 from lifeboat_tui.documents.record_documents import Memory, Page, Shown
-from lifeboat_tui.screens.lifeboat_screen import FILTER
+from lifeboat_tui.screens.lifeboat_screen import FILTER, attempted
 from lifeboat_tui.screens.memories.memory_actions import ACTS, MemoryActionsScreen
 from lifeboat_tui.screens.memories.memory_texts import (
     COLUMNS,
@@ -51,6 +51,7 @@ NOTHING_FITS = "No memory fits. esc takes back what narrows the list, the last f
 
 class MemoriesScreen(MemoryActionsScreen):
     NAME = "Memories"
+    ENTER = "open"
     ACTS = (
         UserAction("open", "enter", "open", "The whole memory, what it was before and what it leads to", footer=True),
         UserAction(
@@ -83,8 +84,7 @@ it although its file still holds the text, and can be taken back; P destroys it 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
 
     def __init__(self, agent_id: str) -> None:
-        super().__init__()
-        self.agent_id = agent_id
+        super().__init__(agent_id)
         self._filters: dict[str, str] = {}
         """Active filters by option, the newest last."""
         self._page = Page()
@@ -92,7 +92,7 @@ it although its file still holds the text, and can be taken back; P destroys it 
         self._changed: dict[str, Memory] = {}
         """Memories changed on this screen. They stay visible even if they no longer match the filters."""
         self._read: dict[str, Shown] = {}
-        self._is_loaded = self._is_left = False
+        self._is_loaded = False
         self._is_other = False
         """True if the next answer belongs to another question than the list that is shown."""
         self._typing: Timer | None = None
@@ -187,13 +187,9 @@ it although its file still holds the text, and can be taken back; P destroys it 
     # The memory under the cursor --------------------------------------------------------------------------------
 
     @property
-    def table(self) -> RowTable:
-        return self.query_one("#memories", FilteredTable).table
-
-    @property
     def chosen(self) -> Memory | None:
-        row = self.table.current if self.is_mounted else None
-        return None if row is None else self._changed.get(row.key) or self._memories.get(row.key)
+        key = self.row_key or ""
+        return self._changed.get(key) or self._memories.get(key)
 
     @on(RowTable.Moved, "#memories-table")
     def _moved(self) -> None:
@@ -207,34 +203,30 @@ it although its file still holds the text, and can be taken back; P destroys it 
         """Read the memory once the cursor rests on it."""
         memory = self.chosen
         if memory is None:
-            self._detail("", [])
+            self.describe((), title="")
             return
         if memory.id not in self._read:
-            self._detail(memory.id, describe_listed_memory(memory))
+            self.describe(describe_listed_memory(memory), title=memory.id)
             await asyncio.sleep(REST)
             try:
                 found = await self.read_memory(memory.id)
             except LifeboatError as error:
-                self._detail(
-                    memory.id, [Content(make_plain(memory.snippet)), style_faint(f"{error.title}: {error.message}")]
+                self.describe(
+                    [Content(make_plain(memory.snippet)), style_faint(f"{error.title}: {error.message}")],
+                    title=memory.id,
                 )
                 return
             if found is not None:
                 self._remember(memory.id, found)
         shown = self._read.get(memory.id)
         if shown is not None:
-            self._detail(memory.id, describe_memory(shown, self.glyphs, whole=False))
+            self.describe(describe_memory(shown, self.glyphs, whole=False), title=memory.id)
             self.refresh_bars()
 
     def _remember(self, memory_id: str, shown: Shown) -> None:
         while len(self._read) >= REMEMBERED:
             del self._read[next(iter(self._read))]
         self._read[memory_id] = shown
-
-    def _detail(self, title: str, lines: list[Content]) -> None:
-        if self.is_mounted:
-            self.query_one("#detail").border_title = make_plain(title).replace("[", r"\[")
-            self.query_one("#detail-text", Static).update(Content("\n").join(lines))
 
     # Filters ----------------------------------------------------------------------------------------------------
 
@@ -259,11 +251,11 @@ it although its file still holds the text, and can be taken back; P destroys it 
         versions = dict(sorted(self._page.identity_versions.items(), key=lambda each: (len(each[0]), each[0])))
         self.choose(IDENTITY, "Made under which version of the identity?", versions, "all versions")
 
-    @work(group="act", exit_on_error=False)
+    @attempted
     async def choose(self, option: str, title: str, counts: dict[str, int], every: str) -> None:
         """Ask which of several values to filter by."""
         choices = [(_ALL, every), *((name, f"{name}  ({count})") for name, count in counts.items())]
-        found = await self.app.push_screen_wait(ChoiceDialog(title, choices, here=self._filters.get(option, _ALL)))
+        found = await self.answer(ChoiceDialog(title, choices, here=self._filters.get(option, _ALL)))
         if found is not None:
             self.narrow(option, found)
 
@@ -342,15 +334,11 @@ it although its file still holds the text, and can be taken back; P destroys it 
             return "there is nothing to choose from"
         return self.refused(act)
 
-    @on(RowTable.Chosen, "#memories-table")
-    async def _chosen(self) -> None:
-        await self.action_act("open")
-
     def do_open(self) -> None:
         from lifeboat_tui.screens.memories.memory_screen import MemoryScreen as MemoryScreen
 
         assert self.memory_id is not None
-        self._is_left = True
+        self.is_outdated = True
         self.app.push_screen(MemoryScreen(self.agent_id, self.memory_id))
 
     def changed(self, old_id: str, now: Shown) -> None:
@@ -369,14 +357,8 @@ it although its file still holds the text, and can be taken back; P destroys it 
         self.follow_cursor()
 
     def do_purge(self) -> None:
-        self._is_left = True
+        self.is_outdated = True
         super().do_purge()
-
-    def on_screen_resume(self) -> None:
-        """Reload: the screen above this one may have changed a memory."""
-        if self._is_left:
-            self._is_left = False
-            self.reload()
 
 
 def _with(listed: Iterable[Memory], changed: Iterable[Memory]) -> Iterable[Memory]:

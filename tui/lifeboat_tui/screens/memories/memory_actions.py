@@ -7,7 +7,7 @@ from textual import work
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_tui import documents
 from lifeboat_tui.documents.record_documents import Change, Showing, Shown
-from lifeboat_tui.screens.lifeboat_screen import LifeboatScreen
+from lifeboat_tui.screens.agent_screen import AgentScreen
 from lifeboat_tui.user_actions import UserAction
 
 ACTS = (
@@ -24,17 +24,9 @@ NAMES = frozenset(act.name for act in ACTS)
 NONE_CHOSEN = "there is no memory under the cursor"
 
 
-class MemoryActionsScreen(LifeboatScreen):
+class MemoryActionsScreen(AgentScreen):
     """Screen with actions on a memory. A subclass says which memory (`memory_id`, `is_gone`, `is_pinned`, `wrote`) and
     handles its change (`changed`)."""
-
-    agent_id: str
-
-    @property
-    def agent_name(self) -> str:
-        """Return the agent's name, or its id while the name is unknown."""
-        agent = self.lifeboat.find_agent(self.agent_id)
-        return self.agent_id if agent is None else agent.name
 
     @property
     def memory_id(self) -> str | None:
@@ -100,8 +92,7 @@ class MemoryActionsScreen(LifeboatScreen):
             said = await self.ask("records", command, self.agent_id, memory_id)
             now = await self.read_memory(memory_id)
         except LifeboatError as error:
-            self.say_problem(error)
-            self.tell_user(f"{error.title}: {error.message}", severity="error")
+            self.tell_failure(error)
             return
         self.say_problem(None)
         self.tell_user(

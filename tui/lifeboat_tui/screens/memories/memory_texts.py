@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from textual.content import Content
 
 from lifeboat_core.texts.human_text import count_text, when_text
-from lifeboat_tui.cell_text import format_local_day, make_plain
+from lifeboat_tui.cell_text import format_local_day, format_pair, make_plain
 from lifeboat_tui.documents.record_documents import Before, Link, Memory, Provenance, Shown
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.widgets.row_table import TableCell, TableColumn, TableRow
@@ -34,6 +35,9 @@ _LINK_STATES = {
 """Sign, word and style for the state of a link's target."""
 LINK, BEFORE = "link", "before"
 """Prefixes of the keys of relation rows."""
+
+
+_pair = partial(format_pair, width=10)
 
 
 def build_memory_row(memory: Memory) -> TableRow:
@@ -106,24 +110,22 @@ def _text_lines(shown: Shown) -> Iterator[Content]:
 def list_memory_facts(shown: Shown) -> Iterator[Content]:
     """Yield facts of a memory: state, source, and validity."""
     about, origin = shown.about, shown.about.provenance
-    yield format_pair(
-        "state", ", ".join(filter(None, (describe_memory_state(shown), shown.memory_type, shown.namespace)))
-    )
-    yield format_pair("from", describe_source(origin))
+    yield _pair("state", ", ".join(filter(None, (describe_memory_state(shown), shown.memory_type, shown.namespace))))
+    yield _pair("from", describe_source(origin))
     if origin.session_id or origin.interaction_id:
-        yield format_pair("session", " ".join(filter(None, (origin.session_id, origin.interaction_id))))
+        yield _pair("session", " ".join(filter(None, (origin.session_id, origin.interaction_id))))
     speaks = f", about {when_text(shown.temporal.observed_at)}" if shown.temporal.observed_at else ""
-    yield format_pair("made", f"{when_text(shown.temporal.created_at)}{speaks}")
+    yield _pair("made", f"{when_text(shown.temporal.created_at)}{speaks}")
     if origin.identity_version is not None:
-        yield format_pair("identity", f"version {origin.identity_version} of who the agent is")
-    yield format_pair("kept", describe_validity(shown))
+        yield _pair("identity", f"version {origin.identity_version} of who the agent is")
+    yield _pair("kept", describe_validity(shown))
     if shown.tags:
-        yield format_pair("tags", ", ".join(shown.tags))
+        yield _pair("tags", ", ".join(shown.tags))
     if about.confidence is not None:
-        yield format_pair("sure", f"{about.confidence:.0%}")
+        yield _pair("sure", f"{about.confidence:.0%}")
     if about.stats is not None and about.stats.access_count:
         last = f", last {when_text(about.stats.last_accessed_at)}" if about.stats.last_accessed_at else ""
-        yield format_pair("read", f"{count_text(about.stats.access_count, 'time')}{last}")
+        yield _pair("read", f"{count_text(about.stats.access_count, 'time')}{last}")
 
 
 def describe_source(origin: Provenance) -> str:
@@ -146,9 +148,9 @@ def describe_validity(shown: Shown) -> str:
 def _related(shown: Shown, glyphs: Glyphs) -> Iterator[Content]:
     before = len(list_earlier_versions(shown))
     if before:
-        yield format_pair("before", f"{count_text(before, 'earlier text')} (enter shows them)")
+        yield _pair("before", f"{count_text(before, 'earlier text')} (enter shows them)")
     for link in shown.about.links:
-        yield format_pair(link.relation or "link", f"{build_link_cell(link, glyphs)}  {link.snippet or link.id}")
+        yield _pair(link.relation or "link", f"{build_link_cell(link, glyphs)}  {link.snippet or link.id}")
 
 
 def list_earlier_versions(shown: Shown) -> list[Before]:
@@ -190,10 +192,6 @@ def build_link_cell(link: Link, glyphs: Glyphs) -> str:
     """Return the state of a link's target: `● there`, `? missing`, `✖ purged`."""
     sign, word, _ = _LINK_STATES.get(link.state, ("unknown", link.state, "muted"))
     return f"{glyphs.sign(sign)} {make_plain(word)}"
-
-
-def format_pair(name: str, value: str) -> Content:
-    return Content.assemble((f"{make_plain(name):<10} ", "$foreground 60%"), make_plain(value))
 
 
 def style_faint(text: str) -> Content:

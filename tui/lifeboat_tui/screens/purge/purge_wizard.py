@@ -24,7 +24,7 @@ from lifeboat_tui import documents
 from lifeboat_tui.documents.purge_documents import Purged, Remote
 from lifeboat_tui.documents.receipt_documents import Receipts as ReceiptList
 from lifeboat_tui.documents.receipt_documents import Shown
-from lifeboat_tui.screens.lifeboat_screen import FILTER
+from lifeboat_tui.screens.lifeboat_screen import FILTER, attempted
 from lifeboat_tui.screens.purge.purge_command import PurgeChoices, PurgeSubject, build_purge_command
 from lifeboat_tui.screens.purge.purge_pages import (
     PurgeConfirmPage,
@@ -303,7 +303,7 @@ happen at once; it is used once, and kept nowhere.
         if self.is_at_work:
             await self.action_act("stop")
         else:
-            self._leave()
+            self.leave()
 
     async def do_go_on(self) -> None:
         if self._step == SEARCH:
@@ -319,24 +319,17 @@ happen at once; it is used once, and kept nowhere.
         elif self._step == CONFIRM:
             await self.action_act("destroy")
         else:
-            self._leave()
+            self.leave()
 
     def do_back(self) -> None:
         """Go one step back; from the first step and from the proof close the wizard."""
         if self._step in (SEARCH, PROOF):
-            self._leave()
+            self.leave()
         elif self._step == CONFIRM:
             self.query_one(PurgeConfirmPage).take_tokens()
             self._go(PREVIEW)
         elif not self.query_one("#places", FilteredTable).clear_filter():
             self._go(SEARCH)
-
-    def _leave(self) -> None:
-        """Close the wizard. If it is the first screen, go to the dashboard."""
-        if len(self.app.screen_stack) > 2:
-            self.lifeboat.back()
-        else:
-            self.lifeboat.go("dashboard")
 
     def do_stop(self) -> None:
         self.workers.cancel_group(self, "purge")
@@ -410,7 +403,7 @@ happen at once; it is used once, and kept nowhere.
             )
             await self._show_done(documents.decode_document(Purged, said.document), said, tokens)
         except LifeboatError as error:
-            self.failed(error)
+            self.tell_failure(error)
             nothing = LOST if isinstance(error, CommandLost) else NOT_BEGUN
             await self._find_out(before, ("error", f"{error.title}: {error.message}"), nothing)
         except asyncio.CancelledError:
@@ -465,7 +458,7 @@ happen at once; it is used once, and kept nowhere.
             said = await self.ask("receipts", "show", receipt_id)
             self._receipt = documents.decode_document(Shown, said.document)
         except LifeboatError as error:
-            self.failed(error)
+            self.tell_failure(error)
         self._show_lines()
 
     def _show_lines(self) -> None:
@@ -488,14 +481,12 @@ happen at once; it is used once, and kept nowhere.
 
         self.app.push_screen(ReceiptsScreen())
 
-    @work(group="act", exit_on_error=False)
+    @attempted
     async def do_others(self) -> None:
         """Open a new wizard for another agent. The user has to type the text again, because it is not kept."""
         chosen: str | None = self._others[0]
         if len(self._others) > 1:
-            chosen = await self.app.push_screen_wait(
-                ChoiceDialog("Which agent is next?", [(name, name) for name in self._others])
-            )
+            chosen = await self.answer(ChoiceDialog("Which agent is next?", [(name, name) for name in self._others]))
         agent = self.lifeboat.find_agent(chosen) if chosen is not None else None
         if agent is not None:
             self.app.push_screen(PurgeWizard(agent.id))

@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import os
 
-from textual import work
-
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.texts.human_text import count_text, path_text
 from lifeboat_tui import documents
 from lifeboat_tui.documents.purge_documents import Purged
 from lifeboat_tui.documents.receipt_documents import DONE, WAITING, Confirmed, Vault
-from lifeboat_tui.screens.lifeboat_screen import LifeboatScreen
+from lifeboat_tui.screens.lifeboat_screen import LifeboatScreen, attempted
 from lifeboat_tui.screens.purge.purge_proof_texts import describe_vault_state
 from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, ConfirmDialog, TextDialog
@@ -42,7 +40,7 @@ class ReceiptActionsScreen(LifeboatScreen):
         """Reload what is shown."""
         self.reload()
 
-    @work(group="act", exit_on_error=False)
+    @attempted
     async def export_receipt(self, receipt_id: str) -> None:
         """Write a receipt to a file for other people."""
         question = TextDialog(
@@ -52,26 +50,22 @@ class ReceiptActionsScreen(LifeboatScreen):
             yes="Export",
             problem=lambda text: None if text.strip() else "type the name of a file",
         )
-        file = await self.app.push_screen_wait(question)
+        file = await self.answer(question)
         if file is None:
             return
-        try:
-            said = await self.ask("receipts", "export", receipt_id, "-o", os.path.expanduser(file.strip()))
-        except LifeboatError as error:
-            self.failed(error)
-        else:
-            self.say_problem(None)
-            path = said.document.get("path", file)
-            self.tell_user(f"Exported to {path}. Anybody can check it: lifeboat receipts verify FILE")
+        said = await self.ask("receipts", "export", receipt_id, "-o", os.path.expanduser(file.strip()))
+        self.say_problem(None)
+        path = said.document.get("path", file)
+        self.tell_user(f"Exported to {path}. Anybody can check it: lifeboat receipts verify FILE")
 
-    @work(group="act", exit_on_error=False)
+    @attempted
     async def confirm_somewhere(self, receipt_id: str, vaults: tuple[Vault, ...]) -> None:
         """Carry out a pending purge now: ask for the remote and its second token."""
         possible = list_confirmable_vaults(vaults)
         name: str | None = possible[0].name
         if len(possible) > 1:
             choices = [(each.name, f"{each.name}: {describe_vault_state(each)}") for each in possible]
-            name = await self.app.push_screen_wait(ChoiceDialog("Where is it to happen now?", choices))
+            name = await self.answer(ChoiceDialog("Where is it to happen now?", choices))
         if name is None:
             return
         question = TextDialog(
@@ -82,49 +76,43 @@ class ReceiptActionsScreen(LifeboatScreen):
             yes="Destroy it there",
             problem=lambda text: None if text.strip() else "type the second token",
         )
-        token = await self.app.push_screen_wait(question)
+        token = await self.answer(question)
         if token is not None:
             self.tell_user(f"Purging at {name}...")
             self.tell_user(await self.confirmed(receipt_id, name, token))
             self.after_confirming()
 
-    @work(group="act", exit_on_error=False)
+    @attempted
     async def cut_kept_out(self, agent_id: str) -> None:
         """Cut text that was purged earlier from the live files in which it still is."""
-        try:
-            said = await self.ask("purge", agent_id, "--kept-out", "--dry-run")
-            live = documents.decode_document(Purged, said.document).live
-            files = [f"{path_text(one.path)}: {count_text(one.places, 'place')}" for one in live if one.command is None]
-            running = [f"the running {path_text(one.path)}: {one.command}" for one in live if one.command is not None]
-            if not files:
-                self.tell_user("; ".join(running) or "Nothing that was purged lies in live files.")
-                return
-            lines = [*files, *running, "", "It cannot be taken back: undo folders do not keep it either."]
-            if await self.app.push_screen_wait(ConfirmDialog("Cut it from live files", lines, yes="Cut", phrase="cut")):
-                said = await self.ask("purge", agent_id, "--kept-out", "--yes")
-                cut = documents.decode_document(Purged, said.document).workspace or ()
-                self.tell_user(f"{count_text(len(cut), 'live file')} cut.")
-                self.after_confirming()
-        except LifeboatError as error:
-            self.failed(error)
+        said = await self.ask("purge", agent_id, "--kept-out", "--dry-run")
+        live = documents.decode_document(Purged, said.document).live
+        files = [f"{path_text(one.path)}: {count_text(one.places, 'place')}" for one in live if one.command is None]
+        running = [f"the running {path_text(one.path)}: {one.command}" for one in live if one.command is not None]
+        if not files:
+            self.tell_user("; ".join(running) or "Nothing that was purged lies in live files.")
+            return
+        lines = [*files, *running, "", "It cannot be taken back: undo folders do not keep it either."]
+        if await self.answer(ConfirmDialog("Cut it from live files", lines, yes="Cut", phrase="cut")):
+            said = await self.ask("purge", agent_id, "--kept-out", "--yes")
+            cut = documents.decode_document(Purged, said.document).workspace or ()
+            self.tell_user(f"{count_text(len(cut), 'live file')} cut.")
+            self.after_confirming()
 
-    @work(group="act", exit_on_error=False)
+    @attempted
     async def let_in(self, agent_id: str) -> None:
         """Capture files again that a purge left out, after the user has confirmed it."""
-        try:
-            said = await self.ask("purge", agent_id, "--let-in", "--dry-run")
-            files = documents.decode_document(Purged, said.document).let_in
-            if not files:
-                self.tell_user("No file is left out of captures because of a purge.")
-                return
-            lines = [*(path_text(path) for path in files), "", LETS_IN]
-            if await self.app.push_screen_wait(ConfirmDialog("Capture these files again", lines, yes="Let them in")):
-                said = await self.ask("purge", agent_id, "--let-in")
-                count = count_text(len(documents.decode_document(Purged, said.document).let_in), "file")
-                self.tell_user(f"Captures take {count} again.")
-                self.after_confirming()
-        except LifeboatError as error:
-            self.failed(error)
+        said = await self.ask("purge", agent_id, "--let-in", "--dry-run")
+        files = documents.decode_document(Purged, said.document).let_in
+        if not files:
+            self.tell_user("No file is left out of captures because of a purge.")
+            return
+        lines = [*(path_text(path) for path in files), "", LETS_IN]
+        if await self.answer(ConfirmDialog("Capture these files again", lines, yes="Let them in")):
+            said = await self.ask("purge", agent_id, "--let-in")
+            count = count_text(len(documents.decode_document(Purged, said.document).let_in), "file")
+            self.tell_user(f"Captures take {count} again.")
+            self.after_confirming()
 
     async def confirmed(self, receipt_id: str, name: str, token: str) -> str:
         """Confirm a purge on one remote with a second token, sent on standard input. Returns its new state there, or
@@ -138,8 +126,3 @@ class ReceiptActionsScreen(LifeboatScreen):
             self.say_problem(error)
             return f"{name}: {error.title}: {error.message}"
         return f"{name}: {'confirmed' if vault is None else describe_vault_state(vault)}"
-
-    def failed(self, error: LifeboatError) -> None:
-        """Show a failure in the banner and as a notification."""
-        self.say_problem(error)
-        self.tell_user(f"{error.title}: {error.message}", severity="error")

@@ -17,7 +17,7 @@ from lifeboat_tui.cell_text import format_short_age, make_plain, protect_dashed_
 from lifeboat_tui.documents.receipt_documents import Audited, Listed, Shown
 from lifeboat_tui.documents.receipt_documents import Receipts as ReceiptList
 from lifeboat_tui.glyphs import STYLES
-from lifeboat_tui.screens.lifeboat_screen import FILTER
+from lifeboat_tui.screens.lifeboat_screen import FILTER, attempted
 from lifeboat_tui.screens.purge.painted_lines import paint_lines
 from lifeboat_tui.screens.purge.purge_proof_texts import (
     Line,
@@ -107,10 +107,6 @@ that was exported can be checked on any machine, offline.
             return ("receipts", "list")
         return ("receipts", "show", row.key, *(["--audit"] if self._is_audit else []))
 
-    @property
-    def table(self) -> RowTable:
-        return self.query_one("#list", FilteredTable).table
-
     async def load(self) -> None:
         found = documents.decode_document(ReceiptList, (await self.ask("receipts", "list")).document)
         self._known = {each.id: each for each in found.receipts}
@@ -190,8 +186,7 @@ that was exported can be checked on any machine, offline.
         return None
 
     def _chosen(self) -> Listed | None:
-        row = self.table.current if self.is_mounted else None
-        return None if row is None else self._known.get(row.key)
+        return self._known.get(self.row_key or "")
 
     def do_audit(self) -> None:
         self._is_audit = not self._is_audit
@@ -217,7 +212,7 @@ that was exported can be checked on any machine, offline.
         assert one is not None
         self.cut_kept_out(one.agent_id)
 
-    @work(group="act", exit_on_error=False)
+    @attempted
     async def do_check(self) -> None:
         """Verify a receipt file."""
         question = TextDialog(
@@ -227,15 +222,11 @@ that was exported can be checked on any machine, offline.
             yes="Verify",
             problem=lambda text: None if text.strip() else "type the name of a file",
         )
-        file = await self.app.push_screen_wait(question)
+        file = await self.answer(question)
         if file is None:
             return
-        try:
-            said = await self.ask("receipts", "verify", *protect_dashed_name(os.path.expanduser(file.strip())))
-            shown = documents.decode_document(Shown, said.document)
-        except LifeboatError as error:
-            self.failed(error)
-            return
+        said = await self.ask("receipts", "verify", *protect_dashed_name(os.path.expanduser(file.strip())))
+        shown = documents.decode_document(Shown, said.document)
         self.say_problem(None)
         self._say(list(describe_receipt_findings(shown.holds, shown.findings)), make_plain(file).replace("[", r"\["))
         self.tell_user(

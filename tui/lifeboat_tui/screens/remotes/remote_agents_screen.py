@@ -12,7 +12,7 @@ from lifeboat_tui import documents
 from lifeboat_tui.cell_text import make_plain
 from lifeboat_tui.documents.remote_documents import Adoption, Away, There
 from lifeboat_tui.screens.command_screen import CommandScreen
-from lifeboat_tui.screens.lifeboat_screen import FILTER
+from lifeboat_tui.screens.lifeboat_screen import FILTER, attempted
 from lifeboat_tui.screens.remotes.remote_lines import (
     AWAY_COLUMNS,
     build_remote_agent_row,
@@ -28,6 +28,7 @@ from lifeboat_tui.widgets.row_table import RowTable
 
 class RemoteAgentsScreen(CommandScreen):
     NAME = "Agents there"
+    ENTER = "restore"
     ACTS = (
         UserAction("restore", "r", "bring back", "Bring the agent back from here, credentials included", footer=True),
         UserAction(
@@ -87,13 +88,8 @@ nothing any more.
             self._show_detail()
 
     @property
-    def table(self) -> RowTable:
-        return self.query_one("#away", FilteredTable).table
-
-    @property
     def chosen(self) -> Away | None:
-        current = self.table.current if self.is_mounted else None
-        return next((one for one in self._agents if current is not None and one.id == current.key), None)
+        return next((one for one in self._agents if one.id == self.row_key), None)
 
     @on(RowTable.Moved, "#away-table")
     def _show_detail(self) -> None:
@@ -114,10 +110,6 @@ nothing any more.
             return "it is not on this machine; r brings it back"
         return None
 
-    @on(RowTable.Chosen, "#away-table")
-    async def _chosen(self) -> None:
-        await self.action_act("restore")
-
     def do_restore(self) -> None:
         from lifeboat_tui.screens.restore.restore_wizard import RestoreWizard
 
@@ -125,10 +117,8 @@ nothing any more.
         assert one is not None
         self.app.push_screen(RestoreWizard(one.id, remote=self._remote))
 
-    def do_adopt(self) -> None:
-        self.attempt(self._adopt())
-
-    async def _adopt(self) -> None:
+    @attempted
+    async def do_adopt(self) -> None:
         """Show the changes of an adoption, have the name of the current machine typed, and adopt."""
         one = self.chosen
         assert one is not None

@@ -9,7 +9,7 @@ from textual.content import Content
 
 from lifeboat_core.health.state_words import find_worst_state
 from lifeboat_core.texts.human_text import count_text
-from lifeboat_tui.cell_text import format_age, format_local_day, format_short_age, format_size, make_plain
+from lifeboat_tui.cell_text import format_age, format_local_day, format_pair, format_short_age, format_size, make_plain
 from lifeboat_tui.documents.receipt_documents import Listed, Vault
 from lifeboat_tui.documents.remote_documents import Adoption, Away, Met, SecondCopy, Tried
 from lifeboat_tui.glyphs import STYLES, Glyphs
@@ -70,8 +70,8 @@ def describe_remote(one: SecondCopy, waits: Sequence[Listed], glyphs: Glyphs, no
     if one.problem:
         yield Content.styled(make_plain(one.problem), "$text-error")
         return
-    yield _pair("address", one.url or "")
-    yield _pair("readable", one.readable)
+    yield format_pair("address", one.url or "")
+    yield format_pair("readable", one.readable)
     for agent in one.agents:
         has = "nothing yet" if agent.sequence is None else f"sequence {agent.sequence}, {format_age(agent.at, now)}"
         verified = f"read back {format_age(agent.verified_at, now)}" if agent.verified_at else "never read back"
@@ -87,18 +87,14 @@ def describe_remote(one: SecondCopy, waits: Sequence[Listed], glyphs: Glyphs, no
         until = f", until {format_local_day(vault.applies_at)}" if vault is not None and vault.applies_at else ""
         told = f"{glyphs.sign('pending')} a purge of {receipt.agent or receipt.agent_id} waits here{until} (p)"
         yield Content.styled(make_plain(told), "$text-warning")
-    yield _pair("id", f"{one.id or 'not known'}{f', certificate pinned to {one.pin}' if one.pin else ''}")
+    yield format_pair("id", f"{one.id or 'not known'}{f', certificate pinned to {one.pin}' if one.pin else ''}")
     since = f"since {format_local_day(one.added_at)}" if one.added_at else "since when nobody knows"
-    yield _pair("a copy", f"{since}{', may be away (optional)' if one.optional else ''}")
+    yield format_pair("a copy", f"{since}{', may be away (optional)' if one.optional else ''}")
 
 
 def find_waiting_vault(receipt: Listed, name: str) -> Vault | None:
     """Return the vault of a remote in which the purge is pending, or None."""
     return next((vault for vault in receipt.vaults if vault.name == name and vault.state != "done"), None)
-
-
-def _pair(name: str, value: str) -> Content:
-    return Content.assemble((f"{name:<12}", "$foreground 60%"), make_plain(value))
 
 
 def describe_probed_remote(met: Met) -> Iterator[str]:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
-from textual.content import Content
 from textual.widgets import Static
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.texts.human_text import count_text
 from lifeboat_tui import documents
-from lifeboat_tui.cell_text import escape_title
 from lifeboat_tui.documents.receipt_documents import Listed, Receipts
 from lifeboat_tui.documents.remote_documents import Met, Removed, SecondCopies, SecondCopy, Tried
 from lifeboat_tui.screens.command_screen import CommandScreen
-from lifeboat_tui.screens.lifeboat_screen import FILTER
+from lifeboat_tui.screens.lifeboat_screen import FILTER, attempted
 from lifeboat_tui.screens.remotes.add_remote_dialog import AddRemoteDialog
 from lifeboat_tui.screens.remotes.remote_lines import (
     COLUMNS,
@@ -41,6 +39,7 @@ OF_ONE = frozenset({"open", "test", "token", "remove"})
 
 class RemotesScreen(CommandScreen):
     NAME = "Second copies"
+    ENTER = "open"
     ACTS = (
         UserAction("add", "a", "add", "Make another second copy known", footer=True),
         UserAction(
@@ -112,14 +111,9 @@ key everywhere.
             self._show_detail()
 
     @property
-    def table(self) -> RowTable:
-        return self.query_one("#copies", FilteredTable).table
-
-    @property
     def chosen(self) -> SecondCopy | None:
         """Return the remote under the cursor."""
-        current = self.table.current if self.is_mounted else None
-        return next((one for one in self._copies if current is not None and one.name == current.key), None)
+        return next((one for one in self._copies if one.name == self.row_key), None)
 
     @property
     def waiting(self) -> list[Listed]:
@@ -132,9 +126,8 @@ key everywhere.
     @on(RowTable.Moved, "#copies-table")
     def _show_detail(self) -> None:
         one = self.chosen
-        self.query_one("#detail").border_title = "" if one is None else escape_title(one.name)
-        lines = [] if one is None else list(describe_remote(one, self.waiting, self.glyphs, self.link.now()))
-        self.query_one("#detail-text", Static).update(Content("\n").join(lines))
+        lines = () if one is None else describe_remote(one, self.waiting, self.glyphs, self.link.now())
+        self.describe(lines, title="" if one is None else one.name)
         self.refresh_bars()
 
     # Actions ----------------------------------------------------------------------------------------------------
@@ -151,10 +144,6 @@ key everywhere.
             return "no purge waits there"
         return None
 
-    @on(RowTable.Chosen, "#copies-table")
-    async def _chosen(self) -> None:
-        await self.action_act("open")
-
     def do_open(self) -> None:
         from lifeboat_tui.screens.remotes.remote_agents_screen import RemoteAgentsScreen
 
@@ -167,10 +156,8 @@ key everywhere.
 
         self.app.push_screen(ReceiptsScreen())
 
-    def do_add(self) -> None:
-        self.attempt(self._add())
-
-    async def _add(self) -> None:
+    @attempted
+    async def do_add(self) -> None:
         met = await self.answer(AddRemoteDialog(self.link, may_add=not self.lifeboat.is_readonly))
         if met is None:
             return
@@ -192,10 +179,8 @@ key everywhere.
         self.tell_user(f"{done}; {behind} not everywhere yet" if behind else done)
         self.lifeboat.ask_status()
 
-    def do_test(self) -> None:
-        self.attempt(self._test())
-
-    async def _test(self) -> None:
+    @attempted
+    async def do_test(self) -> None:
         one = self.chosen
         assert one is not None
         said = await self.carry_out(f"Trying out {one.name}", "remote", "test", one.name)
@@ -208,10 +193,8 @@ key everywhere.
         )
         await self.answer(OutcomeScreen(title, list(describe_checks(tried, self.glyphs))))
 
-    def do_token(self) -> None:
-        self.attempt(self._token())
-
-    async def _token(self) -> None:
+    @attempted
+    async def do_token(self) -> None:
         one = self.chosen
         assert one is not None
         lines = ["It is tried out before it is kept. The one before counts until it is revoked there."]
@@ -225,10 +208,8 @@ key everywhere.
             ends = list(describe_probed_remote(documents.decode_document(Met, said.document)))[2:]
             self.tell_user(" ".join([f"{one.name} lets this machine in with the new token.", *ends]))
 
-    def do_remove(self) -> None:
-        self.attempt(self._remove())
-
-    async def _remove(self) -> None:
+    @attempted
+    async def do_remove(self) -> None:
         one = self.chosen
         assert one is not None
         words = ["remote", "remove", one.name, "--yes"]

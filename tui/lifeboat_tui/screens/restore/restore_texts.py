@@ -9,6 +9,7 @@ from lifeboat_core.texts.human_text import count_text, quote_argument, time_text
 from lifeboat_tui.cell_text import format_size, make_plain
 from lifeboat_tui.documents.restore_documents import Credential, Done, Files, Item, Plan
 from lifeboat_tui.screens.restore.restore_command import RestoreChoices
+from lifeboat_tui.widgets.question_dialogs import ConfirmDialog
 from lifeboat_tui.widgets.row_table import TableCell, TableRow
 
 KEPT = "seven days"
@@ -203,3 +204,9 @@ def describe_trouble(error: LifeboatError) -> Iterator[str]:
         yield helps
     elif error.fix:
         yield f"What helps: {error.fix}"
+
+
+def build_takeover_dialog(error: LifeboatError, machine: str) -> ConfirmDialog:
+    """Return the dialog that confirms that this machine takes an agent over, by typing the name of the other one."""
+    lines = [f"{error.message}.", "If the agent still runs there, stop it first: two of it would go different ways."]
+    return ConfirmDialog("Take it over?", lines, yes="Take it over", phrase=machine)

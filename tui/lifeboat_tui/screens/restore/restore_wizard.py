@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from textual import on, work
@@ -18,7 +18,7 @@ from lifeboat_tui.documents.first_run_documents import Away, There
 from lifeboat_tui.documents.log_documents import Entry, Log
 from lifeboat_tui.documents.restore_documents import Done
 from lifeboat_tui.documents.status_documents import Agent
-from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen
+from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen, attempted
 from lifeboat_tui.screens.restore.restore_command import RestoreChoices, build_restore_command
 from lifeboat_tui.screens.restore.restore_options_page import RestoreOptionsPage
 from lifeboat_tui.screens.restore.restore_point_page import RestorePointPage
@@ -31,6 +31,7 @@ from lifeboat_tui.screens.restore.restore_texts import (
     KEPT,
     UNCERTAIN,
     UNPROVEN,
+    build_takeover_dialog,
     describe_trouble,
     list_hazards,
 )
@@ -62,6 +63,7 @@ class RestoreWizard(LifeboatScreen):
     """Restore of one agent. `at` is a sequence or a time; with `at` or `paths` the wizard opens with the preview."""
 
     NAME = "Restore"
+    ENTER = "open"
     ACTS = (
         UserAction("run", "R", "restore", "Do what the preview shows", footer=True, writes=True),
         UserAction("go_on", "ctrl+n", "go on", "The next step", footer=True),
@@ -160,7 +162,6 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
             self.page.focus_first()
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.page.focus_first()
 
     def happened(self, event: JsonObject) -> None:
@@ -198,13 +199,6 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
         self.preview.say_trouble()
         self.go(self.step + 1)
 
-    def leave(self) -> None:
-        """Close the wizard."""
-        if len(self.app.screen_stack) > 2:
-            self.lifeboat.back()
-        else:
-            self.lifeboat.go("dashboard")
-
     def tell(self, progress: CommandProgress) -> None:
         """Show the progress of a command."""
         if not self.is_mounted:
@@ -241,20 +235,6 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
             return False
         plan, refused = self.preview.plan, self.preview.refused
         return (plan is not None and not plan.is_signed) or (refused is not None and refused.code in UNPROVEN)
-
-    @work(group="act", exit_on_error=False)
-    async def attempt(self, act: Coroutine[object, object, None]) -> None:
-        """Run an action that may ask the user, and show its failure."""
-        try:
-            await act
-        except LifeboatError as error:
-            self.say_problem(error)
-            self.tell_user(f"{error.title}: {error.message}", severity="error")
-
-    @on(RowTable.Chosen)
-    async def _chosen(self, event: RowTable.Chosen) -> None:
-        event.stop()
-        await self.action_act("open")
 
     @on(Button.Pressed)
     async def _pressed(self, event: Button.Pressed) -> None:
@@ -314,10 +294,8 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
         self.app.copy_to_clipboard(command)
         self.tell_user(f"Copied: {command}")
 
-    def do_unlock(self) -> None:
-        self.attempt(self._unlock_and_look())
-
-    async def _unlock_and_look(self) -> None:
+    @attempted
+    async def do_unlock(self) -> None:
         if await self._unlocked():
             self.lifeboat.ask_status()
             self.go(self.step)
@@ -325,16 +303,14 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
     async def _unlocked(self) -> bool:
         """Ask for the passphrase and unlock the key for a while. Returns False if the user cancels."""
         question = TextDialog("The passphrase of your key", ["It opens the credentials for 30 minutes."], secret=True)
-        typed = await self.app.push_screen_wait(question)
+        typed = await self.answer(question)
         if not typed:
             return False
         await self.ask("keys", "unlock", "--for", "30m", "--passphrase-stdin", text=f"{typed}\n")
         return True
 
-    def do_accept(self) -> None:
-        self.attempt(self._accept_and_look())
-
-    async def _accept_and_look(self) -> None:
+    @attempted
+    async def do_accept(self) -> None:
         if await self._accepted():
             self.go(PREVIEW)
 
@@ -343,7 +319,7 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
         plan = self.preview.plan
         lines = ["Nobody you trust signed this state: somebody may have changed it.", *list_hazards(plan)]
         question = ConfirmDialog("Take it all the same?", lines, yes="Take it", phrase=ACCEPT_PHRASE)
-        if not await self.app.push_screen_wait(question):
+        if not await self.answer(question):
             return False
         seen = None if plan is None else plan.seen
         self.wanted = replace(self.wanted, accept_unsigned=True, with_credentials=False, seen=seen)
@@ -351,10 +327,8 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
 
     # Running the restore ----------------------------------------------------------------------------------------
 
-    def do_run(self) -> None:
-        self.attempt(self._begin())
-
-    async def _begin(self) -> None:
+    @attempted
+    async def do_run(self) -> None:
         plan = self.preview.plan
         if plan is None:
             return
@@ -364,15 +338,13 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
         self.preview.say_trouble()
         self.start(f"Restoring {self.spoken_agent}", build_restore_command(self.wanted, dry_run=False))
 
-    def do_undo(self) -> None:
-        self.attempt(self._undo())
-
-    async def _undo(self) -> None:
+    @attempted
+    async def do_undo(self) -> None:
         lines = [
             f"Everything that the last restore of {self.spoken_agent} wrote goes, and what stood there comes back.",
             f"What is there now is captured first and kept for {KEPT}.",
         ]
-        if await self.app.push_screen_wait(ConfirmDialog("Take the last restore back?", lines, yes="Take it back")):
+        if await self.answer(ConfirmDialog("Take the last restore back?", lines, yes="Take it back")):
             self.start("Taking the last restore back", ("undo", self.wanted.agent))
 
     def start(self, doing: str, command: tuple[str, ...]) -> None:
@@ -456,8 +428,7 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
     async def _forced(self, error: LifeboatError) -> bool:
         lines = [f"{error.message}.", f"What was changed since is moved aside and kept for {KEPT}."]
         question = ConfirmDialog("Take it back all the same?", lines, yes="Take it back", dangerous=True)
-        wants = await self.app.push_screen_wait(question)
-        return bool(wants)
+        return await self.answer(question) or False
 
     async def _taken_over(self, error: LifeboatError) -> bool:
         """Ask for the name of the machine that wrote last, to confirm that this one takes over."""
@@ -466,12 +437,7 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
             return False
         there = documents.decode_document(There, (await self.ask("agents", "list", "--remote", remote)).document).agents
         machine = next((one.machine for one in there if self.wanted.agent in (one.id, one.name)), "")
-        lines = [
-            f"{error.message}.",
-            "If the agent still runs there, stop it first: two of it would go different ways.",
-        ]
-        question = ConfirmDialog("Take it over?", lines, yes="Take it over", phrase=machine)
-        if not machine or not await self.app.push_screen_wait(question):
+        if not machine or not await self.answer(build_takeover_dialog(error, machine)):
             return False
         self.wanted = replace(self.wanted, take_over=machine)
         return True

@@ -16,7 +16,8 @@ from lifeboat_core.texts.human_text import count_text, quote_argument
 from lifeboat_tui import documents
 from lifeboat_tui.cell_text import format_local_day, format_local_time, make_plain
 from lifeboat_tui.documents.diff_documents import Difference, Moment
-from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen
+from lifeboat_tui.screens.agent_screen import AgentScreen
+from lifeboat_tui.screens.lifeboat_screen import FILTER
 from lifeboat_tui.screens.timeline.diff_lines import (
     FILES,
     MEMORIES,
@@ -44,7 +45,7 @@ HEADINGS = {FILES: "FILES", MEMORIES: "MEMORIES", OTHERS: "MADE FROM THESE"}
 _LETTER_KINDS = {"A": "added", "D": "removed", "M": "accent", "T": "muted"}
 
 
-class DiffScreen(LifeboatScreen):
+class DiffScreen(AgentScreen):
     """Difference of `first` and `second`, each a sequence or `workspace`, the earlier one first. `path`: show only this
     file, complete."""
 
@@ -75,12 +76,10 @@ either.
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
 
     def __init__(self, agent_id: str, first: str, second: str, *, path: str | None = None) -> None:
-        super().__init__()
-        self.agent_id, self.first, self.second, self.path = agent_id, first, second, path
+        super().__init__(agent_id)
+        self.first, self.second, self.path = first, second, path
         self._difference: Difference | None = None
         self._changes: dict[str, DiffChange] = {}
-        self._is_old = False
-        """True after another screen was opened that may have changed the workspace."""
 
     # What is shown ----------------------------------------------------------------------------------------------
 
@@ -89,11 +88,6 @@ either.
         with Horizontal(id="split"):
             yield FilteredTable(COLUMNS, title="Changes", empty="Looking...", glyphs=self.glyphs, id="changes")
             yield DiffView(glyphs=self.glyphs, id="lines")
-
-    @property
-    def agent_name(self) -> str:
-        agent = self.lifeboat.find_agent(self.agent_id)
-        return self.agent_id if agent is None else agent.name
 
     def twin(self) -> tuple[str, ...]:
         return ("diff", self.agent_name, self.first, self.second, *self._only())
@@ -120,12 +114,6 @@ either.
         self.table.show(_rows(changes))
         self.query_one("#about", Static).update("\n".join(map(make_plain, self._about(found, changes))))
 
-    def on_screen_resume(self) -> None:
-        """Reload: without a daemon no event reports a restore."""
-        if self._is_old:
-            self._is_old = False
-            self.reload()
-
     def happened(self, event: JsonObject) -> None:
         if event.get("event") == "capture" and event.get("agent") == self.agent_id and self.second == WORKSPACE:
             self.reload()
@@ -141,18 +129,13 @@ either.
             yield f"{self.glyphs.sign('warning')} Too much to show whole.{missing} All of it, in a shell: {command}"
 
     @property
-    def table(self) -> RowTable:
-        return self.query_one("#changes", FilteredTable).table
-
-    @property
     def view(self) -> DiffView:
         return self.query_one("#lines", DiffView)
 
     @property
     def chosen(self) -> DiffChange | None:
         """Return the change under the cursor."""
-        row = self.table.current if self.is_mounted else None
-        return None if row is None else self._changes.get(row.key)
+        return self._changes.get(self.row_key or "")
 
     @on(RowTable.Moved, "#changes-table")
     def _moved(self, event: RowTable.Moved) -> None:
@@ -206,7 +189,7 @@ either.
     def _restore(self, at: str) -> None:
         from lifeboat_tui.screens.restore.restore_wizard import RestoreWizard
 
-        self._is_old = True
+        self.is_outdated = True
         change = self.chosen
         paths = (change.path,) if change is not None and change.path else ()
         self.app.push_screen(RestoreWizard(self.agent_id, at=at, paths=paths))

@@ -22,8 +22,9 @@ from lifeboat_tui.cell_text import make_plain
 from lifeboat_tui.documents.diff_documents import Difference
 from lifeboat_tui.documents.timeline_documents import Entry
 from lifeboat_tui.documents.timeline_documents import Timeline as Answer
+from lifeboat_tui.screens.agent_screen import AgentScreen
 from lifeboat_tui.screens.dashboard_screen import describe_outcome
-from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen
+from lifeboat_tui.screens.lifeboat_screen import FILTER, attempted
 from lifeboat_tui.screens.timeline.diff_lines import FILES, MEMORIES, DiffChange, list_changes
 from lifeboat_tui.screens.timeline.diff_screen import DiffScreen
 from lifeboat_tui.screens.timeline.timeline_rows import (
@@ -57,10 +58,11 @@ PAUSE = 0.08
 _ABOUT_ONE = ("open", "restore", "mark", "label", "now", "verify")
 
 
-class TimelineScreen(LifeboatScreen):
+class TimelineScreen(AgentScreen):
     """Timeline of one agent. `at` is the sequence under the cursor at first."""
 
     NAME = "Timeline"
+    ENTER = "open"
     ACTS = (
         UserAction("open", "enter", "full diff", "What this sequence changed, line by line", footer=True),
         UserAction("restore", "r", "restore from here", "Bring the agent back as it was then", footer=True),
@@ -98,8 +100,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
 
     def __init__(self, agent_id: str, *, at: int | None = None) -> None:
-        super().__init__()
-        self.agent_id = agent_id
+        super().__init__(agent_id)
         self._at = at
         self._answer = Answer()
         self._by_key: dict[str, int] = {}
@@ -112,8 +113,6 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
         self._days: int | None = None
         self._at_work: Worker[None] | None = None
         self._known: tuple[object, ...] = ()
-        self._is_old = False
-        """True after another screen was opened that may have changed the sequences."""
 
     # What is shown ----------------------------------------------------------------------------------------------
 
@@ -124,11 +123,6 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
             yield FilteredTable(COLUMNS, title="Sequences", empty="Looking...", glyphs=self.glyphs, id="sequences")
             yield DiffView(glyphs=self.glyphs, id="preview")
         yield ProgressDisplay(self.glyphs, id="running")
-
-    @property
-    def agent_name(self) -> str:
-        agent = self.lifeboat.find_agent(self.agent_id)
-        return self.agent_id if agent is None else agent.name
 
     def twin(self) -> tuple[str, ...]:
         return ("timeline", self.agent_name, *self._chart_words())
@@ -150,12 +144,6 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
         if self._at is not None:
             self.show_sequence(self._at)
             self._at = None
-
-    def on_screen_resume(self) -> None:
-        """Reload: without a daemon no event reports a restore."""
-        if self._is_old:
-            self._is_old = False
-            self.reload()
 
     def happened(self, event: JsonObject) -> None:
         kind, about_whom = event.get("event"), event.get("agent")
@@ -225,10 +213,6 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
             self.follow_cursor()
 
     # The sequence under the cursor ------------------------------------------------------------------------------
-
-    @property
-    def table(self) -> RowTable:
-        return self.query_one("#sequences", FilteredTable).table
 
     @property
     def view(self) -> DiffView:
@@ -328,10 +312,6 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
             return "no history of this agent gave way"
         return None
 
-    @on(RowTable.Chosen, "#sequences-table")
-    async def _chosen(self) -> None:
-        await self.action_act("open")
-
     def do_open(self) -> None:
         entry = self.chosen
         if entry is None:
@@ -377,17 +357,17 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
     def _restore(self, **of: Any) -> None:
         from lifeboat_tui.screens.restore.restore_wizard import RestoreWizard
 
-        self._is_old = True
+        self.is_outdated = True
         self.app.push_screen(RestoreWizard(self.agent_id, **of))
 
-    @work(group="act", exit_on_error=False)
+    @attempted
     async def do_older(self) -> None:
         """Restore from a displaced history. If there are several, ask which."""
         aside = self._answer.set_aside
         name: str | None = aside[0].name
         if len(aside) > 1:
             choices = [(one.name, f"{one.name}  {time_text(one.since) if one.since else ''}") for one in aside]
-            name = await self.app.push_screen_wait(ChoiceDialog("Which history?", choices))
+            name = await self.answer(ChoiceDialog("Which history?", choices))
         if name is not None:
             self._restore(remote=name)
 
@@ -400,7 +380,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
         self._days = DAYS if self._days is None else None
         self.reload()
 
-    @work(group="act", exit_on_error=False)
+    @attempted
     async def do_label(self) -> None:
         """Ask for a name; an empty one removes the name."""
         entry = self.chosen
@@ -412,15 +392,11 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
             placeholder="before the move",
             problem=_name_problem,
         )
-        name = await self.app.push_screen_wait(question)
+        name = await self.answer(question)
         if name is None or name.strip() == (entry.label or ""):
             return
         words = (name.strip(),) if name.strip() else ("--remove",)
-        try:
-            await self.ask("label", self.agent_id, str(entry.sequence), *words)
-        except LifeboatError as error:
-            self.say_problem(error)
-            return
+        await self.ask("label", self.agent_id, str(entry.sequence), *words)
         self.tell_user(
             f"Sequence {entry.sequence} " + (f"is called: {name.strip()}" if name.strip() else "has no name")
         )
