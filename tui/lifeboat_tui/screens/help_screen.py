@@ -8,10 +8,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from lifeboat_tui.user_actions import EVERYWHERE, PLACES, UserAction
+from lifeboat_tui.widgets.question_dialogs import Dialog
 
 if TYPE_CHECKING:
     from lifeboat_tui.screens.lifeboat_screen import LifeboatScreen
@@ -37,18 +37,15 @@ _MOVING = (
 )
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Dialog[None]):
     """Help on the screen below. The keys of the focused part come first if it has any."""
 
     CSS = """
-    HelpScreen { align: center middle; }
-    HelpScreen > Vertical {
-        width: 84; max-width: 96%; height: 90%; border: round $border; background: $surface; padding: 0 2;
-    }
+    HelpScreen > Vertical { width: 84; max-width: 96%; height: 90%; padding: 0 2; }
     HelpScreen Static { height: auto; margin-bottom: 1; }
     """
     BINDINGS = [
-        Binding("escape,question_mark,q", "close", "Close"),
+        Binding("question_mark,q", "cancel", "Close"),
         Binding("8", "doctor", "Doctor"),
     ]
 
@@ -73,9 +70,6 @@ class HelpScreen(ModalScreen[None]):
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()
-
-    def action_close(self) -> None:
-        self.dismiss()
 
     def action_doctor(self) -> None:
         self.dismiss()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -15,27 +16,55 @@ from lifeboat_tui.cell_text import make_plain
 from lifeboat_tui.widgets.hidden_input import HiddenInput
 from lifeboat_tui.widgets.row_table import RowTable, TableColumn, TableRow
 
-_CSS = """
-{name} {{ align: center middle; }}
-{name} > Vertical {{
-    width: 76; max-width: 95%; height: auto; max-height: 100%; border: round $border; background: $surface;
-    padding: 1 2;
-}}
-{name} .title {{ text-style: bold; }}
-{name} .text {{ height: auto; max-height: 30vh; margin: 1 0; }}
-{name} .problem {{ color: $text-error; text-style: bold; height: auto; }}
-{name} Horizontal {{ height: auto; align-horizontal: right; margin-top: 1; }}
-{name} Button {{ margin-left: 2; }}
-"""
+Result = TypeVar("Result")
 
 
-class ConfirmDialog(ModalScreen[bool]):
+class Dialog(ModalScreen[Result]):
+    """Box over a screen with a title, an optional text and buttons in a row. Cancel clears fields with secrets."""
+
+    DEFAULT_CSS = """
+    Dialog { align: center middle; }
+    Dialog > Vertical {
+        width: 76; max-width: 95%; height: auto; max-height: 100%; border: round $border; background: $surface;
+        padding: 1 2;
+    }
+    Dialog .title { text-style: bold; }
+    Dialog .text { height: auto; max-height: 30vh; margin: 1 0; }
+    Dialog .problem { color: $text-error; text-style: bold; height: auto; }
+    Dialog Horizontal { height: auto; align-horizontal: right; margin-top: 1; }
+    Dialog Button { margin-left: 2; }
+    """
+    BINDINGS = [Binding("escape", "cancel", "Cancel")]
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "yes":
+            self.accept()
+        else:
+            self.cancel()
+
+    def accept(self) -> None:
+        """Handle the button that agrees."""
+
+    def cancel(self) -> None:
+        """Close the dialog without a result."""
+        for field in self.query(HiddenInput):
+            field.take()
+        self.dismiss(None)
+
+    def action_cancel(self) -> None:
+        self.cancel()
+
+    def action_scroll(self, lines: int) -> None:
+        """Scroll a text that does not fit by lines."""
+        self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
+
+
+class ConfirmDialog(Dialog[bool]):
     """Dialog that describes an operation and asks for consent. With `phrase` the button works only after the phrase was
     typed. Its result is whether the user agreed."""
 
-    CSS = _CSS.format(name="ConfirmDialog")
     BINDINGS = [
-        Binding("escape", "cancel", "Cancel"),
         Binding("left", "app.focus_previous", show=False),
         Binding("right", "app.focus_next", show=False),
         Binding("up", "scroll(-1)", show=False),
@@ -65,10 +94,6 @@ class ConfirmDialog(ModalScreen[bool]):
     def on_mount(self) -> None:
         self.query_one("#cancel", Button).focus()
 
-    def action_scroll(self, lines: int) -> None:
-        """Scroll a text that does not fit by lines."""
-        self.query_one(".text", VerticalScroll).scroll_relative(y=lines, animate=False)
-
     def on_key(self, event: events.Key) -> None:
         """Pass typed letters to the field although Cancel has the focus."""
         if self._phrase is not None and event.is_printable and not isinstance(self.focused, Input):
@@ -89,20 +114,16 @@ class ConfirmDialog(ModalScreen[bool]):
         if not button.disabled:
             button.focus()
 
-    @on(Button.Pressed)
-    def _pressed(self, event: Button.Pressed) -> None:
-        self.dismiss(event.button.id == "yes")
+    def accept(self) -> None:
+        self.dismiss(True)
 
-    def action_cancel(self) -> None:
+    def cancel(self) -> None:
         self.dismiss(False)
 
 
-class TextDialog(ModalScreen[str | None]):
+class TextDialog(Dialog[str | None]):
     """Dialog that asks for one line. `secret`: the text is hidden. `problem` returns what is wrong with a text, or
     None. Its result is the text, or None if the user cancels."""
-
-    CSS = _CSS.format(name="TextDialog")
-    BINDINGS = [Binding("escape", "cancel", "Cancel")]
 
     def __init__(
         self,
@@ -138,17 +159,7 @@ class TextDialog(ModalScreen[str | None]):
         self.query_one("#answer", Input).focus()
 
     @on(Input.Submitted, "#answer")
-    def _entered(self) -> None:
-        self._take()
-
-    @on(Button.Pressed)
-    def _pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "yes":
-            self._take()
-        else:
-            self.dismiss(None)
-
-    def _take(self) -> None:
+    def accept(self) -> None:
         text = self.query_one("#answer", Input).value
         problem = self._problem(text)
         if problem is None:
@@ -158,15 +169,11 @@ class TextDialog(ModalScreen[str | None]):
         else:
             self.query_one("#problem", Static).update(make_plain(problem))
 
-    def action_cancel(self) -> None:
-        self.dismiss(None)
 
-
-class ChoiceDialog(ModalScreen[str | None]):
+class ChoiceDialog(Dialog[str | None]):
     """Dialog that asks for one of several choices (key, text). Its result is a key, or None."""
 
-    CSS = _CSS.format(name="ChoiceDialog") + "ChoiceDialog RowTable { height: auto; max-height: 14; }"
-    BINDINGS = [Binding("escape", "cancel", "Cancel")]
+    CSS = "ChoiceDialog RowTable { height: auto; max-height: 14; }"
 
     def __init__(self, title: str, choices: Sequence[tuple[str, str]], *, here: str | None = None) -> None:
         super().__init__()
@@ -187,6 +194,3 @@ class ChoiceDialog(ModalScreen[str | None]):
 
     def on_row_table_chosen(self, event: RowTable.Chosen) -> None:
         self.dismiss(event.row.key)
-
-    def action_cancel(self) -> None:
-        self.dismiss(None)

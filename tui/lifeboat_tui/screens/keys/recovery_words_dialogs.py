@@ -8,12 +8,11 @@ from collections.abc import Sequence
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
 from lifeboat_tui.widgets.hidden_input import HiddenInput
+from lifeboat_tui.widgets.question_dialogs import Dialog
 
 SHOWN_FOR = 20.0
 """Seconds until the words are hidden again."""
@@ -36,15 +35,12 @@ def pick_three_places() -> list[int]:
     return sorted(_CHANCE.sample(range(1, WORDS + 1), ASKED))
 
 
-class RecoveryWordsScreen(ModalScreen[None]):
+class RecoveryWordsScreen(Dialog[None]):
     """Screen with the words, until a key, a click or the timeout. Its text cannot be selected."""
 
     CSS = """
-    RecoveryWordsScreen { align: center middle; background: $background; }
-    RecoveryWordsScreen > Vertical {
-        width: auto; max-width: 95%; height: auto; border: round $border; background: $surface; padding: 1 2;
-    }
-    RecoveryWordsScreen .title { text-style: bold; }
+    RecoveryWordsScreen { background: $background; }
+    RecoveryWordsScreen > Vertical { width: auto; }
     RecoveryWordsScreen Static { width: auto; }
     RecoveryWordsScreen #sheet { margin: 1 0; }
     """
@@ -83,27 +79,20 @@ class RecoveryWordsScreen(ModalScreen[None]):
         if self.is_current:
             self.dismiss(None)
 
+    def cancel(self) -> None:
+        self.hide()
+
     def _forget(self) -> None:
         self._words.clear()
         if self.is_mounted:
             self.query_one("#sheet", Static).update("")
 
 
-class ProveWordsDialog(ModalScreen[str | None]):
+class ProveWordsDialog(Dialog[str | None]):
     """Dialog that asks for three of the words in hidden fields. Its result is the lines for `keys prove
     --answers-stdin`, or None if the user cancels."""
 
-    CSS = """
-    ProveWordsDialog { align: center middle; }
-    ProveWordsDialog > Vertical {
-        width: 66; max-width: 95%; height: auto; border: round $border; background: $surface; padding: 1 2;
-    }
-    ProveWordsDialog .title { text-style: bold; }
-    ProveWordsDialog .problem { color: $text-error; text-style: bold; height: auto; }
-    ProveWordsDialog Horizontal { height: auto; align-horizontal: right; margin-top: 1; }
-    ProveWordsDialog Button { margin-left: 2; }
-    """
-    BINDINGS = [Binding("escape", "cancel", "Cancel")]
+    CSS = "ProveWordsDialog > Vertical { width: 66; }"
 
     def __init__(self, problem: str = "") -> None:
         super().__init__()
@@ -132,28 +121,14 @@ class ProveWordsDialog(ModalScreen[str | None]):
         if at + 1 < len(fields):
             fields[at + 1].focus()
         else:
-            self._take()
+            self.accept()
 
-    @on(Button.Pressed)
-    def _pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "yes":
-            self._take()
-        else:
-            self.action_cancel()
-
-    def _take(self) -> None:
+    def accept(self) -> None:
         answers = [self.query_one(f"#word-{place}", Input).value.strip().lower() for place in self.places]
         if not all(answers):
             self.query_one("#problem", Static).update("Type all three of them, or cancel.")
             return
         lines = [f"{place} {answer}\n" for place, answer in zip(self.places, answers, strict=True)]
-        self._empty()
-        self.dismiss("".join(lines))
-
-    def _empty(self) -> None:
         for field in self.query(HiddenInput):
             field.take()
-
-    def action_cancel(self) -> None:
-        self._empty()
-        self.dismiss(None)
+        self.dismiss("".join(lines))

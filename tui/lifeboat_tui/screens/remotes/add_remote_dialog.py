@@ -6,7 +6,6 @@ from __future__ import annotations
 from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
 from lifeboat_alf.errors import LifeboatError
@@ -18,6 +17,7 @@ from lifeboat_tui.link import DashboardLink
 from lifeboat_tui.screens.lifeboat_screen import format_problem
 from lifeboat_tui.screens.remotes.remote_lines import describe_probed_remote
 from lifeboat_tui.widgets.hidden_input import HiddenInput
+from lifeboat_tui.widgets.question_dialogs import Dialog
 from lifeboat_tui.widgets.text_toggles import TextCheckbox
 
 JOIN_LINE = "lifeboat+"
@@ -25,25 +25,20 @@ JOIN_LINE = "lifeboat+"
 LOOK, ADD = "Ask who it is", "Add it"
 
 
-class AddRemoteDialog(ModalScreen[Met | None]):
+class AddRemoteDialog(Dialog[Met | None]):
     """Dialog with two steps on one button: probe the remote and say who could read the data, then add it. Its result is
     the added remote, or None."""
 
     CSS = """
-    AddRemoteDialog { align: center middle; }
     AddRemoteDialog > VerticalScroll {
         width: 78; max-width: 98%; height: auto; max-height: 100%; border: round $border; background: $surface;
         padding: 0 2;
     }
-    AddRemoteDialog .title { text-style: bold; }
     AddRemoteDialog .label { color: $foreground 60%; }
     AddRemoteDialog #met { height: auto; text-style: bold; }
-    AddRemoteDialog #problem { color: $text-error; text-style: bold; height: auto; }
+    AddRemoteDialog Horizontal { margin-top: 0; }
     AddRemoteDialog TextCheckbox { border: none; padding: 0; }
-    AddRemoteDialog Horizontal { height: auto; align-horizontal: right; }
-    AddRemoteDialog Button { margin-left: 2; }
     """
-    BINDINGS = [("escape", "cancel", "Cancel")]
 
     def __init__(self, link: DashboardLink, *, may_add: bool = True) -> None:
         super().__init__()
@@ -63,7 +58,7 @@ class AddRemoteDialog(ModalScreen[Met | None]):
             yield TextCheckbox("Encrypt everything here: whoever runs it can read nothing", id="sealed", compact=True)
             yield TextCheckbox("A folder in clear, readable by any ALF program", id="plain", compact=True)
             yield Static("", id="met", markup=False)
-            yield Static("", id="problem", markup=False)
+            yield Static("", id="problem", classes="problem", markup=False)
             with Horizontal():
                 yield Button("Cancel", id="cancel")
                 yield Button(LOOK, id="yes", variant="primary")
@@ -127,11 +122,8 @@ class AddRemoteDialog(ModalScreen[Met | None]):
         else:
             self.look()
 
-    @on(Button.Pressed)
-    def _pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "cancel":
-            self.action_cancel()
-        elif self._is_met:
+    def accept(self) -> None:
+        if self._is_met:
             self.add()
         else:
             self.look()
@@ -173,7 +165,3 @@ class AddRemoteDialog(ModalScreen[Met | None]):
 
     def _say(self, problem: str) -> None:
         self.query_one("#problem", Static).update(make_plain(problem))
-
-    def action_cancel(self) -> None:
-        self.query_one("#secret", HiddenInput).take()
-        self.dismiss(None)

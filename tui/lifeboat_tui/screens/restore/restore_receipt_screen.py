@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from lifeboat_tui.cell_text import make_plain
 from lifeboat_tui.documents.restore_documents import Done, Fate
+from lifeboat_tui.widgets.question_dialogs import Dialog
 
 _ORDER = ("rejected", "unresolved", "omitted", "transformed", "deduplicated", "accepted")
 """Outcomes in the order of display, those that need attention first."""
@@ -36,18 +36,15 @@ def _fate_lines(fate: Fate) -> Iterator[str]:
         yield f"  and {len(fate.names) - _MOST_NAMES} more"
 
 
-class RestoreReceiptScreen(ModalScreen[None]):
+class RestoreReceiptScreen(Dialog[None]):
     """Scrollable receipt of a restore. Escape closes it."""
 
     CSS = """
-    RestoreReceiptScreen { align: center middle; }
-    RestoreReceiptScreen > Vertical {
-        width: 100; max-width: 95%; height: 90%; border: round $border; background: $surface; padding: 1 2;
-    }
-    RestoreReceiptScreen .title { text-style: bold; height: auto; margin-bottom: 1; }
+    RestoreReceiptScreen > Vertical { width: 100; height: 90%; }
+    RestoreReceiptScreen .title { height: auto; margin-bottom: 1; }
     RestoreReceiptScreen VerticalScroll > Static { height: auto; }
     """
-    BINDINGS = [Binding("escape,enter,e", "close", "Close")]
+    BINDINGS = [Binding("enter,e", "cancel", "Close")]
 
     def __init__(self, done: Done) -> None:
         super().__init__()
@@ -61,6 +58,3 @@ class RestoreReceiptScreen(ModalScreen[None]):
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()
-
-    def action_close(self) -> None:
-        self.dismiss(None)
