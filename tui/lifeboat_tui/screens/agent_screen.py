@@ -20,6 +20,9 @@ class AgentScreen(LifeboatScreen):
         agent = self.lifeboat.find_agent(self.agent_id)
         return self.agent_id if agent is None else agent.name
 
+    def crumbs(self) -> tuple[str, ...]:
+        return ("lifeboat", self.agent_name, self.NAME.lower())
+
     def on_screen_resume(self) -> None:
         """Reload after a change: without a daemon no event reports it."""
         if self.is_outdated:

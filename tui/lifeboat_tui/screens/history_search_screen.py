@@ -74,9 +74,6 @@ What was purged is never found.
     def twin(self) -> tuple[str, ...]:
         return ("search", self.agent_name, *(self._words or ("WORDS",)), "--history", "--limit", str(LIMIT))
 
-    def crumbs(self) -> tuple[str, ...]:
-        return ("lifeboat", self.agent_name, "find in history")
-
     async def load(self) -> None:
         if not self._words:
             return

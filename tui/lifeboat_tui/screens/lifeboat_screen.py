@@ -9,7 +9,7 @@ reports an event. A subclass sets `NAME`, `ACTS` (its actions) and `HELP` (its p
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, Concatenate, ParamSpec, TypeVar, cast
 
 from textual import events, on, work
@@ -29,6 +29,7 @@ from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.link import DashboardLink, Tell
 from lifeboat_tui.user_actions import EVERYWHERE, PLACES, READ_ONLY, UserAction
 from lifeboat_tui.widgets.filtered_table import FilteredTable
+from lifeboat_tui.widgets.question_dialogs import ChoiceDialog
 from lifeboat_tui.widgets.row_table import RowTable
 from lifeboat_tui.widgets.screen_bars import ConnectionBanner, KeyHint, ScreenFooter, ScreenHeader
 
@@ -167,6 +168,10 @@ class LifeboatScreen(Screen[None]):
     async def answer(self, question: Screen[Result]) -> Result | None:
         """Show a dialog and return the user's answer."""
         return await self.app.push_screen_wait(question)
+
+    async def choose_one(self, title: str, choices: Sequence[tuple[str, str]]) -> str | None:
+        """Return the key of the only choice; ask the user if there are several."""
+        return choices[0][0] if len(choices) == 1 else await self.answer(ChoiceDialog(title, choices))
 
     @work(group="act", exit_on_error=False)
     async def attempt(self, action: Coroutine[object, object, None]) -> None:

@@ -21,7 +21,7 @@ from lifeboat_tui.screens.lifeboat_screen import FILTER, attempted
 from lifeboat_tui.themes import BY_SETTING
 from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.filtered_table import FilteredTable
-from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, TextDialog
+from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, TextDialog, require_text
 from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, TableRow
 
 COLUMNS = (
@@ -214,7 +214,14 @@ it: they are never shown.
             hidden = ["It is private, so it is not shown, now or later."] if one.private else []
             lines = [one.effect, takes, *hidden, *([f"Not that: {problem}"] if problem else [])]
             typed = await self.answer(
-                TextDialog(one.name, lines, value=value, secret=one.private, yes="Keep it", problem=_nothing_typed)
+                TextDialog(
+                    one.name,
+                    lines,
+                    value=value,
+                    secret=one.private,
+                    yes="Keep it",
+                    problem=require_text("type a value, or cancel (x takes the default)"),
+                )
             )
             if typed is None:
                 return
@@ -252,7 +259,3 @@ def _is_told(one: Setting, value: str) -> bool:
 
 def _input(one: Setting, value: str | None) -> str:
     return f"{value}\n" if value is not None and _is_told(one, value) else ""
-
-
-def _nothing_typed(text: str) -> str | None:
-    return None if text.strip() else "type a value, or cancel (x takes the default)"

@@ -170,6 +170,11 @@ class TextDialog(Dialog[str | None]):
             self.query_one("#problem", Static).update(make_plain(problem))
 
 
+def require_text(message: str) -> Callable[[str], str | None]:
+    """Return a check for `TextDialog` that answers `message` for a blank text."""
+    return lambda text: None if text.strip() else message
+
+
 class ChoiceDialog(Dialog[str | None]):
     """Dialog that asks for one of several choices (key, text). Its result is a key, or None."""
 

@@ -104,18 +104,8 @@ class RowTable(ScrollView, can_focus=True):
     click on the cursor's row, and `Marked` when a mark changes (`markable`)."""
 
     COMPONENT_CLASSES = {
-        "table--title",
-        "table--cursor",
-        "table--heading",
-        "table--flash",
-        "table--success",
-        "table--warning",
-        "table--error",
-        "table--accent",
-        "table--muted",
-        "table--strong",
-        "table--added",
-        "table--removed",
+        *("table--title", "table--cursor", "table--heading", "table--flash", "table--success", "table--warning"),
+        *("table--error", "table--accent", "table--muted", "table--strong", "table--added", "table--removed"),
     }
     DEFAULT_CSS = """
     RowTable { background: $surface; color: $foreground; scrollbar-size-vertical: 1; overflow-x: hidden; }

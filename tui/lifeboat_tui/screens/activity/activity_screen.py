@@ -51,13 +51,7 @@ class ActivityScreen(ReportScreen):
     NAME = "Activity"
     ENTER = "open"
     ACTS = (
-        UserAction(
-            "open",
-            "enter",
-            "details",
-            "Every field of the line, what it means and what helps",
-            footer=True,
-        ),
+        UserAction("open", "enter", "details", "Every field of the line, what it means and what helps", footer=True),
         UserAction("origin", "o", "go there", "The timeline at its sequence, or its receipt", footer=True),
         UserAction("kind", "K", "kind", "Only what is of one kind; of the service's log from a level on", footer=True),
         UserAction("agent", "A", "agent", "Only what was done with one agent", footer=True),

@@ -46,7 +46,7 @@ from lifeboat_tui.screens.lifeboat_screen import FILTER, attempted
 from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.command_progress import OutcomeScreen
 from lifeboat_tui.widgets.filtered_table import FilteredTable
-from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, ConfirmDialog, TextDialog
+from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, ConfirmDialog, TextDialog, require_text
 from lifeboat_tui.widgets.row_table import RowTable
 
 FOR_A_MOMENT = "2m"
@@ -381,15 +381,11 @@ words are shown only when you type that you want to see them, and go by themselv
         machine = self.machine
         assert machine is not None
         name = await self.answer(
-            TextDialog(f"What shall {machine.name} be called?", value=machine.name, problem=_name_problem)
+            TextDialog(f"What shall {machine.name} be called?", value=machine.name, problem=require_text("type a name"))
         )
         if name is not None and name.strip() != machine.name:
             await self.ask("keys", "rename-machine", machine.id, *protect_dashed_name(name.strip()))
             self.tell_user(f"The machine {machine.id} is called {name.strip()} now.")
-
-
-def _name_problem(text: str) -> str | None:
-    return None if text.strip() else "type a name"
 
 
 def _words_problem(text: str) -> str | None:

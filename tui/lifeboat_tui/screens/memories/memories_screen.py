@@ -115,9 +115,6 @@ it although its file still holds the text, and can be taken back; P destroys it 
             return ("records", "show", self.agent_name, self.memory_id)
         return ("records", "list", self.agent_name, *self._narrowed())
 
-    def crumbs(self) -> tuple[str, ...]:
-        return ("lifeboat", self.agent_name, "memories")
-
     def _narrowed(self) -> tuple[str, ...]:
         return tuple(word for pair in self._filters.items() for word in pair)
 

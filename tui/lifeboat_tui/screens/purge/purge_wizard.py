@@ -38,7 +38,6 @@ from lifeboat_tui.screens.purge.receipt_actions import LET_IN, ReceiptActionsScr
 from lifeboat_tui.user_actions import PLACES, UserAction
 from lifeboat_tui.widgets.filtered_table import FilteredTable
 from lifeboat_tui.widgets.progress_display import ProgressDisplay
-from lifeboat_tui.widgets.question_dialogs import ChoiceDialog
 from lifeboat_tui.widgets.wizard_steps import WizardSteps
 
 STEPS = ("Search", "Preview", "Confirm", "Proof")
@@ -484,9 +483,7 @@ happen at once; it is used once, and kept nowhere.
     @attempted
     async def do_others(self) -> None:
         """Open a new wizard for another agent. The user has to type the text again, because it is not kept."""
-        chosen: str | None = self._others[0]
-        if len(self._others) > 1:
-            chosen = await self.answer(ChoiceDialog("Which agent is next?", [(name, name) for name in self._others]))
+        chosen = await self.choose_one("Which agent is next?", [(name, name) for name in self._others])
         agent = self.lifeboat.find_agent(chosen) if chosen is not None else None
         if agent is not None:
             self.app.push_screen(PurgeWizard(agent.id))

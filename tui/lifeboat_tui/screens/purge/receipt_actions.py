@@ -13,7 +13,7 @@ from lifeboat_tui.documents.receipt_documents import DONE, WAITING, Confirmed, V
 from lifeboat_tui.screens.lifeboat_screen import LifeboatScreen, attempted
 from lifeboat_tui.screens.purge.purge_proof_texts import describe_vault_state
 from lifeboat_tui.user_actions import UserAction
-from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, ConfirmDialog, TextDialog
+from lifeboat_tui.widgets.question_dialogs import ConfirmDialog, TextDialog, require_text
 
 CONFIRMS = (
     "The second token (scope purge) is one that whoever owns the endpoint has. It is used once, and kept nowhere.",
@@ -48,7 +48,7 @@ class ReceiptActionsScreen(LifeboatScreen):
             ["It holds ids, names of second copies and hashes, and nothing of what was purged.", "A new file:"],
             value=f"~/purge-{receipt_id[:13]}.json",
             yes="Export",
-            problem=lambda text: None if text.strip() else "type the name of a file",
+            problem=require_text("type the name of a file"),
         )
         file = await self.answer(question)
         if file is None:
@@ -61,11 +61,10 @@ class ReceiptActionsScreen(LifeboatScreen):
     @attempted
     async def confirm_somewhere(self, receipt_id: str, vaults: tuple[Vault, ...]) -> None:
         """Carry out a pending purge now: ask for the remote and its second token."""
-        possible = list_confirmable_vaults(vaults)
-        name: str | None = possible[0].name
-        if len(possible) > 1:
-            choices = [(each.name, f"{each.name}: {describe_vault_state(each)}") for each in possible]
-            name = await self.answer(ChoiceDialog("Where is it to happen now?", choices))
+        choices = [
+            (each.name, f"{each.name}: {describe_vault_state(each)}") for each in list_confirmable_vaults(vaults)
+        ]
+        name = await self.choose_one("Where is it to happen now?", choices)
         if name is None:
             return
         question = TextDialog(
@@ -74,7 +73,7 @@ class ReceiptActionsScreen(LifeboatScreen):
             placeholder="second token, not shown",
             secret=True,
             yes="Destroy it there",
-            problem=lambda text: None if text.strip() else "type the second token",
+            problem=require_text("type the second token"),
         )
         token = await self.answer(question)
         if token is not None:

@@ -31,7 +31,7 @@ from lifeboat_tui.screens.purge.purge_proof_texts import (
 from lifeboat_tui.screens.purge.receipt_actions import LET_IN, ReceiptActionsScreen, list_confirmable_vaults
 from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.filtered_table import FilteredTable
-from lifeboat_tui.widgets.question_dialogs import TextDialog
+from lifeboat_tui.widgets.question_dialogs import TextDialog, require_text
 from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, TableRow
 
 COLUMNS = (
@@ -220,7 +220,7 @@ that was exported can be checked on any machine, offline.
             ["Nobody is asked; the keys and the vaults of this home count, where they know of it."],
             placeholder="the file",
             yes="Verify",
-            problem=lambda text: None if text.strip() else "type the name of a file",
+            problem=require_text("type the name of a file"),
         )
         file = await self.answer(question)
         if file is None:

@@ -26,7 +26,7 @@ from lifeboat_tui.screens.remotes.remote_lines import (
 from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.command_progress import OutcomeScreen
 from lifeboat_tui.widgets.filtered_table import FilteredTable
-from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, ConfirmDialog, TextDialog
+from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, ConfirmDialog, TextDialog, require_text
 from lifeboat_tui.widgets.row_table import RowTable
 
 NOBODY = (
@@ -199,7 +199,13 @@ key everywhere.
         assert one is not None
         lines = ["It is tried out before it is kept. The one before counts until it is revoked there."]
         token = await self.answer(
-            TextDialog(f"Another token for {one.name}", lines, secret=True, yes="Try it out", problem=_no_token)
+            TextDialog(
+                f"Another token for {one.name}",
+                lines,
+                secret=True,
+                yes="Try it out",
+                problem=require_text("type or paste the token, or cancel"),
+            )
         )
         if token is not None:
             said = await self.carry_out(
@@ -234,7 +240,3 @@ key everywhere.
             told = f"{one.name} is no second copy any more.{' Its token was revoked.' if revoked else ''}"
             self.tell_user(" ".join([told, *said.notes]))
             self.lifeboat.ask_status()
-
-
-def _no_token(text: str) -> str | None:
-    return None if text.strip() else "type or paste the token, or cancel"

@@ -43,7 +43,7 @@ from lifeboat_tui.widgets.bar_chart import BarChart
 from lifeboat_tui.widgets.diff_view import MUTED, NOTE, DiffLine, DiffView
 from lifeboat_tui.widgets.filtered_table import FilteredTable
 from lifeboat_tui.widgets.progress_display import ProgressDisplay
-from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, TextDialog
+from lifeboat_tui.widgets.question_dialogs import TextDialog
 from lifeboat_tui.widgets.row_table import RowTable
 
 DAYS = 60
@@ -126,9 +126,6 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
 
     def twin(self) -> tuple[str, ...]:
         return ("timeline", self.agent_name, *self._chart_words())
-
-    def crumbs(self) -> tuple[str, ...]:
-        return ("lifeboat", self.agent_name, "timeline")
 
     def _chart_words(self) -> tuple[str, ...]:
         return () if self._days is None else ("--days", str(self._days))
@@ -364,10 +361,9 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
     async def do_older(self) -> None:
         """Restore from a displaced history. If there are several, ask which."""
         aside = self._answer.set_aside
-        name: str | None = aside[0].name
-        if len(aside) > 1:
-            choices = [(one.name, f"{one.name}  {time_text(one.since) if one.since else ''}") for one in aside]
-            name = await self.answer(ChoiceDialog("Which history?", choices))
+        name = await self.choose_one(
+            "Which history?", [(one.name, f"{one.name}  {time_text(one.since) if one.since else ''}") for one in aside]
+        )
         if name is not None:
             self._restore(remote=name)
 
