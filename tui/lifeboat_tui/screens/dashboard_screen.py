@@ -12,7 +12,6 @@ from textual.content import Content
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.texts.human_text import count_text
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import format_local_time, format_pair, format_short_age, format_size, make_plain
 from lifeboat_tui.documents.log_documents import Entry, Log
 from lifeboat_tui.documents.status_documents import Agent, Remote, Status
@@ -173,8 +172,8 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
         if agent is None:
             return
         try:
-            said = await self.ask("log", agent.id, "--limit", str(CHANGES))
-            self._changes, self._changes_of = documents.decode_document(Log, said.document).entries, agent.id
+            log = await self.fetch(Log, "log", agent.id, "--limit", str(CHANGES))
+            self._changes, self._changes_of = log.entries, agent.id
         except LifeboatError as error:
             self.say_problem(error)
         self._show_changes()

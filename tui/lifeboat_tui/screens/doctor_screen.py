@@ -14,7 +14,6 @@ from textual.widgets import Static
 
 from lifeboat_core.texts.human_text import count_text
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import make_plain
 from lifeboat_tui.documents.doctor_documents import Examination, Finding
 from lifeboat_tui.glyphs import STYLES
@@ -86,8 +85,7 @@ b writes a report for somebody who helps you: versions, counts and findings, and
         self._checking(True)
         running.tell(CommandProgress(CHECKING))
         try:
-            said = await self.ask("doctor", tell=self._tell)
-            self._show(documents.decode_document(Examination, said.document))
+            self._show(await self.fetch(Examination, "doctor", tell=self._tell))
         except asyncio.CancelledError:
             if self.is_mounted and not self._findings:
                 self.table.empty = "Nothing was checked: r checks."

@@ -10,7 +10,6 @@ from textual.containers import Vertical
 from textual.widgets import Input, Static
 
 from lifeboat_core.texts.human_text import count_text
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import make_plain
 from lifeboat_tui.documents.search_documents import Found, Hit
 from lifeboat_tui.glyphs import Glyphs
@@ -77,8 +76,7 @@ What was purged is never found.
     async def load(self) -> None:
         if not self._words:
             return
-        said = await self.ask("search", self.agent_id, *self._words, "--history", "--limit", str(LIMIT))
-        found = documents.decode_document(Found, said.document)
+        found = await self.fetch(Found, "search", self.agent_id, *self._words, "--history", "--limit", str(LIMIT))
         self._hits = {str(at): hit for at, hit in enumerate(found.hits)}
         self.table.empty = f"These words stand nowhere in what is kept of {make_plain(self.agent_name)}."
         self.table.show(_row(key, hit, self.glyphs) for key, hit in self._hits.items())

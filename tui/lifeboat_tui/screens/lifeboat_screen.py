@@ -25,6 +25,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_daemon.control.command_runner import CommandAnswer
 from lifeboat_tui.cell_text import escape_title, make_plain, truncate_text
+from lifeboat_tui.documents import Document, decode_document
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.link import DashboardLink, Tell
 from lifeboat_tui.user_actions import EVERYWHERE, PLACES, READ_ONLY, UserAction
@@ -123,6 +124,10 @@ class LifeboatScreen(Screen[None]):
     async def ask(self, *words: str, text: str = "", tell: Tell | None = None) -> CommandAnswer:
         """Run a command with `--json`. Raises LifeboatError, which `attempt` and `load` show."""
         return await self.link.run(*words, text=text, tell=tell)
+
+    async def fetch(self, kind: type[Document], *words: str, text: str = "", tell: Tell | None = None) -> Document:
+        """Run a command like `ask`, and decode its answer."""
+        return decode_document(kind, (await self.ask(*words, text=text, tell=tell)).document)
 
     @work(exclusive=True, group="load", exit_on_error=False)
     async def reload(self) -> None:

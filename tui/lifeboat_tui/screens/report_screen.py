@@ -8,8 +8,8 @@ from textual import work
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.texts.human_text import quote_argument
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import format_size
+from lifeboat_tui.documents import decode_document
 from lifeboat_tui.documents.doctor_documents import Bundle
 from lifeboat_tui.screens.command_screen import CommandScreen
 from lifeboat_tui.user_actions import UserAction
@@ -52,7 +52,7 @@ class ReportScreen(CommandScreen):
                 raise
             await self._write_bundle(typed, "There is a file of this name already: choose another one.")
             return
-        done = documents.decode_document(Bundle, said.document)
+        done = decode_document(Bundle, said.document)
         parts = [f"{part.name:<14} {part.what}" for part in done.parts]
         look = f"Look before you send it: unzip -p {quote_argument(done.path)}"
         await self.answer(

@@ -12,7 +12,6 @@ from textual.content import Content
 from textual.widgets import Static
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import format_pair, make_plain
 from lifeboat_tui.documents.setting_documents import Setting, spell_value
 from lifeboat_tui.documents.setting_documents import Settings as Document
@@ -104,7 +103,7 @@ it: they are never shown.
 
     async def load(self) -> None:
         of_agent = () if self._agent_id is None else (self._agent_id,)
-        found = documents.decode_document(Document, (await self.ask("config", "list", *of_agent)).document)
+        found = await self.fetch(Document, "config", "list", *of_agent)
         self._settings = found.settings
         problem = self.query_one("#problem", Static)
         problem.set_class(found.problem is not None, "-shown")
@@ -243,8 +242,7 @@ it: they are never shown.
 
     async def _set(self, one: Setting, value: str | None) -> None:
         """Set a value, or the default for None, and report the effect."""
-        said = await self.ask(*self._words("set", one, value), text=_input(one, value))
-        now = documents.decode_document(Setting, said.document)
+        now = await self.fetch(Setting, *self._words("set", one, value), text=_input(one, value))
         whose = "" if self._agent_id is None else f" for {self._agent_name}"
         later = "; it counts from the next start of the dashboard" if one.name in AT_NEXT_START else ""
         self.tell_user(f"{now.name} = {now.shown} ({now.source}){whose}: {one.effect}{later}")

@@ -10,7 +10,6 @@ from textual.widgets import Static
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import make_plain
 from lifeboat_tui.coalesced_request import CoalescedRequest
 from lifeboat_tui.documents.log_documents import Entry, Log
@@ -124,7 +123,7 @@ for somebody who helps you.
     async def _load_done(self) -> None:
         name = () if self._agent is None else (self._agent[0],)
         words = ("log", *name, "--limit", str(self._limits[DONE]), *self._narrowed())
-        entries = documents.decode_document(Log, (await self.ask(*words)).document).entries
+        entries = (await self.fetch(Log, *words)).entries
         if not self._kind:
             self._kinds = count_kinds(one.kind for one in entries)
         rows = list(build_log_rows(entries))
@@ -135,7 +134,7 @@ for somebody who helps you.
 
     async def _load_noted(self) -> None:
         words = ("daemon", "log", "--lines", str(self._limits[NOTED]), *self._narrowed())
-        events = documents.decode_document(ServiceLog, (await self.ask(*words)).document).events
+        events = (await self.fetch(ServiceLog, *words)).events
         rows = list(build_event_rows(events, self._names(), self.glyphs))
         self._noted = {row.key: one for row, one in rows if one is not None}
         parts = [f"from {self._level} on" if self._level else ""]

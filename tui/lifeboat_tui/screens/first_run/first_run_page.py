@@ -15,6 +15,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.machine.typed_folders import parse_whole_path
 from lifeboat_daemon.control.command_runner import CommandAnswer
 from lifeboat_tui.cell_text import make_plain
+from lifeboat_tui.documents import Document, decode_document
 from lifeboat_tui.documents.first_run_documents import Away, Plan
 from lifeboat_tui.link import Tell
 from lifeboat_tui.widgets.question_dialogs import TextDialog
@@ -103,6 +104,10 @@ class FirstRunPage(VerticalScroll, can_focus=False):
     async def ask(self, *words: str, text: str = "", tell: Tell | None = None) -> CommandAnswer:
         """Run a command. If the key is locked, ask for its passphrase and run the command again."""
         return await self._with_key(lambda: self.first_run.ask(*words, text=text, tell=tell))
+
+    async def fetch(self, kind: type[Document], *words: str, text: str = "", tell: Tell | None = None) -> Document:
+        """Run a command like `ask`, and decode its answer."""
+        return decode_document(kind, (await self.ask(*words, text=text, tell=tell)).document)
 
     async def ask_text(self, *words: str, text: str = "") -> CommandAnswer:
         """Run a command like `ask`, for its plain text."""

@@ -12,7 +12,6 @@ from textual.widgets import Button, Static
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui import documents
 from lifeboat_tui.documents.first_run_documents import Setup
 from lifeboat_tui.screens.first_run.closing_pages import DonePage, ServicePage
 from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage
@@ -67,7 +66,7 @@ class PurposePage(FirstRunPage):
         ]
         self.query_one(RowTable).show(rows)
         self.focus_first()
-        found = documents.decode_document(Setup, (await self.ask("setup")).document)
+        found = await self.fetch(Setup, "setup")
         done = [step.text for step in found.steps if step.state == "done" and step.name != "find"]
         self.say(*(f"{self.first_run.glyphs.sign('done')} {text}" for text in done), where="already")
 

@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from textual.widgets import Input, Static
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
 from lifeboat_tui.documents.first_run_documents import Key
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run.first_run_page import OPEN_FOR, FirstRunChoices, FirstRunPage, MissingInput
@@ -52,7 +51,7 @@ class CreateKeyPage(FirstRunPage):
         return ("keys", "status")
 
     async def begin(self) -> None:
-        self._key = documents.decode_document(Key, (await self.ask("keys", "status")).document)
+        self._key = await self.fetch(Key, "keys", "status")
         self.show(["passphrase"], shown=self._key.key_id is None or self._key.store == "file")
         self.say(*_about(self._key))
 
@@ -115,7 +114,7 @@ class RecoverKeyPage(FirstRunPage):
         return ("keys", "recover")
 
     async def begin(self) -> None:
-        key = documents.decode_document(Key, (await self.ask("keys", "status")).document)
+        key = await self.fetch(Key, "keys", "status")
         self._is_here = key.key_id is not None and (key.state == "ok" or key.store in ("passphrase", "keyring"))
         self.show(["words", "count", "visible"], shown=not self._is_here)
         self.YES = "Go on" if self._is_here else "Take the key"

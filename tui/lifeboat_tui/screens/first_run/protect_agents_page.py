@@ -8,8 +8,8 @@ from textual.widgets import Input, Static
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.texts.human_text import count_text
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import protect_dashed_name
+from lifeboat_tui.documents import decode_document
 from lifeboat_tui.documents.first_run_documents import Discovered, Found
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage, parse_folder
@@ -44,7 +44,7 @@ class ProtectAgentsPage(FirstRunPage):
 
     async def begin(self) -> None:
         said = await self.ask("agents", "discover")
-        self._found = documents.decode_document(Discovered, said.document).found
+        self._found = decode_document(Discovered, said.document).found
         table = self.query_one(RowTable)
         table.empty = NOBODY
         table.show([_row(one) for one in self._found])

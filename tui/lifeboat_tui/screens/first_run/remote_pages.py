@@ -10,7 +10,6 @@ from textual.widgets import Input, Static
 
 from lifeboat_core.texts.human_text import join_names
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui import documents
 from lifeboat_tui.documents.first_run_documents import SecondCopies, SecondCopy
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage, MissingInput, parse_folder
@@ -48,7 +47,7 @@ class AddRemotePage(FirstRunPage):
         return ("remote", "list")
 
     async def begin(self) -> None:
-        found = documents.decode_document(SecondCopies, (await self.ask("remote", "list")).document).remotes
+        found = (await self.fetch(SecondCopies, "remote", "list")).remotes
         self._copies = tuple(one for one in found if one.problem is None)
         self.show(_FIELDS, shown=not self._is_enough())
         self.say(*self._sentences())
@@ -97,8 +96,8 @@ class AddRemotePage(FirstRunPage):
             words.append("--join-stdin")
         words += ["--optional"] if self.query_one("#away", TextCheckbox).value else []
         tell(CommandProgress("Asking it who it is"))
-        said = await self.ask(*words, text="" if is_folder or not secret else f"{secret}\n", tell=tell)
-        self._readable = documents.decode_document(SecondCopy, said.document).readable
+        text = "" if is_folder or not secret else f"{secret}\n"
+        self._readable = (await self.fetch(SecondCopy, *words, text=text, tell=tell)).readable
         self.known.remote = name
         self.leave()
 

@@ -12,7 +12,6 @@ from textual.widgets import Input, RadioSet, Static
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.texts.human_text import make_state_folder_option, quote_argument, time_text
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import format_short_age, format_size, make_plain
 from lifeboat_tui.documents.first_run_documents import Away, Plan, Restored, There
 from lifeboat_tui.documents.restore_documents import Files
@@ -52,7 +51,7 @@ class RestoreAgentPage(FirstRunPage):
 
     async def begin(self) -> None:
         self.say(f"Which agents has {self.known.remote}?")
-        self._agents = documents.decode_document(There, (await self.ask(*self.twin())).document).agents
+        self._agents = (await self.fetch(There, *self.twin())).agents
         table = self.query_one(RowTable)
         table.empty = f"{make_plain(self.known.remote)} has no agent yet."
         table.show([self._row(one) for one in self._agents])
@@ -136,8 +135,9 @@ class RestoreTargetPage(FirstRunPage):
         if not self.value("folder"):
             raise MissingInput("type the folder in which the agent shall live")
         tell(CommandProgress("Fetching what the second copy has"))
-        said = await self.ask("restore", *self._words(), "--dry-run", tell=tell)
-        self.known.restore, self.known.plan = self._words(), documents.decode_document(Plan, said.document)
+        words = self._words()
+        self.known.plan = await self.fetch(Plan, "restore", *words, "--dry-run", tell=tell)
+        self.known.restore = words
         return True
 
 
@@ -168,15 +168,15 @@ class FirstRunRestorePage(FirstRunPage):
         words = ("restore", *self.known.restore, "--adopt", "--yes")
         tell(CommandProgress("Bringing it back"))
         try:
-            said = await self.ask(*words, tell=tell)
+            done = await self.fetch(Restored, *words, tell=tell)
         except LifeboatError as error:
             if error.code != "moved_elsewhere":
                 raise
             machine = await self._taken_over(error)
-            said = await self.ask(*words, "--take-over", machine, tell=tell)
-        self._done = documents.decode_document(Restored, said.document)
+            done = await self.fetch(Restored, *words, "--take-over", machine, tell=tell)
+        self._done = done
         self.YES, self.NEEDED = "Go on", False
-        self.say(*_told(self._done))
+        self.say(*_told(done))
         self.first_run.lifeboat.ask_status()
         return False
 

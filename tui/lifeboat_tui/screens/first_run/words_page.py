@@ -9,7 +9,6 @@ from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import format_local_day
 from lifeboat_tui.documents.first_run_documents import Key
 from lifeboat_tui.link import Tell
@@ -47,7 +46,7 @@ class RecoveryWordsPage(FirstRunPage):
         return ("keys", "prove") if self._is_proven else ("keys", "init")
 
     async def begin(self) -> None:
-        key = documents.decode_document(Key, (await self.ask("keys", "status")).document)
+        key = await self.fetch(Key, "keys", "status")
         self._is_proven = key.proven_at is not None
         if key.proven_at is not None:
             self._ask_for([])

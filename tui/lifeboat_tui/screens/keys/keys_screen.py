@@ -14,8 +14,8 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.errors import OtherRelease
 from lifeboat_daemon.control.command_runner import CommandAnswer
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import make_plain, protect_dashed_name
+from lifeboat_tui.documents import decode_document
 from lifeboat_tui.documents.key_status_documents import KeyStatus, Machine, Rotation
 from lifeboat_tui.screens.command_screen import LOCKED, CommandScreen
 from lifeboat_tui.screens.keys.key_lines import (
@@ -112,7 +112,7 @@ words are shown only when you type that you want to see them, and go by themselv
         return ("keys", "status")
 
     async def load(self) -> None:
-        self._status = documents.decode_document(KeyStatus, (await self.ask("keys", "status")).document)
+        self._status = await self.fetch(KeyStatus, "keys", "status")
         self._show()
 
     def happened(self, event: JsonObject) -> None:
@@ -167,7 +167,7 @@ words are shown only when you type that you want to see them, and go by themselv
 
     @attempted
     async def do_test(self) -> None:
-        status = documents.decode_document(KeyStatus, (await self.ask("keys", "status")).document)
+        status = await self.fetch(KeyStatus, "keys", "status")
         if status.state == "ok":
             self.tell_user(f"The key can be used: {status.note}" if status.note else "The key can be used.")
         else:
@@ -193,7 +193,7 @@ words are shown only when you type that you want to see them, and go by themselv
         self._tell_state(await self.ask("keys", "lock"))
 
     def _tell_state(self, said: CommandAnswer) -> None:
-        status = documents.decode_document(KeyStatus, said.document)
+        status = decode_document(KeyStatus, said.document)
         self.tell_user("; ".join([status.note or f"key: {status.state}", *said.notes]))
         self.lifeboat.ask_status()
 
@@ -224,7 +224,7 @@ words are shown only when you type that you want to see them, and go by themselv
     async def _open_for_a_moment(self) -> bool:
         """Open a locked key for the next operation. Returns True if the key is open. Raises LifeboatError."""
         self._was_locked = False
-        status = documents.decode_document(KeyStatus, (await self.ask("keys", "status")).document)
+        status = await self.fetch(KeyStatus, "keys", "status")
         if status.state != "needs_key":
             return True
         words = ["keys", "unlock", "--for", FOR_A_MOMENT]
@@ -346,7 +346,7 @@ words are shown only when you type that you want to see them, and go by themselv
         )
         if await self.answer(question):
             said = await self.carry_out("Replacing the key", *wanted.words(), text=f"{passphrase}{secret}")
-            done = documents.decode_document(Rotation, said.document)
+            done = decode_document(Rotation, said.document)
             self.lifeboat.ask_status()
             await self.answer(OutcomeScreen("Your key was replaced", [*describe_rotation(done), *said.notes]))
 

@@ -15,7 +15,6 @@ from textual.widgets import Input, Static
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import make_plain
 from lifeboat_tui.documents.record_documents import Memory, Page, Shown
 from lifeboat_tui.screens.lifeboat_screen import FILTER, attempted
@@ -122,8 +121,7 @@ it although its file still holds the text, and can be taken back; P destroys it 
         """Reload as many memories as are shown already."""
         before = self._narrowed()
         limit = max(FIRST_PAGE, len(self._memories))
-        said = await self.ask("records", "list", self.agent_id, *before, "--limit", str(limit))
-        self._page = documents.decode_document(Page, said.document)
+        self._page = await self.fetch(Page, "records", "list", self.agent_id, *before, "--limit", str(limit))
         self._sequence = self._page.sequence
         if before == self._narrowed():
             self._is_loaded = True
@@ -171,8 +169,7 @@ it although its file still holds the text, and can be taken back; P destroys it 
             return
         limit = str(min(LARGEST_PAGE, 2 * max(FIRST_PAGE, len(self._memories))))
         try:
-            said = await self.ask("records", "list", self.agent_id, *before, "--limit", limit, "--after", after)
-            page = documents.decode_document(Page, said.document)
+            page = await self.fetch(Page, "records", "list", self.agent_id, *before, "--limit", limit, "--after", after)
         except LifeboatError as error:
             self.say_problem(error)
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual import work
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
+from lifeboat_tui.documents import decode_document
 from lifeboat_tui.documents.record_documents import Change, Showing, Shown
 from lifeboat_tui.screens.agent_screen import AgentScreen
 from lifeboat_tui.user_actions import UserAction
@@ -96,12 +96,11 @@ class MemoryActionsScreen(AgentScreen):
             return
         self.say_problem(None)
         self.tell_user(
-            done if documents.decode_document(Change, said.document).changed else "Nothing to change: it is so already."
+            done if decode_document(Change, said.document).changed else "Nothing to change: it is so already."
         )
         if now is not None:
             self.changed(memory_id, now)
 
     async def read_memory(self, memory_id: str) -> Shown | None:
         """Read a memory by any id of its chain of versions. Raises LifeboatError."""
-        said = await self.ask("records", "show", self.agent_id, memory_id)
-        return next(iter(documents.decode_document(Showing, said.document).records), None)
+        return next(iter((await self.fetch(Showing, "records", "show", self.agent_id, memory_id)).records), None)

@@ -20,7 +20,7 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.errors import CommandLost
 from lifeboat_daemon.control.command_runner import CommandAnswer, CommandProgress
-from lifeboat_tui import documents
+from lifeboat_tui.documents import decode_document
 from lifeboat_tui.documents.purge_documents import Purged, Remote
 from lifeboat_tui.documents.receipt_documents import Receipts as ReceiptList
 from lifeboat_tui.documents.receipt_documents import Shown
@@ -358,7 +358,7 @@ happen at once; it is used once, and kept nowhere.
             said = await self.ask(
                 *build_purge_command(self._wanted, self._agent_id, dry_run=True), text=self._input(), tell=self._tell
             )
-            self._plan = documents.decode_document(Purged, said.document)
+            self._plan = decode_document(Purged, said.document)
         except LifeboatError as error:
             self._go(SEARCH)
             self.say_problem(error)
@@ -400,7 +400,7 @@ happen at once; it is used once, and kept nowhere.
             said = await self.ask(
                 *build_purge_command(self._wanted, self._agent_id, dry_run=False), text=text, tell=self._tell
             )
-            await self._show_done(documents.decode_document(Purged, said.document), said, tokens)
+            await self._show_done(decode_document(Purged, said.document), said, tokens)
         except LifeboatError as error:
             self.tell_failure(error)
             nothing = LOST if isinstance(error, CommandLost) else NOT_BEGUN
@@ -448,14 +448,13 @@ happen at once; it is used once, and kept nowhere.
         """Return the ids of all receipts. Notes of the command say what could not be completed."""
         said = await self.ask("receipts", "list")
         self._lines += [("warning", note) for note in said.notes]
-        return {each.id for each in documents.decode_document(ReceiptList, said.document).receipts}
+        return {each.id for each in decode_document(ReceiptList, said.document).receipts}
 
     # The proof --------------------------------------------------------------------------------------------------
 
     async def _show_receipt(self, receipt_id: str) -> None:
         try:
-            said = await self.ask("receipts", "show", receipt_id)
-            self._receipt = documents.decode_document(Shown, said.document)
+            self._receipt = await self.fetch(Shown, "receipts", "show", receipt_id)
         except LifeboatError as error:
             self.tell_failure(error)
         self._show_lines()

@@ -7,7 +7,7 @@ import os
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.texts.human_text import count_text, path_text
-from lifeboat_tui import documents
+from lifeboat_tui.documents import decode_document
 from lifeboat_tui.documents.purge_documents import Purged
 from lifeboat_tui.documents.receipt_documents import DONE, WAITING, Confirmed, Vault
 from lifeboat_tui.screens.lifeboat_screen import LifeboatScreen, attempted
@@ -84,8 +84,7 @@ class ReceiptActionsScreen(LifeboatScreen):
     @attempted
     async def cut_kept_out(self, agent_id: str) -> None:
         """Cut text that was purged earlier from the live files in which it still is."""
-        said = await self.ask("purge", agent_id, "--kept-out", "--dry-run")
-        live = documents.decode_document(Purged, said.document).live
+        live = (await self.fetch(Purged, "purge", agent_id, "--kept-out", "--dry-run")).live
         files = [f"{path_text(one.path)}: {count_text(one.places, 'place')}" for one in live if one.command is None]
         running = [f"the running {path_text(one.path)}: {one.command}" for one in live if one.command is not None]
         if not files:
@@ -93,23 +92,20 @@ class ReceiptActionsScreen(LifeboatScreen):
             return
         lines = [*files, *running, "", "It cannot be taken back: undo folders do not keep it either."]
         if await self.answer(ConfirmDialog("Cut it from live files", lines, yes="Cut", phrase="cut")):
-            said = await self.ask("purge", agent_id, "--kept-out", "--yes")
-            cut = documents.decode_document(Purged, said.document).workspace or ()
+            cut = (await self.fetch(Purged, "purge", agent_id, "--kept-out", "--yes")).workspace or ()
             self.tell_user(f"{count_text(len(cut), 'live file')} cut.")
             self.after_confirming()
 
     @attempted
     async def let_in(self, agent_id: str) -> None:
         """Capture files again that a purge left out, after the user has confirmed it."""
-        said = await self.ask("purge", agent_id, "--let-in", "--dry-run")
-        files = documents.decode_document(Purged, said.document).let_in
+        files = (await self.fetch(Purged, "purge", agent_id, "--let-in", "--dry-run")).let_in
         if not files:
             self.tell_user("No file is left out of captures because of a purge.")
             return
         lines = [*(path_text(path) for path in files), "", LETS_IN]
         if await self.answer(ConfirmDialog("Capture these files again", lines, yes="Let them in")):
-            said = await self.ask("purge", agent_id, "--let-in")
-            count = count_text(len(documents.decode_document(Purged, said.document).let_in), "file")
+            count = count_text(len((await self.fetch(Purged, "purge", agent_id, "--let-in")).let_in), "file")
             self.tell_user(f"Captures take {count} again.")
             self.after_confirming()
 
@@ -120,7 +116,7 @@ class ReceiptActionsScreen(LifeboatScreen):
             said = await self.ask(
                 "receipts", "confirm", receipt_id, "--remote", name, "--token-stdin", text=f"{token}\n"
             )
-            vault = documents.decode_document(Confirmed, said.document).vault
+            vault = decode_document(Confirmed, said.document).vault
         except LifeboatError as error:
             self.say_problem(error)
             return f"{name}: {error.title}: {error.message}"

@@ -12,8 +12,8 @@ from textual.widgets import Static
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import format_short_age, make_plain, protect_dashed_name
+from lifeboat_tui.documents import decode_document
 from lifeboat_tui.documents.receipt_documents import Audited, Listed, Shown
 from lifeboat_tui.documents.receipt_documents import Receipts as ReceiptList
 from lifeboat_tui.glyphs import STYLES
@@ -108,7 +108,7 @@ that was exported can be checked on any machine, offline.
         return ("receipts", "show", row.key, *(["--audit"] if self._is_audit else []))
 
     async def load(self) -> None:
-        found = documents.decode_document(ReceiptList, (await self.ask("receipts", "list")).document)
+        found = await self.fetch(ReceiptList, "receipts", "list")
         self._known = {each.id: each for each in found.receipts}
         newest = sorted(found.receipts, key=lambda each: each.requested_at or "", reverse=True)
         broken = [
@@ -153,11 +153,10 @@ that was exported can be checked on any machine, offline.
         one = self._known[row.key]
         try:
             if self._is_audit:
-                said = await self.ask("receipts", "show", one.id, "--audit")
-                self._say(list(describe_audit(documents.decode_document(Audited, said.document))), "For an auditor")
+                audited = await self.fetch(Audited, "receipts", "show", one.id, "--audit")
+                self._say(list(describe_audit(audited)), "For an auditor")
             else:
-                said = await self.ask("receipts", "show", one.id)
-                self._shown = documents.decode_document(Shown, said.document)
+                self._shown = await self.fetch(Shown, "receipts", "show", one.id)
                 lines = [
                     *build_receipt_heading(self._shown.receipt, one.agent, self.link.now()),
                     *describe_receipt(self._shown),
@@ -226,7 +225,7 @@ that was exported can be checked on any machine, offline.
         if file is None:
             return
         said = await self.ask("receipts", "verify", *protect_dashed_name(os.path.expanduser(file.strip())))
-        shown = documents.decode_document(Shown, said.document)
+        shown = decode_document(Shown, said.document)
         self.say_problem(None)
         self._say(list(describe_receipt_findings(shown.holds, shown.findings)), make_plain(file).replace("[", r"\["))
         self.tell_user(

@@ -10,8 +10,8 @@ from textual.widgets import Button, Input, Static
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.machine.typed_folders import parse_whole_path
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import make_plain
+from lifeboat_tui.documents import decode_document
 from lifeboat_tui.documents.remote_documents import Met
 from lifeboat_tui.link import DashboardLink
 from lifeboat_tui.screens.lifeboat_screen import format_problem
@@ -157,7 +157,7 @@ class AddRemoteDialog(Dialog[Met | None]):
         self._say("")
         self.query_one("#met", Static).update("Asking it who it is...")
         try:
-            return documents.decode_document(Met, (await self._link.run(*words, *more, text=text)).document)
+            return decode_document(Met, (await self._link.run(*words, *more, text=text)).document)
         except LifeboatError as error:
             self.query_one("#met", Static).update("")
             self._say(format_problem(error))

@@ -8,8 +8,8 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import make_plain
+from lifeboat_tui.documents import decode_document
 from lifeboat_tui.documents.remote_documents import Adoption, Away, There
 from lifeboat_tui.screens.command_screen import CommandScreen
 from lifeboat_tui.screens.lifeboat_screen import FILTER, attempted
@@ -73,7 +73,7 @@ nothing any more.
         return ("lifeboat", "second copies", self._remote)
 
     async def load(self) -> None:
-        self._agents = documents.decode_document(There, (await self.ask(*self.twin())).document).agents
+        self._agents = (await self.fetch(There, *self.twin())).agents
         self.table.empty = f"{make_plain(self._remote)} has no agent yet. s on the screen before brings yours there."
         self._show()
 
@@ -124,7 +124,7 @@ nothing any more.
         assert one is not None
         adopt = ("agents", "adopt", one.id, "--from", self._remote)
         said = await self.carry_out(f"Looking at {one.here}", *adopt, "--dry-run")
-        found = documents.decode_document(Adoption, said.document)
+        found = decode_document(Adoption, said.document)
         phrase = found.take_over or one.here or one.id
         lines = [*describe_adoption(found, self.link.now()), *said.notes]
         if not await self.answer(ConfirmDialog(f"Write {one.here} from here?", lines, yes="Adopt it", phrase=phrase)):

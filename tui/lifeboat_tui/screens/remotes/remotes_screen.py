@@ -9,7 +9,7 @@ from textual.widgets import Static
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.texts.human_text import count_text
-from lifeboat_tui import documents
+from lifeboat_tui.documents import decode_document
 from lifeboat_tui.documents.receipt_documents import Listed, Receipts
 from lifeboat_tui.documents.remote_documents import Met, Removed, SecondCopies, SecondCopy, Tried
 from lifeboat_tui.screens.command_screen import CommandScreen
@@ -93,9 +93,9 @@ key everywhere.
         return ("remote", "list")
 
     async def load(self) -> None:
-        self._copies = documents.decode_document(SecondCopies, (await self.ask("remote", "list")).document).remotes
+        self._copies = (await self.fetch(SecondCopies, "remote", "list")).remotes
         self._show()
-        self._receipts = documents.decode_document(Receipts, (await self.ask("receipts", "list")).document).receipts
+        self._receipts = (await self.fetch(Receipts, "receipts", "list")).receipts
         self._show_detail()
 
     def happened(self, event: JsonObject) -> None:
@@ -184,7 +184,7 @@ key everywhere.
         one = self.chosen
         assert one is not None
         said = await self.carry_out(f"Trying out {one.name}", "remote", "test", one.name)
-        tried = documents.decode_document(Tried, said.document)
+        tried = decode_document(Tried, said.document)
         failed = sum(not check.ok for check in tried.checks)
         title = (
             f"{one.name}: {failed} of {count_text(len(tried.checks), 'check')} failed"
@@ -211,7 +211,7 @@ key everywhere.
             said = await self.carry_out(
                 "Trying it out", "remote", "token", one.name, "--token-stdin", text=f"{token}\n"
             )
-            ends = list(describe_probed_remote(documents.decode_document(Met, said.document)))[2:]
+            ends = list(describe_probed_remote(decode_document(Met, said.document)))[2:]
             self.tell_user(" ".join([f"{one.name} lets this machine in with the new token.", *ends]))
 
     @attempted
@@ -236,7 +236,7 @@ key everywhere.
         ]
         if await self.answer(ConfirmDialog(f"Remove {one.name}?", lines, yes="Remove it", phrase=one.name)):
             said = await self.ask(*words)
-            revoked = documents.decode_document(Removed, said.document).token_revoked
+            revoked = decode_document(Removed, said.document).token_revoked
             told = f"{one.name} is no second copy any more.{' Its token was revoked.' if revoked else ''}"
             self.tell_user(" ".join([told, *said.notes]))
             self.lifeboat.ask_status()

@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.widgets import Static
 
 from lifeboat_core.texts.human_text import count_text
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import format_size, make_plain
 from lifeboat_tui.documents.restore_documents import Everyone, Here, Plan
 from lifeboat_tui.screens.restore.file_selection import FileSelectionDialog
@@ -78,8 +77,7 @@ class RestoreOptionsPage(RestoreStepPage):
         return build_restore_command(self.wizard.spoken, dry_run=True)
 
     async def begin(self) -> None:
-        said = await self.wizard.ask("agents", "list")
-        agents = documents.decode_document(Everyone, said.document).agents
+        agents = (await self.wizard.fetch(Everyone, "agents", "list")).agents
         self.here = next((one for one in agents if self.wanted.agent in (one.id, one.name)), None)
         away = self.wizard.away
         if self.here is None and self.wanted.to is None and away is not None and away.folders:
@@ -230,7 +228,7 @@ class RestoreOptionsPage(RestoreStepPage):
         """List the files that a full restore would change, to select some."""
         self.wizard.tell_user("Looking what would change...")
         everything = build_restore_command(replace(self.wanted, paths=()), dry_run=True)
-        plan = documents.decode_document(Plan, (await self.wizard.ask(*everything, tell=self.wizard.tell)).document)
+        plan = await self.wizard.fetch(Plan, *everything, tell=self.wizard.tell)
         items = [item for item in plan.items if item.action != "skip"]
         if not items:
             self.wizard.tell_user("No file would change: everything there is as it was then.")

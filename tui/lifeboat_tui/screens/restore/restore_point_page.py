@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.widgets import Static
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import format_local_day, format_local_time, format_short_age
 from lifeboat_tui.documents.first_run_documents import Away, SecondCopies, There
 from lifeboat_tui.documents.timeline_documents import Entry, Timeline
@@ -56,8 +55,7 @@ class RestorePointPage(RestoreStepPage):
 
     async def begin(self) -> None:
         try:
-            said = await self.wizard.ask("timeline", self.wanted.agent)
-            self.timeline = documents.decode_document(Timeline, said.document)
+            self.timeline = await self.wizard.fetch(Timeline, "timeline", self.wanted.agent)
         except LifeboatError as error:
             if self.wanted.remote is None or error.code != "unknown_agent":
                 raise
@@ -68,8 +66,7 @@ class RestorePointPage(RestoreStepPage):
         """Return the agent as it is on the chosen remote."""
         if self.wanted.remote is None or self._is_aside:
             return None
-        said = await self.wizard.ask("agents", "list", "--remote", self.wanted.remote)
-        there = documents.decode_document(There, said.document).agents
+        there = (await self.wizard.fetch(There, "agents", "list", "--remote", self.wanted.remote)).agents
         return next((one for one in there if self.wanted.agent in (one.id, one.name)), None)
 
     # What is shown ----------------------------------------------------------------------------------------------
@@ -160,7 +157,7 @@ class RestorePointPage(RestoreStepPage):
 
     async def choose_source(self) -> None:
         """Ask for the source: this machine, a remote, or a displaced history."""
-        found = documents.decode_document(SecondCopies, (await self.wizard.ask("remote", "list")).document).remotes
+        found = (await self.wizard.fetch(SecondCopies, "remote", "list")).remotes
         choices = [(_LOCAL, "this machine")]
         choices += [(one.name, f"second copy {one.name}") for one in found]
         choices += [

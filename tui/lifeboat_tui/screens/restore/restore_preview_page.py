@@ -9,7 +9,6 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button, Static
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import make_plain
 from lifeboat_tui.documents.restore_documents import Plan
 from lifeboat_tui.screens.restore.restore_command import build_restore_command, format_command
@@ -73,8 +72,7 @@ class RestorePreviewPage(RestoreStepPage):
     async def begin(self) -> None:
         asked = self.wanted
         try:
-            said = await self.wizard.ask(*build_restore_command(asked, dry_run=True), tell=self.wizard.tell)
-            plan = documents.decode_document(Plan, said.document)
+            plan = await self.wizard.fetch(Plan, *build_restore_command(asked, dry_run=True), tell=self.wizard.tell)
         except LifeboatError as error:
             self.plan, self.refused = None, error
             self._show_nothing(error)

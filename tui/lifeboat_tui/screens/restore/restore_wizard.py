@@ -13,7 +13,6 @@ from textual.widgets import Button, ContentSwitcher
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui import documents
 from lifeboat_tui.documents.first_run_documents import Away, There
 from lifeboat_tui.documents.log_documents import Entry, Log
 from lifeboat_tui.documents.restore_documents import Done
@@ -367,8 +366,7 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
         """Run the command and show the result, whether it succeeds, fails or is stopped."""
         try:
             self._before = await self._logged()
-            said = await self.ask(*command, tell=self.tell)
-            done = documents.decode_document(Done, said.document)
+            done = await self.fetch(Done, *command, tell=self.tell)
         except LifeboatError as error:
             self._ended()
             self._failed(error)
@@ -435,7 +433,7 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
         remote = self.wanted.remote
         if remote is None:
             return False
-        there = documents.decode_document(There, (await self.ask("agents", "list", "--remote", remote)).document).agents
+        there = (await self.fetch(There, "agents", "list", "--remote", remote)).agents
         machine = next((one.machine for one in there if self.wanted.agent in (one.id, one.name)), "")
         if not machine or not await self.answer(build_takeover_dialog(error, machine)):
             return False
@@ -447,8 +445,8 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
     async def _logged(self) -> tuple[Entry, ...] | None:
         """Return the log entries of restores, None if the log cannot be read."""
         try:
-            said = await self.ask("log", self.wanted.agent, "--kind", "restore", "--kind", "undo", "--limit", "5")
-            return documents.decode_document(Log, said.document).entries
+            kinds = ("--kind", "restore", "--kind", "undo")
+            return (await self.fetch(Log, "log", self.wanted.agent, *kinds, "--limit", "5")).entries
         except LifeboatError:
             return None
 

@@ -13,7 +13,6 @@ from textual.widgets import Static
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.texts.human_text import count_text, quote_argument
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import format_local_day, format_local_time, make_plain
 from lifeboat_tui.documents.diff_documents import Difference, Moment
 from lifeboat_tui.screens.agent_screen import AgentScreen
@@ -100,8 +99,7 @@ either.
         return () if self.path is None else (f"--path={glob.escape(self.path)}",)
 
     async def load(self) -> None:
-        said = await self.ask("diff", self.agent_id, self.first, self.second, *self._only())
-        found = documents.decode_document(Difference, said.document)
+        found = await self.fetch(Difference, "diff", self.agent_id, self.first, self.second, *self._only())
         if found == self._difference:
             return
         changes = await asyncio.to_thread(list_changes, found)

@@ -17,7 +17,6 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.texts.human_text import quote_argument, time_text
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import make_plain
 from lifeboat_tui.documents.diff_documents import Difference
 from lifeboat_tui.documents.timeline_documents import Entry
@@ -131,8 +130,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
         return () if self._days is None else ("--days", str(self._days))
 
     async def load(self) -> None:
-        said = await self.ask("timeline", self.agent_id, *self._chart_words())
-        self._answer = documents.decode_document(Answer, said.document)
+        self._answer = await self.fetch(Answer, "timeline", self.agent_id, *self._chart_words())
         self._by_key = {str(entry.sequence): at for at, entry in enumerate(self._answer.entries)}
         self._seen.clear()
         self.table.empty = f"Nothing of {make_plain(self.agent_name)} is kept yet. Press s to capture it now."
@@ -199,7 +197,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
         if not self._answer.entries:
             return
         try:
-            found = documents.decode_document(Difference, (await self.ask("diff", self.agent_id)).document)
+            found = await self.fetch(Difference, "diff", self.agent_id)
             self._ahead_changes = await asyncio.to_thread(list_changes, found)
             self._ahead = None if found.is_empty else (_waiting_text(self._ahead_changes), "warning")
         except LifeboatError as error:
@@ -273,8 +271,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
     async def _compared(self, before: Entry, entry: Entry) -> list[DiffLine]:
         words = (str(before.sequence), str(entry.sequence))
         try:
-            said = await self.ask("diff", self.agent_id, *words, "--limit", PREVIEW)
-            found = documents.decode_document(Difference, said.document)
+            found = await self.fetch(Difference, "diff", self.agent_id, *words, "--limit", PREVIEW)
         except LifeboatError as error:
             return [DiffLine(""), DiffLine(f"{error.title}: {error.message}", NOTE)]
         command = " ".join(("lifeboat", "diff", quote_argument(self.agent_name), *words))
