@@ -13,12 +13,11 @@ from lifeboat_daemon.control.command_runner import CommandProgress
 from lifeboat_tui.documents.first_run_documents import SecondCopies, SecondCopy
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage, MissingInput, parse_folder
+from lifeboat_tui.screens.remotes.add_remote_command import JOIN_LINE, build_add_command, is_folder
 from lifeboat_tui.widgets.hidden_input import HiddenInput
 from lifeboat_tui.widgets.row_table import RowTable, TableColumn, TableRow
 from lifeboat_tui.widgets.text_toggles import TextCheckbox
 
-JOIN_LINE = "lifeboat+"
-"""Prefix of a join line. A join line contains a token, so it must not stay in a visible field."""
 _FIELDS = ("address", "secret", "name", "away")
 
 
@@ -85,24 +84,17 @@ class AddRemotePage(FirstRunPage):
         address, secret = self.value("address"), self.value("secret")
         if not address and not secret:
             raise MissingInput("type an address, a folder or a join line")
-        is_folder = bool(address) and "://" not in address
-        name = self.value("name") or ("stick" if is_folder or address.startswith("file:") else "home")
-        words = ["remote", "add", name]
-        if is_folder:
-            words.append(self._folder(address).as_uri())
-        elif address:
-            words += [address, *(["--token-stdin"] if secret else [])]
-        else:
-            words.append("--join-stdin")
-        words += ["--optional"] if self.query_one("#away", TextCheckbox).value else []
+        name = self.value("name") or ("stick" if is_folder(address) or address.startswith("file:") else "home")
+        options = ("optional",) if self.query_one("#away", TextCheckbox).value else ()
+        address = self._folder(address) if is_folder(address) else address
+        words, text = build_add_command(name, address, secret, options)
         tell(CommandProgress("Asking it who it is"))
-        text = "" if is_folder or not secret else f"{secret}\n"
         self._readable = (await self.fetch(SecondCopy, *words, text=text, tell=tell)).readable
         self.known.remote = name
         self.leave()
 
-    def _folder(self, address: str) -> Path:
-        return Path(parse_folder(address))
+    def _folder(self, address: str) -> str:
+        return parse_folder(address)
 
     async def _bring_there(self, tell: Tell) -> None:
         tell(CommandProgress("Bringing everything there"))
@@ -135,11 +127,11 @@ class SourceRemotePage(AddRemotePage):
     def _is_enough(self) -> bool:
         return bool(self._copies) and not self._wants_another
 
-    def _folder(self, address: str) -> Path:
+    def _folder(self, address: str) -> str:
         """Return the existing directory of a remote. Adding a missing directory would create an empty remote without
         agents."""
         folder = super()._folder(address)
-        if not folder.is_dir() and not self.first_run.link.is_demo:
+        if not Path(folder).is_dir() and not self.first_run.link.is_demo:
             raise MissingInput(f"there is no folder {folder}: is the right stick or share mounted?")
         return folder
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 from textual.app import ComposeResult
 from textual.timer import Timer
 from textual.widgets import Input, Static
@@ -13,13 +11,12 @@ from lifeboat_tui.cell_text import format_local_day
 from lifeboat_tui.documents.first_run_documents import Key
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage
+from lifeboat_tui.screens.keys.recovery_words_dialogs import ASKED, layout_words, pick_three_places
 from lifeboat_tui.widgets.hidden_input import HiddenInput
 
 SHOWN_FOR = 20.0
 """Seconds until the words are hidden again."""
 REVEAL = ("keys", "init", "--words-to", "-", "--no-prove")
-ASKED, WORDS, COLUMNS, CELL = 3, 24, 4, 16
-_CHANCE = random.SystemRandom()
 
 
 class RecoveryWordsPage(FirstRunPage):
@@ -73,9 +70,7 @@ class RecoveryWordsPage(FirstRunPage):
         self._ask_for([])
         self._was_shown = True
         self._name_button()
-        cells = [f"{place:>2}. {word}".ljust(CELL) for place, word in enumerate(words, 1)]
-        lines = ["".join(cells[at : at + COLUMNS]).rstrip() for at in range(0, len(cells), COLUMNS)]
-        self.say(*lines, where="sheet")
+        self.say(*layout_words(words).split("\n"), where="sheet")
         self.say("Write them on paper, with their numbers. Whoever has them has the key.")
         if self._timer is not None:
             self._timer.stop()
@@ -109,14 +104,14 @@ class RecoveryWordsPage(FirstRunPage):
         if not self._was_shown:
             return await self.reveal()
         if not self._places:
-            self._ask_for(sorted(_CHANCE.sample(range(1, WORDS + 1), ASKED)))
+            self._ask_for(pick_three_places())
             return False
         answers = [self.value(f"answer-{number}") for number in range(ASKED)]
         lines = "".join(f"{place} {word}\n" for place, word in zip(self._places, answers, strict=True))
         try:
             await self.ask("keys", "prove", "--answers-stdin", text=lines)
         except LifeboatError:
-            self._ask_for(sorted(_CHANCE.sample(range(1, WORDS + 1), ASKED)))
+            self._ask_for(pick_three_places())
             raise
         self._ask_for([])
         return True

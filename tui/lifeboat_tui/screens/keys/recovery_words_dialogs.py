@@ -35,6 +35,12 @@ def pick_three_places() -> list[int]:
     return sorted(_CHANCE.sample(range(1, WORDS + 1), ASKED))
 
 
+def layout_words(words: Sequence[str]) -> str:
+    """Return the numbered words in columns."""
+    cells = [f"{place:>2}. {word}".ljust(CELL) for place, word in enumerate(words, 1)]
+    return "\n".join("".join(cells[at : at + COLUMNS]).rstrip() for at in range(0, len(cells), COLUMNS))
+
+
 class RecoveryWordsScreen(Dialog[None]):
     """Screen with the words, until a key, a click or the timeout. Its text cannot be selected."""
 
@@ -51,11 +57,9 @@ class RecoveryWordsScreen(Dialog[None]):
         self._words = list(words)
 
     def compose(self) -> ComposeResult:
-        cells = [f"{place:>2}. {word}".ljust(CELL) for place, word in enumerate(self._words, 1)]
-        lines = ["".join(cells[at : at + COLUMNS]).rstrip() for at in range(0, len(cells), COLUMNS)]
         with Vertical():
             yield Static("The 24 words of your key. Whoever has them has the key.", classes="title", markup=False)
-            yield Static("\n".join(lines), id="sheet", markup=False)
+            yield Static(layout_words(self._words), id="sheet", markup=False)
             yield Static(f"Hidden by any key, and by itself after {SHOWN_FOR:.0f} seconds.", markup=False)
 
     def on_mount(self) -> None:

@@ -15,13 +15,12 @@ from lifeboat_tui.documents import decode_document
 from lifeboat_tui.documents.remote_documents import Met
 from lifeboat_tui.link import DashboardLink
 from lifeboat_tui.screens.lifeboat_screen import format_problem
+from lifeboat_tui.screens.remotes.add_remote_command import JOIN_LINE, build_add_command, is_folder
 from lifeboat_tui.screens.remotes.remote_lines import describe_probed_remote
 from lifeboat_tui.widgets.hidden_input import HiddenInput
 from lifeboat_tui.widgets.question_dialogs import Dialog
 from lifeboat_tui.widgets.text_toggles import TextCheckbox
 
-JOIN_LINE = "lifeboat+"
-"""Prefix of a join line. A join line contains a token, so it must not stay in a visible field."""
 LOOK, ADD = "Ask who it is", "Add it"
 
 
@@ -91,26 +90,20 @@ class AddRemoteDialog(Dialog[Met | None]):
     def _is_on(self, field: str) -> bool:
         return self.query_one(f"#{field}", TextCheckbox).value
 
-    def _command(self) -> tuple[list[str], str] | str:
+    def _command(self) -> tuple[tuple[str, ...], str] | str:
         """Return words and standard input of `remote add`, or a sentence on what is missing."""
         name, address, secret = self._value("name"), self._value("address"), self._value("secret")
         if not name:
             return "type what to call it"
         if not address and not secret:
             return "type an address, a folder or a join line"
-        is_folder = bool(address) and "://" not in address
-        if is_folder:
+        if is_folder(address):
             try:
-                address, secret = parse_whole_path(address).as_uri(), ""
+                address = str(parse_whole_path(address))
             except LifeboatError as error:
                 return error.message
-        words = ["remote", "add", name]
-        if not address:
-            words.append("--join-stdin")
-        else:
-            words += [address, *(["--token-stdin"] if secret else [])]
-        words += [f"--{option}" for option in ("optional", "sealed", "plain") if self._is_on(option)]
-        return words, f"{secret}\n" if secret else ""
+        options = [option for option in ("optional", "sealed", "plain") if self._is_on(option)]
+        return build_add_command(name, address, secret, options)
 
     # The buttons ------------------------------------------------------------------------------------------------
 
