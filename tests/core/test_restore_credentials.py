@@ -1,4 +1,4 @@
-"""Credentials of an OpenClaw agent back where they belong: files, merged files, stores that only OpenClaw writes."""
+"""Restore credentials of an OpenClaw agent: files, merged files, stores that only OpenClaw writes."""
 
 from __future__ import annotations
 
@@ -445,7 +445,7 @@ def test_a_repair_that_does_not_work_leaves_nothing_in_clear(
 
 
 def _quicker(monkeypatch: pytest.MonkeyPatch, hanging: str) -> None:
-    """Wait a second for the command that hangs, and long enough for all others."""
+    """Wait one second for the command that hangs, and long enough for all others."""
     real = runtime_programs.run_program
 
     def run(command: Any, **options: Any) -> runtime_programs.ProgramResult:
