@@ -454,9 +454,7 @@ def _quicker(monkeypatch: pytest.MonkeyPatch, hanging: str) -> None:
             **{**options, "timeout_seconds": 1 if any(word.startswith(hanging) for word in command) else patience()},
         )
 
-    from lifeboat_core.restore import runtime_steps
-
-    monkeypatch.setattr(runtime_steps.give_credentials, "__defaults__", (run,))
+    monkeypatch.setattr(runtime_programs, "run_program", run)
 
 
 def test_a_command_that_does_not_end_is_not_followed_by_others_that_would_not_either(

@@ -55,7 +55,9 @@ class Places:
             self.during()
             return runtime_programs.ProgramResult(("true",), 0, "")
 
-        return delivery_run.run_delivery(self.ada.context, self.ada.agent.id, "one", delivery, state, run)
+        with pytest.MonkeyPatch.context() as patches:
+            patches.setattr(runtime_programs, "run_program", run)
+            return delivery_run.run_delivery(self.ada.context, self.ada.agent.id, "one", delivery, state)
 
     def check(self) -> None:
         assert everything_in(self.outside) == self.before
