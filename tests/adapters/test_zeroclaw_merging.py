@@ -1,4 +1,4 @@
-"""`zeroclaw_config.toml` and `auth-profiles.json` of an archive merged into an installation's. Every key is
+"""`config.toml` and `auth-profiles.json` of an archive merged into an installation's. Every key is
 invented."""
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Which capability needs which credential: what a skill declares, and what is configured under its name."""
+"""Determine which capability needs which credential, from the declarations of skills and the configuration under their
+names."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ _ABOVE = ("", "mcp.servers.", "mcp_servers.", "skills.", "skills.entries.", "pro
 
 
 def zeroclaw_credential_needs_of(files: AgentFiles, identity: JsonObject) -> list[CredentialNeed]:
-    """What each capability of an identity document needs. ALF §3.2.6."""
+    """Return the needs of each capability of an identity document (ALF §3.2.6)."""
     skills = skill_needs.declared_skill_needs(PERSONA.every_skill(files))
     listed = zeroclaw_config.get_nested(identity, "structured", "capabilities")
     names = [zeroclaw_config.get_nested_text(each, "name") for each in listed] if isinstance(listed, list) else []

@@ -1,4 +1,4 @@
-"""The documents that are made of a ZeroClaw agent's files (`contract.Derivation`)."""
+"""The documents that are derived from a ZeroClaw agent's files (`contract.Derivation`)."""
 
 from __future__ import annotations
 

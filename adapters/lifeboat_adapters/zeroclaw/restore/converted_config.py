@@ -1,4 +1,4 @@
-"""A configuration that is said in other words, and where each word of it came from."""
+"""A configuration converted to another schema, with the origin of each value."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ TAKEN = Reason(CredentialRefusal.SET_BY_ANOTHER)
 
 @dataclass(slots=True)
 class ConvertedConfig:
-    """A configuration in another schema. `origins` says where what stands at a path, and below it, stood before;
-    `refused` why what stood somewhere has no place. Paths in `refused`, and values of `origins`, are those of before.
-    """
+    """A configuration in another schema. `origins` maps a path to the former path of its value and of everything below
+    it. `refused` gives reasons for values that have no place. Paths in `refused`, and values of `origins`, are former
+    paths."""
 
     values: JsonObject
     origins: dict[Path, Path] = field(default_factory=dict)
     refused: dict[Path, Reason | None] = field(default_factory=dict)
 
     def original(self, path: Path) -> Path:
-        """Where what stands at a path stood before."""
+        """Return the former path of the value at a path."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.origins:
                 return (*self.origins[path[:length]], *path[length:])
         return path
 
     def put(self, path: Path, value: Any, origin: Path | None = None) -> None:
-        """Set what is not set yet."""
+        """Set a value that is not set yet."""
         values: dict[Any, Any] = self.values
         for step in path[:-1]:
             inner = values.setdefault(step, {})

@@ -1,4 +1,4 @@
-"""What of an agent ZeroClaw has no place for."""
+"""List the parts of an agent that ZeroClaw cannot represent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lifeboat_alf.states.agent_state import State
 
 
 def list_unsupported_by_zeroclaw(installation: Installation, state: State) -> Iterator[ItemFate]:
-    """See `contract.Adapter.cannot_hold`."""
+    """Implement `Adapter.cannot_hold`."""
     head = persona_files.decode_document(state, archive_layout.MANIFEST)
     by_numbers = (
         zeroclaw_config.get_nested_text(head, "adapter_hints", zeroclaw_paths.RUNTIME, "identity_format")
