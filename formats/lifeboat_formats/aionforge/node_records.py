@@ -73,7 +73,7 @@ def node_of_row(values: JsonObject) -> AionforgeNode:
 
 
 def section_of(values: JsonObject) -> MemorySection:
-    """`contract.Adapter.memory_of`."""
+    """`DatabaseSupport.memory_of`."""
     node = node_of_row(values)
     text = aionforge_mapping.memory_text(node)
     kept = {name: value for name, value in values.items() if name != "content" or value != text}
@@ -83,7 +83,7 @@ def section_of(values: JsonObject) -> MemorySection:
 
 
 def row_of_record(record: JsonObject, root_id: str) -> JsonObject:
-    """`contract.Adapter.row_of`: the row that a memory was, with the text that it has now; a new episode for one that
+    """`DatabaseSupport.row_of`: the row that a memory was, with the text that it has now; a new episode for one that
     was none."""
     part = _part(record)
     said = str(record.get("content", ""))
