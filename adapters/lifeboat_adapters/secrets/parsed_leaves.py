@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, NoReturn
 
 from lifeboat_adapters.credential_types import UnparsableSecrets
@@ -69,3 +71,16 @@ def raise_unparsable(data: bytes, offset: int, problem: str) -> NoReturn:
     line = before.count(b"\n") + 1
     column = offset - (before.rfind(b"\n") + 1) + 1
     raise UnparsableSecrets(f"line {line}, column {column}: {problem}")
+
+
+def paths_at_offsets(leaves: Iterable[ParsedLeaf], offsets: Sequence[int]) -> list[Path]:
+    """Return the path of the value at each offset, () for an offset outside of all values. The leaves are in order of
+    position."""
+    found = list(leaves)
+    starts = [leaf.start for leaf in found]
+    return [_place(found, starts, offset) for offset in offsets]
+
+
+def _place(leaves: Sequence[ParsedLeaf], starts: Sequence[int], offset: int) -> Path:
+    number = bisect_right(starts, offset) - 1
+    return leaves[number].path if number >= 0 and offset < leaves[number].end else ()

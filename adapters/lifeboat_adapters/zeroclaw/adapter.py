@@ -17,7 +17,7 @@ from lifeboat_adapters.contract import (
 )
 from lifeboat_adapters.memory_stores import MemoryStore
 from lifeboat_adapters.notes import memory_comments, note_joining
-from lifeboat_adapters.persona import capabilities
+from lifeboat_adapters.persona import capabilities, persona_principals
 from lifeboat_adapters.zeroclaw import (
     remote,
     zeroclaw_discovery,
@@ -34,7 +34,7 @@ from lifeboat_adapters.zeroclaw.credentials import (
     zeroclaw_shared_files,
 )
 from lifeboat_adapters.zeroclaw.databases import brain_database, durable_rows, unused_data
-from lifeboat_adapters.zeroclaw.layers import derivations
+from lifeboat_adapters.zeroclaw.layers import zeroclaw_hints, zeroclaw_identity
 from lifeboat_adapters.zeroclaw.memories import brain_records, zeroclaw_notes
 from lifeboat_adapters.zeroclaw.restore import (
     database_writing,
@@ -47,6 +47,12 @@ from lifeboat_adapters.zeroclaw.restore import (
     zeroclaw_next_steps,
 )
 from lifeboat_alf.common.json_types import JsonObject
+
+DERIVATIONS = (
+    zeroclaw_identity.DERIVATION,
+    persona_principals.make_principals_derivation(zeroclaw_paths.RUNTIME, zeroclaw_paths.RAW + zeroclaw_paths.USER),
+    *zeroclaw_hints.DERIVATIONS,
+)
 
 
 class ZeroClawCredentials(CredentialSupport):
@@ -141,4 +147,4 @@ class ZeroClaw(Adapter):
         return note_joining.join_note(name, memories, native=True, split=split)
 
     def derivations(self) -> Sequence[Derivation]:
-        return derivations.DERIVATIONS
+        return DERIVATIONS

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from lifeboat_adapters.contract import AgentFiles
 from lifeboat_adapters.credential_types import CredentialNeed
 from lifeboat_adapters.openclaw import openclaw_config, openclaw_paths
-from lifeboat_adapters.openclaw.captured_config import captured_config_of
 from lifeboat_adapters.openclaw.layers.openclaw_identity import PERSONA
+from lifeboat_adapters.openclaw.openclaw_config import captured_config_of
 from lifeboat_adapters.persona import skill_needs
 from lifeboat_adapters.persona.skill_needs import SkillNeeds
 from lifeboat_alf.common.json_types import JsonObject

@@ -24,8 +24,7 @@ from lifeboat_adapters.additive_merging import (
 from lifeboat_adapters.contract import HomeFileMerge, Installation, MergedHomeFile
 from lifeboat_adapters.credential_types import CredentialRefusal, UnparsableSecrets
 from lifeboat_adapters.secrets import dotenv_leaves, json5_leaves, toml_leaves
-from lifeboat_adapters.secrets.cut_paths import paths_at_offsets
-from lifeboat_adapters.secrets.parsed_leaves import ParsedLeaf, Path
+from lifeboat_adapters.secrets.parsed_leaves import ParsedLeaf, Path, paths_at_offsets
 from lifeboat_adapters.zeroclaw import zeroclaw_config, zeroclaw_paths
 from lifeboat_adapters.zeroclaw.credentials import (
     secret_encryption,
