@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
 from lifeboat_adapters.credential_types import UnparsableSecrets
@@ -63,6 +65,41 @@ class PositionedText:
     def fail(self, index: int, problem: str) -> NoReturn:
         """Raise UnparsableSecrets for a character."""
         raise_unparsable(self._data, self.byte(index), problem)
+
+
+@dataclass(slots=True)
+class OpenBracket:
+    """An open array or table of a document: its path, its closing bracket, the current item, and whether a comma (or
+    the end) must come next."""
+
+    path: Path
+    close: str
+    index: int = -1
+    complete: bool = False
+
+
+class LeafScanner:
+    """The position of a tokenizer in a document, and the leaves that it found."""
+
+    def __init__(self, document: PositionedText) -> None:
+        self.leaves: list[ParsedLeaf] = []
+        self._document = document
+        self._text = document.text
+        self._at = 0
+
+    def _take_comma(self, char: str, close: str) -> None:
+        """Move behind the comma after a member. `char` is the character here, `close` ends the container."""
+        if char != ",":
+            self._fail(f"a comma or {close} was expected")
+        self._at += 1
+
+    def _skip_pattern(self, pattern: re.Pattern[str]) -> None:
+        """Move behind a match of the pattern, if there is one here."""
+        found = pattern.match(self._text, self._at)
+        self._at = self._at if found is None else found.end()
+
+    def _fail(self, problem: str, at: int | None = None) -> NoReturn:
+        self._document.fail(self._at if at is None else at, problem)
 
 
 def raise_unparsable(data: bytes, offset: int, problem: str) -> NoReturn:

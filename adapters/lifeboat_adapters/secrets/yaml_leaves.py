@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import NoReturn
 
 from lifeboat_adapters.secrets import yaml_scalars as scalars
-from lifeboat_adapters.secrets.parsed_leaves import ParsedLeaf, Path, PositionedText
+from lifeboat_adapters.secrets.parsed_leaves import LeafScanner, OpenBracket, ParsedLeaf, Path, PositionedText
 
 MAX_DEPTH = 100
 
@@ -52,17 +51,6 @@ class _YamlBlock:
 
 
 @dataclass(slots=True)
-class _YamlFlow:
-    """An open flow collection: its path, its closing bracket, the current item, and whether a comma (or the end) must
-    come next."""
-
-    path: Path
-    close: str
-    index: int = -1
-    complete: bool = False
-
-
-@dataclass(slots=True)
 class _ExpectedYamlValue:
     """A value that has to follow: its path, and whether a collection may begin on the same line."""
 
@@ -70,14 +58,11 @@ class _ExpectedYamlValue:
     may_open: bool
 
 
-class _YamlScanner:
+class _YamlScanner(LeafScanner):
     """A scanner of one YAML text."""
 
     def __init__(self, document: PositionedText) -> None:
-        self.leaves: list[ParsedLeaf] = []
-        self._document = document
-        self._text = document.text
-        self._at = 0
+        super().__init__(document)
         self._line = 0
         self._blocks: list[_YamlBlock] = []
         self._expected: _ExpectedYamlValue | None = _ExpectedYamlValue((), True)
@@ -139,7 +124,8 @@ class _YamlScanner:
             self._item(block)
             return
         while (found := _PROPERTY.match(self._text, self._at)) is not None:
-            self._at = _after(_SPACE, self._text, found.end())
+            self._at = found.end()
+            self._skip_pattern(_SPACE)
         start = self._at
         key = self._scalar(block.column)
         if key is None or not self._is_key(start):
@@ -155,7 +141,8 @@ class _YamlScanner:
         """Read a value, or the first member of a collection."""
         start = self._at
         while (found := _PROPERTY.match(self._text, self._at)) is not None:
-            self._at = _after(_GAP, self._text, found.end())
+            self._at = found.end()
+            self._skip_pattern(_GAP)
         if self._at == len(self._text) or self._text[self._at] in "\r\n":
             self._expected = expected  # it follows on the next line
             return
@@ -230,20 +217,20 @@ class _YamlScanner:
     # Flow collections -------------------------------------------------------------------------------------------
 
     def _flow(self, path: Path) -> None:
-        levels: list[_YamlFlow] = []
+        levels: list[OpenBracket] = []
         self._open_flow(levels, path)
         while levels:
             self._flow_step(levels)
         if _COLON.match(self._text, self._at):
             self._fail("a collection as a key is not read")
 
-    def _open_flow(self, levels: list[_YamlFlow], path: Path) -> None:
+    def _open_flow(self, levels: list[OpenBracket], path: Path) -> None:
         if len(levels) == MAX_DEPTH:
             self._fail(f"nested deeper than {MAX_DEPTH}")
-        levels.append(_YamlFlow(path, "]" if self._text[self._at] == "[" else "}"))
+        levels.append(OpenBracket(path, "]" if self._text[self._at] == "[" else "}"))
         self._at += 1
 
-    def _flow_step(self, levels: list[_YamlFlow]) -> None:
+    def _flow_step(self, levels: list[OpenBracket]) -> None:
         """Read one thing in the innermost flow collection: its end, a comma, or a member."""
         level = levels[-1]
         char = self._next()
@@ -251,16 +238,14 @@ class _YamlScanner:
             self._at += 1
             levels.pop()
         elif level.complete:
-            if char != ",":
-                self._fail(f"a comma or {level.close} was expected")
-            self._at += 1
+            self._take_comma(char, level.close)
             level.complete = False
         else:
             level.complete = True
             level.index += 1
             self._flow_member(levels, level)
 
-    def _flow_member(self, levels: list[_YamlFlow], level: _YamlFlow) -> None:
+    def _flow_member(self, levels: list[OpenBracket], level: OpenBracket) -> None:
         path = (*level.path, level.index) if level.close == "]" else level.path
         char = self._flow_properties()
         if char in "[{":
@@ -279,7 +264,7 @@ class _YamlScanner:
         if level.close == "]" and scalar is not None:
             self.leaves.append(self._document.leaf(path, scalar.value, start, end))
 
-    def _flow_value(self, levels: list[_YamlFlow], path: Path) -> None:
+    def _flow_value(self, levels: list[OpenBracket], path: Path) -> None:
         char = self._flow_properties()
         if char in ",]}":
             return
@@ -334,7 +319,7 @@ class _YamlScanner:
         """Skip white space, comments and line ends. Return True when a line ended."""
         ended = False
         while True:
-            self._at = _after(_GAP, self._text, self._at)
+            self._skip_pattern(_GAP)
             found = _BREAK.match(self._text, self._at)
             if found is None:
                 return ended
@@ -343,11 +328,3 @@ class _YamlScanner:
 
     def _column(self) -> int:
         return self._at - self._line
-
-    def _fail(self, problem: str, at: int | None = None) -> NoReturn:
-        self._document.fail(self._at if at is None else at, problem)
-
-
-def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
-    found = pattern.match(text, at)
-    return at if found is None else found.end()
