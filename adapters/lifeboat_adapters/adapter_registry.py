@@ -38,7 +38,7 @@ def _loaded(runtime: str) -> Adapter:
     try:
         found = point.load()
         problem = find_contract_problem(found)
-    except (ImportError, AttributeError, TypeError) as error:  # what it imports or inherits is not there any more
+    except (ImportError, AttributeError, TypeError) as error:  # it imports or inherits a name that no longer exists
         problem = f"it cannot be loaded ({error})"
     if problem:
         package = point.dist.name if point.dist is not None else ""

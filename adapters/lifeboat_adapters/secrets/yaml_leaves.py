@@ -144,7 +144,7 @@ class _YamlScanner(LeafScanner):
             self._at = found.end()
             self._skip_pattern(_GAP)
         if self._at == len(self._text) or self._text[self._at] in "\r\n":
-            self._expected = expected  # it follows on the next line
+            self._expected = expected  # the value follows on the next line
             return
         self._expected = None
         char = self._text[self._at]

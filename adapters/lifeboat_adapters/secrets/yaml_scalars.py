@@ -74,7 +74,7 @@ def _meant(found: re.Match[str]) -> str:
         return _folded(found, 2)
     if escape[0] in "xuU" and len(escape) > 1:
         char = chr(int(escape[1:], 16))
-        char.encode()  # half a surrogate pair raises UnicodeEncodeError, a ValueError
+        char.encode()  # half a surrogate pair raises UnicodeEncodeError, which is a ValueError
         return char
     return "" if escape[0] in "\r\n" else _ESCAPES[escape]
 

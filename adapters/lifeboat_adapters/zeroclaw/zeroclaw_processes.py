@@ -90,7 +90,7 @@ def _is_at_work_on(process: psutil.Process, installation: Installation) -> bool:
             return any((Path(start) / folder).resolve() in mine for folder in given)
         user = environment.get("HOME") or str(Path.home())
     except psutil.NoSuchProcess:
-        return False  # it ended while it was looked at
+        return False  # the process ended during the check
     except (psutil.Error, OSError):
         return _is_of_this_user(process)
     return (Path(user) / zeroclaw_folders.FOLDER).resolve() in mine or _holds_open(process, mine)

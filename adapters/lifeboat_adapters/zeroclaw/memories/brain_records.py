@@ -69,7 +69,7 @@ def row_of_memory(record: JsonObject, root_id: str) -> JsonObject:
     content = str(record.get("content", ""))
     if part.get(TEXT) != content_digest(content):
         temporal = record.get("temporal") or {}
-        # A successor in a period that has ended was made when the text changed.
+        # A successor in a later partition was created when the text changed.
         updated = temporal.get("updated_at") or temporal.get("created_at") or kept.get("updated_at")
         return {**_required(record, root_id), **kept, "content": content, "updated_at": updated}
     whole = {"content": content, **kept}

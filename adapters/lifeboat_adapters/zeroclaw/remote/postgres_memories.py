@@ -61,7 +61,7 @@ def open_postgres_memories(server: MemoryServer, alias: str) -> MemoryRows:
     with _reading(server) as connection:
         table = _table(connection, server, alias)
     return MemoryRows(
-        name=zeroclaw_paths.BRAIN,  # the archive knows one store of memories, wherever the runtime has it
+        name=zeroclaw_paths.BRAIN,  # an archive has one store of memories for all backends
         columns=tuple(table.columns),
         stamp=lambda: _stamp(server, alias),
         rows=lambda: _rows(server, alias),
@@ -181,7 +181,7 @@ def _connected(server: MemoryServer) -> Iterator[psycopg.Connection[Any]]:
             application_name="lifeboat",
         )
     except (psycopg.Error, ValueError) as error:
-        # What the driver says may repeat the address, and the address holds a password.
+        # The driver's message may contain the address, which includes a password.
         raise RuntimeDatabaseError(_why_not_connected(error), fix=FIX) from None
     try:
         with opened as connection:
@@ -336,7 +336,7 @@ class _PostgresMemoryWriter:
     def _cast(self, name: str) -> sql.Composed:
         from psycopg import sql
 
-        # The type is spelled by the server itself.
+        # The server itself spells the type, so it is safe in a statement.
         return sql.SQL("%s::text::{}").format(sql.SQL(self._table.types[name]))
 
     def _spelled(self, name: str, value: Any) -> str | None:

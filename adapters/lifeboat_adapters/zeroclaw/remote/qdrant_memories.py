@@ -44,7 +44,7 @@ def open_qdrant_memories(server: MemoryServer, alias: str) -> MemoryRows:
     with _connected(server) as client:
         _dimensions(client, server)
     return MemoryRows(
-        name=zeroclaw_paths.BRAIN,  # the archive knows one store of memories, wherever the runtime has it
+        name=zeroclaw_paths.BRAIN,  # an archive has one store of memories for all backends
         columns=_COLUMNS,
         stamp=lambda: _stamp(server, alias),
         rows=lambda: _rows(server, alias),
@@ -152,7 +152,7 @@ def _client(server: MemoryServer) -> QdrantClient:
     from qdrant_client import QdrantClient
 
     with warnings.catch_warnings():
-        # That a key goes over plain HTTP was decided where the runtime was configured.
+        # Whether the key may be sent over plain HTTP was decided when the runtime was configured.
         warnings.simplefilter("ignore", UserWarning)
         return QdrantClient(
             url=server.address,

@@ -82,7 +82,7 @@ def _fill(target: Path, source: Path | None, planned: Stamp, tables: str, change
         if database_stamp(source) != planned:
             raise RuntimeDatabaseError(f"{source} changed since the restore was planned")
     with closing(sqlite3.connect(target, isolation_level=None)) as connection:
-        # What fails is thrown away whole: a journal would hold every page that changes once more.
+        # A failed copy is deleted, so no journal is needed. It would hold every changed page a second time.
         connection.execute("PRAGMA journal_mode=OFF")
         connection.execute("PRAGMA synchronous=OFF")
         connection.execute("PRAGMA secure_delete=ON")

@@ -112,12 +112,12 @@ def merge_zeroclaw_config(
     before, schema = zeroclaw_config.schema_version_of(values), _schema(there, values, place)
     alias = source_alias(values, place.alias)
     if not there and before == schema and alias == place.alias:
-        # Of a list the last ones go first: the places of the others stay what they are.
+        # Remove the last items of a list first, so that the indexes of the others stay valid.
         out = sorted((path for path in left_out if has_value_at(values, path)), key=_index, reverse=True)
         changes = [ValueChange(path, remove=True) for path in out]
         changed = toml_editing.edit_toml(wanted, [*changes, *_settling(values, place)])
         return MergedHomeFile(changed.data, {(): None, **left_out}, rewritten=changed.rewritten)
-    # The archive's agent has its later name from the start: what it turns into refers to it by that name.
+    # The archive's agent gets its new name first, because the converted settings refer to it.
     mapped = config_schema.convert_to_schema(_renamed(values, alias, place.alias), schema, place.alias)
     decided: dict[Path, Reason | None] = dict(left_out)
 
@@ -152,7 +152,7 @@ def _index(path: Path) -> int:
 def _schema(there: JsonObject, values: JsonObject, place: ZeroClawMergeTarget) -> int:
     """Return the schema that the target reads."""
     if there:
-        # A file that says 2 and is spelled like 1 is read by a release that knows 1.
+        # A file with version 2 in the spelling of 1 belongs to a release that reads schema 1.
         is_first = config_schema.is_spelled_as_first(there)
         return (
             1
