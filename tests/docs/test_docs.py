@@ -207,3 +207,13 @@ def test_make_targets_that_a_page_names_exist(page: Path) -> None:
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
     named = re.findall(r"(?:^\$ |`)make ([a-z-]+)", page.read_text(), flags=re.MULTILINE)
     assert [name for name in named if name not in targets] == []
+
+
+_MODULE = re.compile(r"`([a-z0-9_/]+\.py)`")
+
+
+@pytest.mark.parametrize("page", [ROOT / "CONTRIBUTING.md", DOCS / "architecture.md"], ids=lambda page: page.name)
+def test_modules_that_a_page_names_are_in_the_tree(page: Path) -> None:
+    known = [path.as_posix() for folder in (*PACKAGES, "tests", "packaging") for path in (ROOT / folder).rglob("*.py")]
+    named = set(_MODULE.findall(page.read_text()))
+    assert named and {name for name in named if not any(path.endswith(f"/{name}") for path in known)} == set()

@@ -1,4 +1,4 @@
-"""Credentials that another runtime kept: opened, and handed to the adapter of the target under whose names they go."""
+"""Open credentials from another runtime, and let the adapter of the target runtime choose their names and places."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from lifeboat_core.state.state_documents import load_credentials
 
 @dataclass(frozen=True, slots=True)
 class ForeignTranslation:
-    """What becomes of credentials of other runtimes: `files` by archive path; `places` in them and `reasons` why others
-    have none, by id."""
+    """The result for credentials of other runtimes: `files` by archive path; `places` in them, and `reasons` of those
+    without one, by id."""
 
     files: Mapping[str, bytes] = field(default_factory=dict)
     places: Mapping[str, Place] = field(default_factory=dict)
@@ -27,7 +27,8 @@ class ForeignTranslation:
 
 
 def translate_credentials(around: PlanningContext) -> ForeignTranslation:
-    """Nothing without credentials. Raises UnsealError for one that was tampered with."""
+    """Translate the credentials of other runtimes, if credentials were asked for. Raises UnsealError for one that was
+    tampered with."""
     filler = around.filler
     found = {} if filler is None else _foreign_places(around)
     if filler is None or not found:
@@ -49,8 +50,8 @@ def translate_credentials(around: PlanningContext) -> ForeignTranslation:
 
 
 def _own_places(around: PlanningContext, filler: CredentialFiller) -> dict[frozenset[str], Place]:
-    """Where what credentials say stands in files of this runtime's own folder: an agent that comes home finds its
-    credentials there, under the names they had."""
+    """Return the places of credential values in this runtime's own files, so that an agent that comes back gets its
+    credentials under their former names."""
     known = load_credentials(around.state)
     found: dict[frozenset[str], Place] = {}
     for entry in around.inventory.entries.values():
@@ -66,7 +67,7 @@ def _own_places(around: PlanningContext, filler: CredentialFiller) -> dict[froze
 
 
 def _said(value: str) -> frozenset[str]:
-    """What a credential says, whatever a runtime calls the members of a login."""
+    """Return what a credential says, independent of how a runtime names the members of a login."""
     return frozenset(members_of(value).values()) or frozenset((value,))
 
 
@@ -75,7 +76,7 @@ def _reason(around: PlanningContext, filler: CredentialFiller, id: str) -> Reaso
 
 
 def _foreign_places(around: PlanningContext) -> dict[str, Sequence[tuple[str, int]]]:
-    """Credentials that stand in files of other runtimes only: where each was cut out, path and offset."""
+    """Return credentials that stand only in files of other runtimes, with path and offset of each cut."""
     prefixes = (
         archive_layout.raw_prefix(around.adapter.runtime),
         archive_layout.home_prefix(around.adapter.runtime),
@@ -113,7 +114,7 @@ def _credential(
 
 
 def _place(around: PlanningContext, cuts: Sequence[tuple[str, int]]) -> Place:
-    """Where a credential stood: in the runtime's own folder rather than in the workspace."""
+    """Return where a credential stood, preferring the state directory over the workspace."""
     path, offset = min(cuts, key=lambda cut: not _runtime(cut[0]).endswith("-home"))
     try:
         adapter = around.context.adapter(_runtime(path).removesuffix("-home"))

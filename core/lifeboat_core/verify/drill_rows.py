@@ -29,8 +29,8 @@ from lifeboat_alf.states import entry_metas
 from lifeboat_core.capture.row_reading import to_column_value
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore.database_plan import TablesByPath, is_table
-from lifeboat_core.restore.state_inventory import ProvenState
 from lifeboat_core.restore.wanted_contents import WantedContents
+from lifeboat_vault.vault.state_inventory import ProvenState
 
 MEMORY, ROW = "memory", "row"
 

@@ -27,7 +27,8 @@ class AicfCredentials(CredentialSupport):
 
 
 class AicfAdapter(Adapter):
-    """`contract.Adapter`. Files are kept byte for byte; a change of a memory elsewhere changes its own span only."""
+    """Implementation of `contract.Adapter`. Files are kept byte for byte; a memory that was changed
+    elsewhere changes its own span only."""
 
     runtime = aicf_mapping.RUNTIME
     splitter_version = 1
@@ -80,4 +81,4 @@ class AicfAdapter(Adapter):
 
 
 ADAPTER = AicfAdapter()
-"""The adapter of this format's folders."""
+"""The adapter of AICF folders."""

@@ -1,6 +1,6 @@
-"""A folder of AIMEM bundles as an agent's workspace: every `.aimem.json` and `.aimem.ndjson` in it holds memories.
+"""A folder of AIMEM bundles as an agent's workspace: every `.aimem.json` and `.aimem.ndjson` file in it holds memories.
 
-Nobody owns such a folder but its user: it has no configuration, no credentials and no databases.
+Such a folder belongs to no runtime: it has no configuration, no credentials and no databases.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class AimemPlacement(PlacementSupport):
 
 
 class AimemAdapter(Adapter):
-    """`contract.Adapter` for folders of bundles."""
+    """Implementation of `contract.Adapter` for folders of bundles."""
 
     runtime = bundle_workspace.RUNTIME
     splitter_version = 1
@@ -126,7 +126,7 @@ class AimemAdapter(Adapter):
 
 
 def _has_bundle(folder: Path) -> bool:
-    """Cheap: by the names in the folder itself."""
+    """Return whether a folder directly contains a file with the name of a bundle."""
     try:
         return folder.is_dir() and any(bundle_workspace.is_bundle(each.name) for each in folder.iterdir())
     except OSError:
@@ -138,7 +138,7 @@ def _is_read(path: str) -> bool:
 
 
 def _identity(files: AgentFiles, previous: JsonObject | None, context: DerivationContext) -> JsonObject | None:
-    """A bundle knows no more of an agent than its name. Who the agent was elsewhere, it stays."""
+    """Derive the identity. A bundle knows only the agent's name, so an earlier identity is kept."""
     if previous is not None:
         return previous
     paths = [path for path in files.paths(bundle_workspace.RAW) if _is_read(path)]

@@ -1,4 +1,4 @@
-"""Aionforge Memory as a runtime: its data folder as files, its memories as rows behind its server."""
+"""Aionforge Memory as a runtime: its data folder as files, its memories as rows from its server."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from lifeboat_formats.aionforge.data_dir import CONFIG, KEYRING, LOG, RAW
 from lifeboat_formats.aionforge.nodes import AionforgeNode
 
 CORES = f"raw/{RUNTIME}-home/db/memory/core.jsonl"
-"""Where core blocks stand in an archive."""
+"""Where an archive stores core blocks."""
 _NAME = "Aionforge"
 _AT_WORK = "Aionforge holds its log: it is copied when Aionforge is stopped"
 
@@ -84,7 +84,7 @@ class AionforgePlacement(PlacementSupport):
 
 
 class AionforgeAdapter(Adapter):
-    """`contract.Adapter`. The workspace is the data folder."""
+    """Implementation of `contract.Adapter`. The workspace is the data folder."""
 
     runtime = RUNTIME
     splitter_version = 1
@@ -133,7 +133,7 @@ class AionforgeAdapter(Adapter):
             reason = "no tool of Aionforge writes core blocks; kept in the archive"
             yield ItemFate("identity", archive_layout.IDENTITY, ItemOutcome.OMITTED, reason, "kept_in_archive")
 
-    # Core blocks are who the agent is.
+    # Core blocks, as the identity.
 
     def derivations(self) -> Sequence[Derivation]:
         return [Derivation("identity", lambda path: path == CORES, _identity)]
@@ -158,7 +158,7 @@ def _identity(files: AgentFiles, previous: JsonObject | None, context: Derivatio
 
 
 def _cores(data: bytes) -> Iterator[AionforgeNode]:
-    """The blocks of a table; a line that is none is passed over."""
+    """Yield the core blocks in a table. Undecodable lines are skipped."""
     for line in data.splitlines():
         try:
             row = json_codec.decode_json(line)

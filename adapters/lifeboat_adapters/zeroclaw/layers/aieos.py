@@ -114,7 +114,7 @@ def from_aieos(document: JsonObject, name: str = "") -> JsonObject:
     memory: JsonObject = {}
     if MEMORY in rest:
         memory["own"] = rest.pop(MEMORY)
-    at: dict[str, Any] = {}
+    at: JsonObject = {}
     for field in FIELDS:
         _promote(rest, structured, field, at)
     for scores in SCORES:
@@ -131,7 +131,7 @@ def from_aieos(document: JsonObject, name: str = "") -> JsonObject:
     return structured | ({EXTENSIONS: rest} if rest else {})
 
 
-def _promote(rest: JsonObject, structured: JsonObject, field: PromotedField, at: dict[str, Any]) -> None:
+def _promote(rest: JsonObject, structured: JsonObject, field: PromotedField, at: JsonObject) -> None:
     place = next((place for place in field.places if field.fits(get_at_pointer(rest, place))), None)
     if place is None:
         return
@@ -140,7 +140,7 @@ def _promote(rest: JsonObject, structured: JsonObject, field: PromotedField, at:
         at[field.name] = list(place)
 
 
-def _promote_scores(rest: JsonObject, structured: JsonObject, scores: PromotedScores, at: dict[str, Any]) -> None:
+def _promote_scores(rest: JsonObject, structured: JsonObject, scores: PromotedScores, at: JsonObject) -> None:
     place = next((place for place in scores.places if any(scores.found(get_at_pointer(rest, place)))), None)
     if place is None:
         return
@@ -152,7 +152,7 @@ def _promote_scores(rest: JsonObject, structured: JsonObject, scores: PromotedSc
         at[scores.name] = list(place)
 
 
-def _promote_name(rest: JsonObject, structured: JsonObject, name: str, at: dict[str, Any]) -> JsonObject:
+def _promote_name(rest: JsonObject, structured: JsonObject, name: str, at: JsonObject) -> JsonObject:
     """Promote the first name as the primary name. Without it another name is promoted, and no longer counts as an other
     name."""
     first, other = get_at_pointer(rest, _FIRST), _other_name(structured)
