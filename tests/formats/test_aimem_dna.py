@@ -106,22 +106,25 @@ OPERATIONS = {
 """Everything that the daemon has done by itself, in a worker."""
 
 MAINTENANCE = {
-    "care": TRIED,
-    "due": TRIED,
-    "figures": "reads",
-    "history": TRIED,
-    "proving": "reads",
-    "purges": TRIED,
-    "removal": TRIED,
-    "rotation": TRIED,
-    "trust": "reads",
+    "data_key_rotation": TRIED,
+    "endpoint_verification": "reads",
+    "history_thinning": TRIED,
+    "periodic_maintenance": TRIED,
+    "tenant_care": TRIED,
+    "tenant_purges": TRIED,
+    "tenant_removal": TRIED,
+    "tenant_usage": "reads",
+    "trusted_time": "reads",
 }
 """Everything that an endpoint does by itself."""
 
 _OUTSIDE = {"lifeboat_alf", "lifeboat_adapters", "lifeboat_formats", "lifeboat_tui"}
 """Packages that have no vault: they make memories for others to write."""
-_CALLS = {"redact", "thin", "drop_old_versions"}
-_LIFECYCLE = {"create", "edit", "delete", "archive", "vanish", "revive"}
+_CALLS = {"redact", "thin", "thin_vault", "thin_agent", "thin_history", "drop_old_versions"}
+_LIFECYCLE = {
+    *("create_record", "edit_record", "delete_record"),
+    *("archive_record", "retire_vanished_record", "revive_record"),
+}
 
 
 def _writes(tree: ast.AST) -> bool:
@@ -134,7 +137,7 @@ def _writes(tree: ast.AST) -> bool:
             return True
         if isinstance(called, ast.Attribute):
             of = called.value.id if isinstance(called.value, ast.Name) else ""
-            if called.attr in _CALLS or (of == "lifecycle" and called.attr in _LIFECYCLE):
+            if called.attr in _CALLS or (of == "record_lifecycle" and called.attr in _LIFECYCLE):
                 return True
     return False
 

@@ -165,7 +165,7 @@ def test_a_line_that_a_capture_lets_pass_passes_here_too() -> None:
     assert _kinds(f"{_KEY} lifeboat:allow") == {}
 
 
-@pytest.mark.parametrize("detector", ["emails", "numbers", "secrets"])
+@pytest.mark.parametrize("detector", ["find_emails", "find_numbers", "find_secrets"])
 def test_when_a_detector_fails_no_text_leaves(detector: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> list[detectors.DetectedSpan]:
         raise ValueError("the diary of ada@example.com")
