@@ -81,7 +81,7 @@ def split_sections(path: str, text: str) -> list[MemorySection] | None:
 def _sections(
     text: str, found: record_spans.BundleScan, bundle: AimemBundle, links: LinkIndex
 ) -> Iterator[MemorySection]:
-    origin, at, seen = chunk_records.BundleOrigin.of_bundle(bundle), 0, set()
+    origin, at, seen = chunk_records.BundleOrigin.of(bundle), 0, set()
     for item in sorted(found.items[CHUNKS], key=lambda item: item.start):
         if not is_chunk(item.value) or item.value["id"] in seen:
             continue

@@ -25,10 +25,10 @@ from lifeboat_formats.aionforge.instance_address import AssertedPrincipal, Insta
 from lifeboat_formats.aionforge.mcp_client import InstanceConnection
 from lifeboat_formats.aionforge.sent_notes import SentNotes
 from lifeboat_formats.interchange import cleaning
-from lifeboat_formats.interchange.base_format import BaseFormat
 from lifeboat_formats.interchange.cleaning import Cleaner
 from lifeboat_formats.interchange.contract import (
     ConversionContext,
+    Format,
     FormatFinding,
     FormatNotice,
     FormatOption,
@@ -50,7 +50,7 @@ _NEEDED = ("search", "read_memory")
 _MOST_SESSIONS = 100_000
 
 
-class AionforgeFormat(BaseFormat):
+class AionforgeFormat(Format):
     """Implementation of `contract.Format`. A source is an address: see `instance_address`."""
 
     name = "aionforge"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from lifeboat_alf.common import ids
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_formats.aionforge import aionforge_mapping, nodes, text_form
-from lifeboat_formats.aionforge.mcp_client import AnswerLost, InstanceConnection, ToolAnswer, ToolFailed
+from lifeboat_formats.aionforge.mcp_client import AnswerLost, InstanceConnection, ToolAnswer
 from lifeboat_formats.aionforge.nodes import AionforgeNode
 from lifeboat_formats.aionforge.text_form import TaggedMemory, UnreadableAnswer
 
@@ -258,8 +258,3 @@ def _read_text(text: str, tool: str, read: Callable[[str], T]) -> T:
 
 def _has_id(found: Any) -> bool:
     return isinstance(found, dict) and isinstance(found.get("id"), str) and ids.is_uuid(found["id"])
-
-
-def may_be_missing(error: ToolFailed) -> bool:
-    """Return whether a tool failed only because the instance has nothing of the kind."""
-    return error.error_code in ("ERR_INVALID_PARAMS", "ERR_UNKNOWN_KIND", "ERR_INVALID_KIND")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from lifeboat_alf.common.json_types import JsonObject
@@ -84,10 +84,3 @@ def _raw_file(state: State, entry: Entry) -> RawAicfFile | None:
 def _may_be_one(name: str) -> bool:
     lower = name.lower()
     return (".aicf" in lower and not lower.endswith((*PACKED, ".meta", ".lock"))) or lower.endswith((".json", ".xml"))
-
-
-def find_documents(state: State, paths: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the documents of a state by section name."""
-    for section, path in paths.items():
-        if state.entry(path) is not None:
-            yield section, state.body(path)

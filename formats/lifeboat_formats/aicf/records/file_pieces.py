@@ -68,14 +68,6 @@ class FilePiece:
     overlay: JsonObject | None = None
     about: FilePiece | None = None
 
-    @property
-    def is_memory(self) -> bool:
-        return self.made is not None
-
-    @property
-    def line(self) -> int:
-        return self.items[0].line if self.items else self.section.line
-
 
 def split_pieces(document: AicfDocument) -> list[FilePiece]:
     """Return all pieces of a file in order. Their spans cover the text."""

@@ -90,13 +90,6 @@ def items_of_list(raw: str, escaping: Escaping = Escaping.SPECIFIED) -> list[str
     return [unescape_cell(cell, escaping) for cell in cells if cell]
 
 
-def strip_double_quotes(text: str) -> str:
-    """Return a text without one pair of surrounding double quotes."""
-    if len(text) >= 2 and text[0] == text[-1] == '"' and '"' not in text[1:-1]:
-        return text[1:-1]
-    return text
-
-
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 

@@ -10,8 +10,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
 
 from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_alf.archive import archive_layout
@@ -25,7 +24,7 @@ from lifeboat_alf.memory.record_shapes import keep_fitting_fields
 from lifeboat_alf.states.agent_state import State
 from lifeboat_formats.aimem import aimem_mapping
 from lifeboat_formats.aimem.convert import chunks, identity_texts, omitted_parts
-from lifeboat_formats.aimem.convert.bundle_options import ProducerOptions, TextCleaner
+from lifeboat_formats.aimem.convert.bundle_options import ProducerOptions
 from lifeboat_formats.aimem.convert.chunks import BundleNaming, RecordEdge
 from lifeboat_formats.aimem.convert.existing_memories import read_orphans
 from lifeboat_formats.aimem.convert.long_memories import parts_of
@@ -34,6 +33,7 @@ from lifeboat_formats.aimem.wire import checksum, float_vectors, instants, urn
 from lifeboat_formats.aimem.wire.bundle_checks import is_tenant
 from lifeboat_formats.aimem.wire.bundle_model import EXTENSION, FORMAT, SCOPES, SINCE, VERSION, BundleRefused, Envelope
 from lifeboat_formats.aimem.wire.bundle_writing import BundleWriter
+from lifeboat_formats.interchange.cleaning import Cleaner
 from lifeboat_formats.interchange.contract import ConversionContext, FormatNotice
 from lifeboat_formats.interchange.errors import InterchangeError
 
@@ -107,21 +107,13 @@ def _checked(options: ProducerOptions, state: State, around: ConversionContext) 
         raise InterchangeError(
             "with the scope SINCE, since is a time in UTC", fix="--scope SINCE --since 2026-04-01T09:30:00Z"
         )
-    return _with(options, producer=producer, tenant_id=tenant_id)
+    since = options.since if options.scope == SINCE else None
+    return replace(options, since=since, producer=producer, tenant_id=tenant_id)
 
 
 def default_producer(agent_id: str) -> str:
     """Return the namespace of an installation without a name of its own."""
     return f"alf-{hashlib.sha256(agent_id.encode()).hexdigest()[:8]}"
-
-
-def _with(options: ProducerOptions, *, producer: str, tenant_id: str) -> ProducerOptions:
-    since = options.since if options.scope == SINCE else None
-    return ProducerOptions(
-        options.scope, since, options.embeddings, options.model, options.pure, options.include_history,
-        options.include_identity, options.preserve_ids, options.closure, tenant_id, producer, options.cleaner,
-        options.only,
-    )  # fmt: skip
 
 
 def _envelope(options: ProducerOptions, chosen: MemorySelection, around: ConversionContext, named: str) -> Envelope:
@@ -145,17 +137,8 @@ def _envelope(options: ProducerOptions, chosen: MemorySelection, around: Convers
 # Writing ------------------------------------------------------------------------------------------------------------
 
 
-class _RecordSink(Protocol):
-    """Receives the records of a bundle."""
-
-    def chunk(self, chunk: JsonObject) -> None: ...
-    def edge(self, edge: JsonObject) -> None: ...
-    def entity(self, entity: JsonObject) -> None: ...
-    def link(self, link: JsonObject) -> None: ...
-
-
 class _DiscardingSink:
-    """A sink that discards records, to find out what would be lost."""
+    """Discards the records that a `BundleWriter` would take, to find out what would be lost."""
 
     def chunk(self, chunk: JsonObject) -> None:
         return None
@@ -177,8 +160,8 @@ class _BundleProducer:
     state: State
     options: ProducerOptions
     chosen: MemorySelection
-    sink: _RecordSink
-    cleaner: TextCleaner | None
+    sink: BundleWriter | _DiscardingSink
+    cleaner: Cleaner | None
     fates: list[ItemFate] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     _naming: BundleNaming = field(init=False)

@@ -20,7 +20,7 @@ from lifeboat_alf.memory import memory_records as alf_records
 from lifeboat_formats.aimem import aimem_mapping
 from lifeboat_formats.aimem.convert import chunk_records
 from lifeboat_formats.aimem.convert.bundle_options import ConsumerOptions, ExistingMemories, ImportPlan, StoredChunk
-from lifeboat_formats.aimem.convert.existing_memories import ORPHANS, NoMemories, StateMemories, index_state
+from lifeboat_formats.aimem.convert.existing_memories import ORPHANS, index_state
 from lifeboat_formats.aimem.convert.link_index import LinkIndex
 from lifeboat_formats.aimem.wire import instants, urn
 from lifeboat_formats.aimem.wire.bundle_model import AimemBundle, is_dna
@@ -81,7 +81,7 @@ class BundleImport:
 
     def inserts(self) -> Iterator[JsonObject]:
         """Yield the new records without `agent_id`, in the order of their chunks."""
-        origin = chunk_records.BundleOrigin.of_bundle(self.bundle, self.file)
+        origin = chunk_records.BundleOrigin.of(self.bundle, self.file)
         self.fates.extend(self.bundle.rejected)
         for part in self.bundle.chunks:
             chunk = self.links.joined(part)
@@ -322,14 +322,8 @@ def plan_import(existing: ExistingMemories, bundle: AimemBundle, options: Consum
         made = ImportPlan(inserts, list(importing.updates.items()), summary=importing.summary())
         made.fates, made.notices = importing.fates, importing.notices()
     if orphans:
-        known = list(existing.orphans()) if isinstance(existing, StateMemories) else []
-        made.entries = {ORPHANS: encode_entities([*known, *orphans])}
+        made.entries = {ORPHANS: encode_entities([*existing.orphans(), *orphans])}
     return made
-
-
-def assume_no_memories() -> ExistingMemories:
-    """Return an `ExistingMemories` without memories."""
-    return NoMemories()
 
 
 def encode_entities(entities: list[JsonObject]) -> bytes:

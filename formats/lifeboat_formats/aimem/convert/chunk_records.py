@@ -19,7 +19,7 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import memory_records
 from lifeboat_formats.aimem import aimem_mapping
 from lifeboat_formats.aimem.wire import float_vectors, instants, urn
-from lifeboat_formats.aimem.wire.bundle_model import KIND, AimemBundle, Envelope
+from lifeboat_formats.aimem.wire.bundle_model import KIND, AimemBundle
 from lifeboat_formats.interchange import change_marks
 
 RUNTIME = "aimem"
@@ -60,19 +60,10 @@ class BundleOrigin:
     file: str = ""
 
     @classmethod
-    def of(cls, envelope: Envelope, file: str = "") -> BundleOrigin:
-        return cls(
-            envelope.producer,
-            envelope.tenant_id,
-            envelope.exported_at,
-            envelope.embedding_model or "",
-            envelope.embedding_dim or 0,
-            file,
-        )
-
-    @classmethod
-    def of_bundle(cls, bundle: AimemBundle, file: str = "") -> BundleOrigin:
-        return cls.of(bundle.envelope, file)
+    def of(cls, bundle: AimemBundle, file: str = "") -> BundleOrigin:
+        said = bundle.envelope
+        model, dimensions = said.embedding_model or "", said.embedding_dim or 0
+        return cls(said.producer, said.tenant_id, said.exported_at, model, dimensions, file)
 
 
 # Ids ----------------------------------------------------------------------------------------------------------------
