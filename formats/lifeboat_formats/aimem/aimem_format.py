@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from lifeboat_adapters.item_fates import ItemFate
 from lifeboat_alf.common import ids
+from lifeboat_alf.common.json_shapes import as_object
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.states.agent_state import State
 from lifeboat_formats.aimem import aimem_mapping
@@ -180,8 +181,7 @@ def _line(where: str) -> int | None:
 
 
 def _ours(bundle: AimemBundle) -> JsonObject:
-    found = bundle.envelope.extra.get(aimem_mapping.OURS)
-    return found if isinstance(found, dict) else {}
+    return as_object(bundle.envelope.extra.get(aimem_mapping.OURS))
 
 
 def _agent_name(bundle: AimemBundle, path: Path) -> str:

@@ -9,7 +9,7 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_formats.aimem import bundle_workspace
 from lifeboat_formats.aimem.wire import record_spans
 from lifeboat_formats.aimem.wire.bundle_model import CHUNKS, EDGES, LINKS
-from lifeboat_formats.aimem.wire.record_spans import CHECKSUM, BundleScan
+from lifeboat_formats.aimem.wire.record_spans import CHECKSUM
 from lifeboat_formats.interchange import listed_sections
 
 _PART = re.compile(r"\.p[0-9]+\Z")
@@ -45,15 +45,6 @@ def mend_bundle(path: str, text: str, memories: Sequence[tuple[str, str]]) -> st
         CHUNKS: {place: None for place, value in enumerate(found.records(CHUNKS)) if value is None}
     }
     known = {str(value.get("id")) for value in found.records(CHUNKS) if isinstance(value, dict)}
-    changes[EDGES] = _dangling(found, EDGES, known, "source_id", "target_id")
-    changes[LINKS] = _dangling(found, LINKS, known, "chunk_id")
+    changes[EDGES] = found.drop_records(EDGES, lambda name: name not in known, "source_id", "target_id")
+    changes[LINKS] = found.drop_records(LINKS, lambda name: name not in known, "chunk_id")
     return record_spans.patch_bundle(text, found, changes)
-
-
-def _dangling(found: BundleScan, array: str, known: Collection[str], *ends: str) -> dict[int, JsonObject | None]:
-    """Return the records that name a missing chunk, mapped to None."""
-    return {
-        place: None
-        for place, value in enumerate(found.records(array))
-        if isinstance(value, dict) and any(value.get(end) not in known for end in ends)
-    }

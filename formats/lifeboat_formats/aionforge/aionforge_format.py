@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lifeboat_adapters.item_fates import ItemFate
 from lifeboat_alf.common import ids
+from lifeboat_alf.common.json_shapes import as_text
 from lifeboat_alf.common.refusal_texts import refusal_reason
 from lifeboat_alf.states.agent_state import State
 from lifeboat_formats.aionforge import (
@@ -148,8 +149,7 @@ def _address(source: str, options: Options) -> InstanceAddress:
 
 
 def _text(options: Options, name: str) -> str:
-    found = options.get(name, "")
-    return found if isinstance(found, str) else ""
+    return as_text(options.get(name))
 
 
 def _sessions(options: Options) -> list[str]:

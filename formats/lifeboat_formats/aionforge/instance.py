@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from lifeboat_alf.common import ids
+from lifeboat_alf.common.json_shapes import as_object
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_formats.aionforge import aionforge_mapping, nodes, text_form
 from lifeboat_formats.aionforge.mcp_client import AnswerLost, InstanceConnection, ToolAnswer
@@ -213,8 +214,7 @@ def _listed(answer: ToolAnswer, tool: str) -> list[str]:
 
 
 def _list_in(said: JsonObject, tool: str) -> JsonObject:
-    found = said.get("list") if tool == CENSUS else said
-    return found if isinstance(found, dict) else {}
+    return as_object(said.get("list")) if tool == CENSUS else said
 
 
 def _total(answer: ToolAnswer, tool: str) -> int | None:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from lifeboat_alf.common import ids
-from lifeboat_alf.common.json_shapes import as_text
+from lifeboat_alf.common.json_shapes import as_object, as_text, texts_in
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_formats.aicf.records.file_pieces import FilePiece
 from lifeboat_formats.aicf.syntax import long_values
@@ -103,13 +103,11 @@ def is_field_stated(name: str, overlay: JsonObject | None) -> bool:
 
 
 def _absent(overlay: JsonObject) -> list[str]:
-    found = overlay.get(ABSENT)
-    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+    return texts_in(overlay.get(ABSENT))
 
 
 def _fields_in(overlay: JsonObject) -> JsonObject:
-    found = overlay.get("fields")
-    return found if isinstance(found, dict) else {}
+    return as_object(overlay.get("fields"))
 
 
 def compare_records(record: JsonObject, read: JsonObject, ignored: Collection[str] = ()) -> JsonObject:

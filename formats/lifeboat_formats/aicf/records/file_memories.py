@@ -15,7 +15,7 @@ from lifeboat_formats.aicf.records import extension, file_pieces, piece_relation
 from lifeboat_formats.aicf.records.file_pieces import FilePiece
 from lifeboat_formats.aicf.records.piece_relations import FileRelations
 from lifeboat_formats.aicf.syntax import document as documents
-from lifeboat_formats.aicf.syntax.aicf_times import creation_time_of, to_milliseconds
+from lifeboat_formats.aicf.syntax.aicf_times import START, to_milliseconds
 from lifeboat_formats.aicf.syntax.document_parts import AicfDocument
 from lifeboat_formats.aicf.syntax.long_values import drop_none
 from lifeboat_formats.interchange.change_marks import mark_record
@@ -147,7 +147,7 @@ def _record(document: AicfDocument, piece: FilePiece, file: str, stands: JsonObj
             **({"session_id": piece.session} if piece.session else {}),
             **source,
         },
-        "temporal": {"created_at": creation_time_of(when), **temporal},
+        "temporal": {"created_at": when or START, **temporal},
         "status": "active",
         "namespace": _namespace(piece),
         "category": aicf_mapping.category_of(made.kind, detail),

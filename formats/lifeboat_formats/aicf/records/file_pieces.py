@@ -329,12 +329,14 @@ def _verbatim(document: AicfDocument, section: AicfSection) -> FilePiece:
 
 def body_of(text: str, items: Sequence[AicfItem]) -> str:
     """Return the lines of a section without header, line numbers and surrounding blank lines."""
+    return "\n".join(line for item in trim_items(items) for line in lines_of(text, item))
+
+
+def trim_items(items: Sequence[AicfItem]) -> list[AicfItem]:
+    """Return the items of a section without header, and without surrounding ones that hold no content."""
     body = [item for item in items if item.kind not in (ItemKind.HEADER, ItemKind.END)]
-    while body and body[0].kind in NOTHING:
-        body = body[1:]
-    while body and body[-1].kind in NOTHING:
-        body = body[:-1]
-    return "\n".join(line for item in body for line in lines_of(text, item))
+    says = [place for place, item in enumerate(body) if item.kind not in NOTHING]
+    return body[says[0] : says[-1] + 1] if says else []
 
 
 def lines_of(text: str, item: AicfItem) -> list[str]:

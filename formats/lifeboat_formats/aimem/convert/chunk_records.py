@@ -15,6 +15,7 @@ import msgspec
 
 from lifeboat_alf.archive import document_types
 from lifeboat_alf.common import ids, times
+from lifeboat_alf.common.json_shapes import as_object, texts_in
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import memory_records
 from lifeboat_formats.aimem import aimem_mapping
@@ -134,8 +135,7 @@ def unknown_of(item: JsonObject, known: Iterable[str]) -> JsonObject:
 
 
 def _embedding(chunk: JsonObject, origin: BundleOrigin) -> JsonObject:
-    told = _ours(chunk).get("embedding")
-    own = told if isinstance(told, dict) else {}
+    own = as_object(_ours(chunk).get("embedding"))
     made = {
         "model": aimem_mapping.model_of(origin.embedding_model),
         "dimensions": origin.embedding_dim,
@@ -156,8 +156,7 @@ def _embedding(chunk: JsonObject, origin: BundleOrigin) -> JsonObject:
 
 
 def _ours(item: JsonObject) -> JsonObject:
-    found = item.get(aimem_mapping.OURS)
-    return found if isinstance(found, dict) else {}
+    return as_object(item.get(aimem_mapping.OURS))
 
 
 def _restored(base: JsonObject, chunk: JsonObject) -> JsonObject:
@@ -206,9 +205,7 @@ def _is_time(value: object) -> bool:
 
 def tags_of(record: JsonObject) -> list[str]:
     """Return the sorted tags of a record in a bundle: lower-case, unique, neither empty nor too long."""
-    tags = record.get("tags")
-    texts = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
-    found = {tag.lower() if tag.isascii() else tag for tag in texts}
+    found = {tag.lower() if tag.isascii() else tag for tag in texts_in(record.get("tags"))}
     if memory_records.reads_as("memory_type", str(record.get("memory_type", ""))) == "summary":
         found.add(aimem_mapping.TYPE_TAG + "summary")
     if memory_records.status_of(record) in _TAGGED_STATUS:
@@ -256,17 +253,14 @@ _INLINE = frozenset({"name", "type", aimem_mapping.NAME})
 
 def entity_of(entity: JsonObject, link: Mapping[str, Any]) -> JsonObject:
     """Return an entity and its link as an element of `entities`."""
-    told = link.get(aimem_mapping.OURS)
-    own = told if isinstance(told, dict) else {}
+    own = as_object(link.get(aimem_mapping.OURS))
     entity_type = aimem_mapping.entity_type_of(entity["kind"])
     if isinstance(own.get("type"), str) and aimem_mapping.kind_of(own["type"]) == entity["kind"]:
         entity_type = own["type"]
     made: JsonObject = {"name": entity["name"], "type": entity_type}
     if isinstance(own.get("role"), str):
         made["role"] = own["role"]
-    ext = own.get("ext")
-    if isinstance(ext, dict):
-        made |= {name: value for name, value in ext.items() if name not in _INLINE}
+    made |= {name: value for name, value in as_object(own.get("ext")).items() if name not in _INLINE}
     said: JsonObject = {name: entity[name] for name in ENTITY}
     unknown = unknown_of(entity, ENTITY)
     said |= {"unknown": unknown} if unknown else {}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from lifeboat_alf.common import ids, times
-from lifeboat_alf.common.json_shapes import as_list
+from lifeboat_alf.common.json_shapes import as_list, as_object
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import memory_records as alf_records
 from lifeboat_formats.aimem import aimem_mapping
@@ -79,14 +79,12 @@ class LinkedEntity(NamedTuple):
 
 def bundle_literal_of(item: JsonObject) -> JsonObject:
     """Return what a bundle stated about a record, a relation or an entity; {} if it came from none."""
-    found = item.get(aimem_mapping.NAME)
-    return found if isinstance(found, dict) else {}
+    return as_object(item.get(aimem_mapping.NAME))
 
 
 def _unknown(said: JsonObject, known: tuple[str, ...]) -> JsonObject:
     """Return members from a bundle that are unknown here."""
-    found = said.get("unknown")
-    return chunk_records.unknown_of(found, known) if isinstance(found, dict) else {}
+    return chunk_records.unknown_of(as_object(said.get("unknown")), known)
 
 
 # Chunks -------------------------------------------------------------------------------------------------------------
