@@ -42,7 +42,9 @@ from lifeboat_endpoint.maintenance import (
 from lifeboat_endpoint.service.memory_import import Additions
 from lifeboat_endpoint.service.tenant_space import TenantSpace
 from lifeboat_endpoint.tenancy.tenant_rows import Tenant
-from lifeboat_formats.aimem.convert.bundle_import import ConsumerOptions, index_state, plan_import
+from lifeboat_formats.aimem.convert.bundle_import import plan_import
+from lifeboat_formats.aimem.convert.bundle_options import ConsumerOptions
+from lifeboat_formats.aimem.convert.existing_memories import index_state
 from lifeboat_formats.aimem.wire.bundle_reading import open_bundle_bytes
 from lifeboat_vault.remote.checks.remote_trial import TrialMachine
 from lifeboat_vault.vault import Vault

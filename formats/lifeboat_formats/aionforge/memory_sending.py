@@ -14,12 +14,12 @@ from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_formats.aionforge import text_form
-from lifeboat_formats.aionforge.instance import AionforgeInstance
+from lifeboat_formats.aionforge.instance import AionforgeInstance, reading_answer
 from lifeboat_formats.aionforge.mcp_client import AnswerLost, BodyTooLarge, ToolFailed
 from lifeboat_formats.aionforge.nodes import EPISODE, AionforgeNode
 from lifeboat_formats.aionforge.send_plan import MEMORY, OutgoingMemory, SendPlan, fate_of_item
 from lifeboat_formats.aionforge.sent_notes import InstanceCopy, SentNotes
-from lifeboat_formats.aionforge.text_form import CaptureReceipt, UnreadableAnswer
+from lifeboat_formats.aionforge.text_form import CaptureReceipt
 from lifeboat_formats.aionforge.work_items import WorkWriter
 from lifeboat_formats.interchange.contract import FormatNotice
 from lifeboat_formats.interchange.errors import InstanceFailed
@@ -171,10 +171,9 @@ class InstanceWriter:
         items = [capture_arguments(item, self._supersedes(item)) for item in batch]
         namespace = batch[0].namespace or None
         answer = self.instance.ask("batch_capture", writes=True, items=items, target_namespace=namespace)
-        try:
-            return text_form.parse_batch_receipts(answer.text, len(batch))
-        except UnreadableAnswer as error:
-            raise AnswerLost(f"the answer of Aionforge to batch_capture cannot be read: {error}") from None
+        with reading_answer("batch_capture"):
+            receipts = text_form.parse_batch_receipts(answer.text, len(batch))
+        return receipts
 
     def _supersedes(self, item: OutgoingMemory) -> str | None:
         """Return the node that a memory supersedes in the instance: its own earlier text, or its predecessor."""

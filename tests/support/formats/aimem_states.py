@@ -7,7 +7,7 @@ import io
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.testing import sample_states
 from lifeboat_alf.testing.sample_states import MemoryState
-from lifeboat_formats.aimem.convert import bundle_export, bundle_import
+from lifeboat_formats.aimem.convert import bundle_export, bundle_import, existing_memories
 from lifeboat_formats.aimem.convert.bundle_options import ConsumerOptions, ProducerOptions
 from lifeboat_formats.aimem.wire import bundle_reading
 from lifeboat_formats.interchange.contract import ConversionContext, WriterIdentity
@@ -33,7 +33,7 @@ def bundle_of(state, **options):
 def planned(state, document, erased=(), namespace=OURS, **options):
     """What taking in a bundle (an object, bytes or one that was read) would do to a state."""
     bundle = document if hasattr(document, "envelope") else bundle_reading.parse_bundle(as_bytes(document))
-    existing = bundle_import.index_state(state, erased=lambda name: name in erased)
+    existing = existing_memories.index_state(state, erased=lambda name: name in erased)
     return bundle_import.plan_import(existing, bundle, ConsumerOptions(namespace=namespace, **options))
 
 

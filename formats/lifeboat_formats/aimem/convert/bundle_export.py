@@ -21,12 +21,13 @@ from lifeboat_alf.memory import memory_records
 from lifeboat_alf.memory.effective_view import in_append_order
 from lifeboat_alf.memory.embeddings import StateVectors, has_inline
 from lifeboat_alf.memory.record_shapes import keep_fitting_fields
-from lifeboat_alf.states.agent_state import State
+from lifeboat_alf.states import entry_metas
+from lifeboat_alf.states.agent_state import Entry, State
 from lifeboat_formats.aimem import aimem_mapping
-from lifeboat_formats.aimem.convert import chunks, identity_texts, omitted_parts
+from lifeboat_formats.aimem.convert import chunks, identity_texts
 from lifeboat_formats.aimem.convert.bundle_options import ProducerOptions
 from lifeboat_formats.aimem.convert.chunks import BundleNaming, RecordEdge
-from lifeboat_formats.aimem.convert.existing_memories import read_orphans
+from lifeboat_formats.aimem.convert.existing_memories import ORPHANS, read_orphans
 from lifeboat_formats.aimem.convert.long_memories import parts_of
 from lifeboat_formats.aimem.convert.memory_selection import MemorySelection, body_of, select_memories
 from lifeboat_formats.aimem.wire import checksum, float_vectors, instants, urn
@@ -189,7 +190,7 @@ class _BundleProducer:
         if self.options.scope == "FULL":
             for entity in read_orphans(self.state):
                 self._orphan(entity)
-        self.fates += omitted_parts.list_omitted_parts(self.state, with_identity=self.options.include_identity)
+        self.fates += _omitted_parts(self.state, with_identity=self.options.include_identity)
 
     def figures(self) -> dict[str, int]:
         return {"edges_dropped": self.counts["edges_dropped"]} if self.counts["edges_dropped"] else {}
@@ -435,3 +436,34 @@ def _without_literals(ours: JsonObject) -> JsonObject:
     ext = {name: value for name, value in (ours.get("ext") or {}).items() if not name.startswith(_LITERAL)}
     kept = {name: value for name, value in ours.items() if name != "ext"}
     return kept | ({"ext": ext} if ext else {})
+
+
+_KEPT = "a bundle holds memories only; it stays in the archive"
+
+
+def _omitted_parts(state: State, *, with_identity: bool) -> Iterator[ItemFate]:
+    """Yield a fate for each part of a state that no bundle holds: identity, principals, credentials and files. Raw
+    files whose memories have their own fates are skipped, and so is what an archive says about itself."""
+    for entry in state.entries():
+        fate = _part_fate(entry, with_identity=with_identity)
+        if fate is not None:
+            yield fate
+
+
+def _part_fate(entry: Entry, *, with_identity: bool) -> ItemFate | None:
+    path = entry.path
+    if path == archive_layout.IDENTITY:
+        if with_identity:
+            return ItemFate(
+                "identity", path, ItemOutcome.TRANSFORMED, "its texts are memories of type identity, no more"
+            )
+        return ItemFate("identity", path, ItemOutcome.OMITTED, "only with --include-identity")
+    if path == archive_layout.PRINCIPALS:
+        return ItemFate("principal", path, ItemOutcome.OMITTED, _KEPT)
+    if path == archive_layout.CREDENTIALS:
+        return ItemFate("credential", path, ItemOutcome.OMITTED, "credentials never leave in a bundle")
+    if path.startswith(archive_layout.ARTIFACTS):
+        return ItemFate("artifact", path, ItemOutcome.OMITTED, _KEPT)
+    if path.startswith(archive_layout.RAW) and not entry.meta.get(entry_metas.RECORDS) and path != ORPHANS:
+        return ItemFate("file", path, ItemOutcome.OMITTED, _KEPT) if entry_metas.is_file(entry.meta) else None
+    return None

@@ -20,23 +20,13 @@ from lifeboat_alf.memory import memory_records as alf_records
 from lifeboat_formats.aimem import aimem_mapping
 from lifeboat_formats.aimem.convert import chunk_records
 from lifeboat_formats.aimem.convert.bundle_options import ConsumerOptions, ExistingMemories, ImportPlan, StoredChunk
-from lifeboat_formats.aimem.convert.existing_memories import ORPHANS, index_state
+from lifeboat_formats.aimem.convert.existing_memories import ORPHANS
 from lifeboat_formats.aimem.convert.link_index import LinkIndex
 from lifeboat_formats.aimem.wire import instants, urn
 from lifeboat_formats.aimem.wire.bundle_model import AimemBundle, is_dna
 from lifeboat_formats.aimem.wire.checksum import hash_content
 from lifeboat_formats.interchange import change_marks
 from lifeboat_formats.interchange.contract import FormatNotice
-
-__all__ = [
-    "BundleImport",
-    "ConsumerOptions",
-    "ExistingMemories",
-    "ImportPlan",
-    "StoredChunk",
-    "index_state",
-    "plan_import",
-]
 
 _SECOND = 10**9
 _LISTED = 10_000
