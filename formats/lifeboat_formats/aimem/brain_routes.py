@@ -188,6 +188,7 @@ def _exported(brain: BrainAccess, pieces: Callable[[BundleWriter], Iterator[byte
         try:
             with brain.state(agent_id) as (state, check):
                 headers = _produced(brain, agent_id, state, pieces, file)
+            # Purges may have arrived while the bundle was written.
             check()
         except BaseException:
             file.close()

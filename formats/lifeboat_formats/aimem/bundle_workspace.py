@@ -84,6 +84,7 @@ def _sections(
 ) -> Iterator[MemorySection]:
     origin, at, seen = chunk_records.BundleOrigin.of(bundle), 0, set()
     for item in sorted(found.items[CHUNKS], key=lambda item: item.start):
+        # Unusable and repeated chunks belong to the text between memories.
         if not is_chunk(item.value) or item.value["id"] in seen:
             continue
         seen.add(item.value["id"])
@@ -266,6 +267,7 @@ def render_bundles(state: State) -> Iterator[RenderedFile]:
         )
         if made is not None:
             yield RenderedFile(entry.path, made.encode("utf-8", "surrogatepass"), "merged")
+    # Visible memories that no bundle of the state holds.
     new = {str(item.record["id"]) for item in counting.values() if alf_records.is_visible(item.record)} - placed
     if new or not entries:
         taken = {entry.path for entry in state.entries(RAW)}

@@ -120,6 +120,7 @@ class AionforgeInstance:
             listed = text_form.ids_by_line(self.ask("work_query", work_status=status, limit=_WORK_PAGE).text)
             full = full or len(listed) >= _WORK_PAGE
             found.update(dict.fromkeys(listed))
+        # A full page may hide items. Their trees name some of them.
         for root in list(found) if full else ():
             found.update(dict.fromkeys(text_form.ids_by_line(self._tree(root))))
         return list(found), not full

@@ -58,6 +58,7 @@ def send_memories(instance: AionforgeInstance, made: SendPlan, sent: SentNotes) 
         work_writer = WorkWriter(instance, sent, writer.present)
         writer.done.fates += work_writer.put(work)
     except InstanceFailed as error:
+        # Nothing was sent yet, so there is nothing to continue.
         if not writer.done.counts["batches"]:
             raise
         raise InstanceFailed(f"{error.message}; the same command goes on where this one ended", fix=error.fix) from None
@@ -130,6 +131,7 @@ class InstanceWriter:
                 self._tell(item, ItemOutcome.DEDUPLICATED, _HELD)
                 self.sent.learn(item.id, InstanceCopy(id, item.at))
                 return True
+            # Only episodes of the same namespace can be superseded by the new text.
             if there.kind == EPISODE and there.namespace == self._namespace(item, there):
                 self.before[item.id] = id
         return False

@@ -133,6 +133,7 @@ class Cleaner:
 
     def _redacted(self, text: str) -> tuple[str, list[DetectedSpan]]:
         """Redact a text until nothing is found in it. Allowed secrets are counted and kept."""
+        # Allowed secrets are counted once, before redaction changes the text.
         everything = self._secrets(text) if self.allows_secrets else []
         for _ in range(_ROUNDS):
             found = self._find(text)

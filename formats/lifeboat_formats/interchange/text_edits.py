@@ -59,6 +59,7 @@ def collect_values(text: str, at: int, lists: Collection[str], found: list[Posit
     while text[at : at + 1] != closing:
         if closing == "}":
             name, at = _member_name(text, at)
+        # Lists inside of a list are ordinary values, so this recurses once at most.
         if closing == "}" and name in lists and text[at : at + 1] == "[":
             at = collect_values(text, at, (), found, name)
         else:

@@ -123,6 +123,7 @@ def _as_it_came(state: State, known: RememberedMemories) -> _UncleanedFile | Non
     }
     text = patch.text
     if left or documents:
+        # Older dialects cannot take sections of version 3.1 behind them.
         if not workspace_rendering.can_append(text):
             return None
         made = file_writing.compose_file(left, documents, with_version=False)

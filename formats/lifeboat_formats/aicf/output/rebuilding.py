@@ -35,6 +35,7 @@ def rebuild_file(file: str, memories: Sequence[JsonObject]) -> PatchedFile | Non
     file."""
     text = _stood([memory[OWN] for memory in memories])
     first = memories[0][OWN]
+    # Some memories or lines are missing, so stored line numbers would have gaps.
     if len(memories) < _number(first, "of", 1) or any(memory[OWN].get("cut") for memory in memories):
         text = file_patching.renumber_lines(text) if first.get("dialect") in _COUNTED else text
     if first.get("bom"):

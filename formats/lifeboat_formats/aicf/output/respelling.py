@@ -193,6 +193,7 @@ def _block(document: AicfDocument, piece: FilePiece, text: str) -> str | None:
         changes = [_with_value(document, pairs["rationale"], escape_cell(rationale, pairs["rationale"].escaping))]
     else:
         changes = []
+    # The field that the reader took as the text, if the block has one.
     name = next((name for name in _TEXTS.get(made.kind, ("content",)) if name in pairs and pairs[name].value), None)
     if name is not None:
         changes.append(_with_value(document, pairs[name], escape_cell(text, pairs[name].escaping)))

@@ -82,6 +82,7 @@ class Sanitizer:
             if texts != item.as_list:
                 yield item.value_start, item.value_end, join_cells([self._text(text, where) for text in texts])
                 return
+        # The numbers of a vector are no text to search.
         if item.key == "vector" and cell_values.parse_vector(item.raw).is_whole:
             return
         texts = [item.value] if item.is_triple or item.escaping is Escaping.NONE else item.values
@@ -101,6 +102,7 @@ class Sanitizer:
         fields = [item for item in section.items if item.kind is ItemKind.PAIR and item.key.partition(".")[0] == "json"]
         text = json.dumps(made, ensure_ascii=False, separators=(",", ":"))
         parts = [part for _, part in long_values.spell_long_field("json", text)]
+        # The cleaned document may need fewer fields or more: empty the rest, or put the surplus into the last one.
         parts += [""] * (len(fields) - len(parts))
         parts[len(fields) - 1 :] = ["".join(parts[len(fields) - 1 :])]
         for item, part in zip(fields, parts, strict=True):

@@ -57,6 +57,7 @@ def apply_extensions(document: AicfDocument, pieces: Sequence[FilePiece]) -> Non
     by_id = {piece.made.own[ID]: piece for piece in pieces if piece.made is not None and ID in piece.made.own}
     taken: set[str] = set()
     owners: dict[int, FilePiece] = {}
+    # Ids in rows are assigned before those in extension sections, and none twice.
     for record_id, piece in by_id.items():
         if ids.is_uuid(record_id):
             _name(piece, record_id, taken)
@@ -91,6 +92,7 @@ def overlay_record(record: JsonObject, overlay: JsonObject | None) -> JsonObject
     if "temporal" in said and normalize_time(as_text(said["temporal"].get("created_at"))) is None:
         said["temporal"] = {**said["temporal"], "created_at": record["temporal"]["created_at"]}
     whole = {**{name: value for name, value in record.items() if name not in gone}, **said}
+    # The extension repeats the content only to restore white space at its ends.
     spaced = overlay.get("content")
     if isinstance(spaced, str) and spaced.strip() == str(record["content"]).strip():
         whole["content"] = spaced

@@ -50,6 +50,7 @@ def read_document_memories(document: AicfDocument, file: str) -> FileMemories:
     extension.apply_extensions(document, found)
     first = min((piece.made.event for piece in found if piece.made is not None and piece.made.event), default=None)
     for piece in found:
+        # Memories without an id of their own get one that depends on the file, their handle and their time only.
         if piece.made is not None and not piece.record_id:
             key = "\0".join((RUNTIME, file, *piece.handle.split(":", 1)))
             piece.record_id = ids.derive_id(to_milliseconds(_time(piece, first)), key)
@@ -158,6 +159,7 @@ def _record(document: AicfDocument, piece: FilePiece, file: str, stands: JsonObj
         record["related_records"] = list(piece.related.values())
     if piece.embeddings:
         record["embeddings"] = list(piece.embeddings)
+    # The time comes from the conversation or the file, not from the memory itself.
     inferred = {"observed": "inferred"} if when and made.event is None else {}
     literal = drop_none({**made.own, **piece.own, **inferred})
     literal.pop(extension.ID, None)

@@ -74,6 +74,7 @@ def split_pieces(document: AicfDocument) -> list[FilePiece]:
     found: list[FilePiece] = []
     for section in document.sections:
         for piece in _of_section(document, section):
+            # A memory without text is only markup between others.
             if piece.made is not None and not piece.made.text:
                 piece.made = None
             found.append(piece)
@@ -242,6 +243,7 @@ def _state(section: AicfSection) -> Iterator[FilePiece]:
             key,
         )
         return
+    # Keys of the session form one memory; all text up to the first keyed item belongs to it.
     own = {key: item for key, item in pairs.items() if scope_of(key, scope) in SESSION_SCOPES}
     made = memory_drafts.draft_state(own) if own else None
     items = section.items

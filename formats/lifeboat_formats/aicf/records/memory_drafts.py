@@ -152,6 +152,7 @@ def draft_insight(cells: Sequence[str]) -> MemoryDraft:
     """Draft a row of `@INSIGHTS`: text, category, priority, confidence. Files of 1.0 have text, reason and priority."""
     plain, named = split_named_cells(cells)
     text, *rest = plain or [""]
+    # Files of 1.0: the second cell is a reason, which has no field of its own.
     if len(rest) == 2:
         rest = ["", rest[1], ""]
     category, priority, confidence = [*rest, "", "", ""][:3]

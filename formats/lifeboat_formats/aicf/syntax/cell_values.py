@@ -65,6 +65,7 @@ def unknown_escapes(raw: str, escaping: Escaping = Escaping.SPECIFIED) -> int:
     if escaping is not Escaping.SPECIFIED or "\\" not in raw:
         return 0
     pairs: list[str] = _PAIR.findall(raw)
+    # Every backslash belongs to a pair, except a single one at the end.
     trailing = raw.count("\\") - len(pairs) - sum(second == "\\" for second in pairs)
     return sum(second not in _UNESCAPED for second in pairs) + trailing
 

@@ -221,6 +221,7 @@ class _BundleProducer:
         if pure:
             chunk.pop(aimem_mapping.OURS, None)
         cleaned = self._cleaned_chunk(chunk)
+        # A vector of the uncleaned content would reveal it.
         embedding = self._embedding(record, line, pure=pure) if cleaned["content"] == chunk["content"] else None
         parts = self._parts(record, self._with_embedding(cleaned, embedding))
         for part in parts:
@@ -328,6 +329,7 @@ class _BundleProducer:
         seen: set[tuple[str, str, str]] = set()
         for edge in chunks.edges_of(record):
             other = self.chosen.end_of(edge.other)
+            # The other end is left out, or is an earlier version of this memory.
             if other is None or other == record["id"] != edge.other:
                 self._dropped(record, edge)
                 continue

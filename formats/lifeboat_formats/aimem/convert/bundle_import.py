@@ -114,6 +114,7 @@ class BundleImport:
     ) -> JsonObject | None:
         name = chunk["id"]
         record_id = self.links.record_id(name) or chunk_records.id_of(chunk, self.options.namespace)
+        # A deleted memory returns under a new id, because its old id is deleted for good.
         if gone is not None:
             again = f"aimem\0{name}\0{gone.record_id}"
             record_id = ids.derive_id(instants.parse_milliseconds(chunk["created_at"]), again)
@@ -134,8 +135,10 @@ class BundleImport:
         """Return why a chunk must not change the stored one, or "" if it changes nothing or may change it."""
         is_same, is_alike = _hash(chunk) == stored.chunk["content_hash"], _fields(chunk) == _fields(stored.chunk)
         passed = _nanoseconds(chunk) - _nanoseconds(stored.chunk)
+        # An earlier version of the memory is already part of its history.
         if passed <= 0 and _hash(chunk) in stored.versions:
             return ""
+        # Equal contents within a second are the same chunk: some systems truncate fractions.
         if is_same and (abs(passed) < _SECOND or passed < 0):
             return "" if is_alike or passed <= -_SECOND else FIELDS
         if passed == 0:

@@ -169,6 +169,7 @@ def _restored(base: JsonObject, chunk: JsonObject) -> JsonObject:
     made = {name: value for name, value in made.items() if value is not None}
     if not _is_record(made) or memory_records.is_deleted(made):  # no bundle holds deleted memories
         return base
+    # Type or tags were changed in the bundle, so `x_alf` is outdated for these fields.
     if aimem_mapping.type_of(made) != chunk["memory_type"] or tags_of(made) != sorted(set(chunk.get("tags") or [])):
         for name in ("memory_type", "category", "tags", "status"):
             made.pop(name, None)

@@ -106,6 +106,7 @@ def chunk_of(record: JsonObject, name: str, producer: str, *, pure: bool = False
         chunk["is_pinned"] = pinned
     chunk["created_at"] = creation_time_of(record)
     tags = tags_of(record)
+    # A bundle without tags stays without them.
     if tags or not said or "tags" in said:
         chunk["tags"] = tags
     chunk |= _unknown(said, chunk_records.CHUNK)
@@ -192,6 +193,7 @@ def _edge(related: JsonObject, moment: str) -> RecordEdge:
     said, relation = bundle_literal_of(related), related["relation"]
     known = said.get("edge_type")
     is_known = aimem_mapping.is_word(known, EDGE_TYPES) and aimem_mapping.relation_of(str(known)) == relation
+    # `caused_by` has no edge type: it is a causal edge in the reverse direction.
     swapped = relation == aimem_mapping.CAUSED_BY and not is_known
     edge_type = str(known) if is_known else "causal" if swapped else aimem_mapping.edge_type_of(relation)
     edge: JsonObject = {

@@ -167,6 +167,7 @@ class StateMemories(ExistingMemories):
                     (gone if memory_records.is_deleted(body) else found).setdefault(said, record.id)
                 if producer and own.get("tenant_id"):
                     tenants |= {_print_of(producer), _print_of(producer, str(own["tenant_id"]))}
+        # Memories that are not deleted take precedence.
         return _ImportedNames({**gone, **found}, tenants)
 
     def _entities(self, naming: BundleNaming | None) -> set[str]:

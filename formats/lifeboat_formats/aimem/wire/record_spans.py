@@ -100,6 +100,7 @@ def patch_bundle(text: str, found: BundleScan, values: Mapping[str, Mapping[int,
 def _edits(
     found: BundleScan, array: str, items: list[PositionedValue], changes: Mapping[int, JsonObject | None]
 ) -> Iterator[tuple[int, int, str]]:
+    # Records that remain decide which separator goes with a removed one.
     left = [place for place in range(len(items)) if changes.get(place, items[place].value) is not None]
     for place, item in enumerate(items):
         if place not in changes:
