@@ -38,7 +38,7 @@ def sample():
 
 
 def edited(document, place, **changes):
-    """A chunk changed as the system that wrote it would: with hash and checksum."""
+    """Return a chunk as its original writer would change it: with a new hash and checksum."""
     chunks = [dict(each) for each in document["chunks"]]
     chunks[place] |= changes
     if "content" in changes:
@@ -183,7 +183,7 @@ def test_odd_records_are_passed_over_and_the_others_count():
 
 
 def as_state(document, path="raw/aimem/memory.aimem.json"):
-    """A state as a capture of the document leaves it."""
+    """Return the state that a capture of the document makes."""
     text = json.dumps(document, ensure_ascii=False, indent=2)
     state = MemoryState()
     listed = []

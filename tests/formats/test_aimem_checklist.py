@@ -1,4 +1,4 @@
-"""The 77 things that draft-vu-aimem-bundle-00 asks of whoever makes or takes bundles, and which tests show each."""
+"""The 77 requirements of draft-vu-aimem-bundle-00 for producers and consumers, and the tests of each."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ SHOWN: dict[int, str] = {
 
 @cache
 def collected() -> frozenset[str]:
-    """All tests of the format that would run, as `FILE::NAME`."""
+    """Return all tests of the format that would run, as `FILE::NAME`."""
     files = sorted(map(str, _HERE.glob("test_aimem_*.py")))
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *files]
     found = subprocess.run(

@@ -25,7 +25,7 @@ def refused(data: bytes) -> tuple[str, int]:
 
 
 def writer_of(bundle: dict[str, Any]) -> BundleWriter:
-    """A writer that was given what a bundle holds."""
+    """Return a writer with the contents of a bundle."""
     known = ("format", "version", "producer", "tenant_id", "exported_at", "scope", "embedding_dim", "embedding_model")
     writer = BundleWriter(Envelope(**{name: bundle[name] for name in known if name in bundle}))
     for name, add in (("chunks", writer.chunk), ("edges", writer.edge), ("entities", writer.entity)):

@@ -1,4 +1,4 @@
-"""What taking in a bundle says and does."""
+"""The results of importing a bundle, and what it reports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def objects_in(document):
 
 
 def crowded():
-    """Something of everything, doubles and conflicts too."""
+    """Return a bundle with an example of everything, including repetitions and conflicts."""
     text = "A very long story.\n\n" * 5000
     state = MemoryState()
     state.add(sample_states.make_record(text))

@@ -1,8 +1,8 @@
-"""The DNA-class invariant (AIMEM §5.1, assertions 48 and 66 to 68): nothing that runs unasked decays, deletes or
-supersedes a preference, a decision, an identity, a pitfall, a procedure, or what is pinned.
+"""The DNA-class invariant (AIMEM §5.1, assertions 48 and 66 to 68): no background job decays, deletes or supersedes a
+preference, a decision, an identity, a pitfall, a procedure, or a pinned memory.
 
-Whoever may end a memory is listed here, found in the code: a new job, or a new place that writes memories, fails a test
-until it is listed, and if nobody asks it to, until the properties below try it.
+All code that may end a memory is found in the sources and listed here. A new job, or a new place that writes memories,
+fails a test until it is listed, and until the properties below cover it if it runs without being asked.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ WRITERS = {
     "lifeboat_vault.testing.store_conformance": TEST,
     "lifeboat_vault.vault.draft": PART,
 }
-"""Modules that write memories or let go of them, and at whose word. Those that only hand on what a machine captured, or
-what its user asked to have purged, are asked too: the word is in the signature."""
+"""Modules that write or remove memories, and what triggers them. Modules that only pass on a capture or a purge count
+as asked: the request is in the signature."""
 
 OPERATIONS = {
     "capture": TRIED,
@@ -105,7 +105,7 @@ OPERATIONS = {
     "verify": "reads",
     "verify_remote": "reads",
 }
-"""Everything that the daemon has done by itself, in a worker."""
+"""Everything that the daemon runs by itself in a worker."""
 
 MAINTENANCE = {
     "data_key_rotation": TRIED,
@@ -118,10 +118,10 @@ MAINTENANCE = {
     "tenant_usage": "reads",
     "trusted_time": "reads",
 }
-"""Everything that an endpoint does by itself."""
+"""Everything that an endpoint runs by itself."""
 
 _OUTSIDE = {"lifeboat_alf", "lifeboat_adapters", "lifeboat_formats", "lifeboat_tui"}
-"""Packages that have no vault: they make memories for others to write."""
+"""Packages without a vault: other packages write the memories that they make."""
 _CALLS = {"redact", "thin", "thin_vault", "thin_agent", "thin_history", "drop_old_versions"}
 _LIFECYCLE = {
     *("create_record", "edit_record", "delete_record"),
@@ -130,7 +130,7 @@ _LIFECYCLE = {
 
 
 def _writes(tree: ast.AST) -> bool:
-    """Whether a module makes puts of records, lets the life cycle decide, purges or thins."""
+    """Return whether a module puts records, uses the life cycle of records, purges or thins."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
@@ -171,7 +171,7 @@ _DNA = {"preference", "decision", "identity", "pitfall", "procedure"}
 
 @st.composite
 def _records(draw: st.DrawFn) -> Json:
-    """A record of any kind, with and without what another system knew of it."""
+    """Draw a record of any kind, with and without data of another system."""
     made: Json = {
         "id": ids.make_id("2026-04-01T09:30:00.000Z"),
         "content": draw(st.text(min_size=1, max_size=20)),
@@ -215,7 +215,7 @@ def test_066_a_kept_memory_that_vanishes_is_archived_with_every_word(record: Jso
 
 @dataclass
 class Kept:
-    """An endpoint that keeps as little as it may, with an agent of one tenant."""
+    """An endpoint with the shortest retention, and an agent of one tenant."""
 
     endpoint: Endpoint
     tenant: Tenant
@@ -360,7 +360,7 @@ MACHINE_JOBS: dict[str, Callable[[Harbour], Any]] = {"capture": _capture, "thin"
 
 
 def _kept_memories(home: Harbour) -> dict[str, Json]:
-    """What is of the DNA class or pinned, and in force, by the id that counts."""
+    """Return the current memories that are of the DNA class or pinned, by their current id."""
     found = [record for _, record in _chains(home)]
     return {
         each["id"]: each
@@ -465,7 +465,7 @@ def test_048_a_pinned_memory_is_kept_whatever_its_type(brain: BrainServer) -> No
 
 
 def test_068_two_machines_that_contradict_each_other_both_keep_what_they_wrote(brain: BrainServer) -> None:
-    """Whoever comes second is fenced: nothing of theirs is put over the other's, and nothing of it is lost."""
+    """The second machine is fenced: it overwrites nothing of the first, and loses nothing of its own."""
     one = brain.served.pushed(brain.client)
     base = one.here.number
     one.vault.copy_to(brain.served.folder / "twin")

@@ -1,4 +1,4 @@
-"""AIMEM bundles as files: recognised, read, checked, written, signed."""
+"""AIMEM bundles as files: detected, read, checked, written and signed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever comes as an AIMEM bundle is taken or refused, soon, and says nothing of its content."""
+"""Any bytes are accepted as an AIMEM bundle or refused soon, without revealing their content."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SECRET = "4711-open-sesame"
 
 
 def outcome(data: bytes, limits: BundleLimits = SMALL) -> str:
-    """The code with which bytes are refused, "" when they are taken. Both doors agree."""
+    """Return the code with which bytes are refused, "" if they are accepted. Both readers agree."""
     found = _code(data, limits)
     try:
         bundle_reading.parse_bundle(data, limits=limits)

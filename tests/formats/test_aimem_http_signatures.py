@@ -31,7 +31,7 @@ _VOUCHED = {
 
 
 def partner_signature(made: Any) -> dict[str, str]:
-    """The header of a bundle that a partner signed."""
+    """Return the header of a bundle that a partner signed."""
     return {
         "AIMEM-Signature": bundle_signatures.encode_header(
             bundle_signatures.sign_detached(canonical_bundle_pieces(parse_bundle(document(made))), _PARTNER)

@@ -1,4 +1,5 @@
-"""Signatures of AIMEM bundles (assertions 64, 73, 74, 76), held against the library and against a check by hand."""
+"""Signatures of AIMEM bundles (assertions 64, 73, 74, 76), compared with the library and with a verification by
+hand."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ def signed(payload: bytes = _PAYLOAD) -> bytes:
 
 
 def by_hand(payload: bytes, protected: dict[Any, Any], inside: bytes | None = None, **more: Any) -> bytes:
-    """A COSE_Sign1 made of nothing but CBOR and Ed25519; `more` are unprotected headers by letter, or a signature."""
+    """Return a COSE_Sign1 made with CBOR and Ed25519 alone. `more` are unprotected headers by letter, or a
+    signature."""
     encoded = cbor2.dumps(protected)
     unprotected = more.get("unprotected", {})
     made = more.get("signature") or _SECRET.sign(cbor2.dumps(["Signature1", encoded, b"", payload]))

@@ -48,7 +48,7 @@ def joined(found: list[Any]) -> bytes:
 
 
 def written(bundle: dict[str, Any]) -> bytes:
-    """A bundle as the writer streams it."""
+    """Return a bundle as the writer streams it."""
     head = {name: value for name, value in bundle.items() if name not in made.ARRAYS and name != "checksum"}
     with BundleWriter(Envelope(**head)) as writer:
         for name, add in zip(made.ARRAYS, (writer.chunk, writer.entity, writer.edge, writer.link), strict=True):
@@ -240,7 +240,7 @@ def test_a_first_line_over_a_mebibyte_begins_a_document() -> None:
 
 
 class OneWay(io.RawIOBase):
-    """Bytes that come piece by piece and cannot be wound back."""
+    """A stream of pieces without seeking."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__()
@@ -351,7 +351,7 @@ class _Joined(io.RawIOBase):
 
 
 def _pieces(count: int) -> Iterator[bytes]:
-    """A stream of `count` chunks and as many edges, never whole in memory."""
+    """Yield a stream of `count` chunks and as many edges, never whole in memory."""
     envelope = Envelope("aimem-bundle", "1", made.PRODUCER, made.TENANT, made.WHEN, "FULL")
     with BundleWriter(envelope) as writer:
         for number in range(count):
@@ -361,7 +361,7 @@ def _pieces(count: int) -> Iterator[bytes]:
 
 
 def _peak(count: int, path: Path) -> tuple[int, int]:
-    """The most memory that writing and reading take, in bytes."""
+    """Return the peak memory of writing and reading, in bytes."""
     peaks = []
     tracemalloc.start()
     with path.open("wb") as out:

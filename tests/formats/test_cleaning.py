@@ -1,4 +1,4 @@
-"""The cleaning step: what leaves for another system is counted, redacted where asked for, and stopped by secrets."""
+"""The cleaning step: findings are counted, redacted on request, and secrets stop an export."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ _REPEATED = (
 
 @pytest.mark.parametrize("piece", _REPEATED)
 def test_a_text_of_a_megabyte_that_is_hard_to_search_comes_to_an_end(piece: str) -> None:
-    """What would take a time squared to the length would run for hours."""
+    """Quadratic time would run for hours."""
     text = piece * (1_000_000 // len(piece))
     cleaner = Cleaner(redacts=True, words=WordList(["Ada Lovelace", "Ada Ada Ada"]))
     clear = cleaner.clean(text)

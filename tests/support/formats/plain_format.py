@@ -108,7 +108,7 @@ class PlainFormat(Format):
 
 
 class PlainInstance(PlainFormat):
-    """The same behind an address, `plain://FOLDER`: every memory is a file there, called by a number of its own."""
+    """The same format behind an address, `plain://FOLDER`: every memory is a file there, named by a number."""
 
     name = "plainserver"
     title = "Plain server"
@@ -184,7 +184,7 @@ def _lines(state: State, *, upper: bool) -> Iterator[str]:
 
 @pytest.fixture
 def plain_formats(monkeypatch: pytest.MonkeyPatch) -> dict[str, PlainFormat]:
-    """The two formats installed beside the real ones."""
+    """Install the two formats beside the real ones."""
     added: dict[str, PlainFormat] = {"plain": PlainFormat(), "plainserver": PlainInstance()}
     names, loaded = format_registry._points(), format_registry._loaded
     monkeypatch.setattr(format_registry, "_points", lambda: {**names, **dict.fromkeys(added)})
