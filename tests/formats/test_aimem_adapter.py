@@ -15,8 +15,9 @@ from lifeboat_core.testing import RuntimeConformance
 from lifeboat_core.testing.runtime_harness import Harness
 from lifeboat_formats.aimem import bundle_workspace
 from lifeboat_formats.aimem.adapter import ADAPTER, FOLDER
-from lifeboat_formats.aimem.wire.bundle_reading import open_bundle_bytes, parse_bundle
+from lifeboat_formats.aimem.wire.bundle_reading import parse_bundle
 from support.formats import aimem_bundles as bundles
+from support.formats.aimem_states import open_bundle_bytes
 
 
 def write(path, document):

@@ -45,13 +45,13 @@ from lifeboat_endpoint.tenancy.tenant_rows import Tenant
 from lifeboat_formats.aimem.convert.bundle_import import plan_import
 from lifeboat_formats.aimem.convert.bundle_options import ConsumerOptions
 from lifeboat_formats.aimem.convert.existing_memories import index_state
-from lifeboat_formats.aimem.wire.bundle_reading import open_bundle_bytes
 from lifeboat_vault.remote.checks.remote_trial import TrialMachine
 from lifeboat_vault.vault import Vault
 from support.core.harbour import Harbour, harbour
 from support.endpoint.keeping import RunningClock, new_endpoint, reopened
 from support.endpoint.served_apps import push_delta, served
 from support.formats.aimem_bundles import Json, bundle, chunk, document, edge, sealed
+from support.formats.aimem_states import open_bundle_bytes
 from support.formats.brain_servers import BrainServer, brain, contents
 from support.packages import PACKAGES
 from support.paths import ROOT

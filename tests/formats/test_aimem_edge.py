@@ -16,6 +16,7 @@ from lifeboat_formats.aimem.wire.bundle_model import BundleRefused, Envelope
 from lifeboat_formats.aimem.wire.bundle_writing import BundleWriter, portable_weight
 from support.formats import aimem_bundles as made
 from support.formats.aimem_bundles import ABSENT
+from support.formats.aimem_states import open_bundle_bytes
 
 
 def refused(bundle: dict[str, Any]) -> tuple[str, int, str]:
@@ -131,5 +132,5 @@ def test_self_edges_and_doubles_are_kept_as_they_came() -> None:
     edges = [made.edge("c1", "c1"), made.edge("c1", "c2"), made.edge("c1", "c2"), made.edge("c2", "c1")]
     bundle = made.bundle(chunks=[made.chunk("c1"), made.chunk("c2")], edges=edges)
     assert list(bundle_reading.parse_bundle(made.document(bundle)).edges) == edges
-    with bundle_reading.open_bundle_bytes(made.stream(bundle)) as found:
+    with open_bundle_bytes(made.stream(bundle)) as found:
         assert list(found.edges) == edges

@@ -23,13 +23,13 @@ from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_formats.aimem import brain_routes as profile
 from lifeboat_formats.aimem.convert import bundle_import
 from lifeboat_formats.aimem.wire.bundle_model import BundleRefused
-from lifeboat_formats.aimem.wire.bundle_reading import open_bundle_bytes
 from lifeboat_keys.pairs.device_key import DeviceKey
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_vault.errors import AgentErased, LifeboatError, RemoteBusy, RemoteDenied, UnknownAtRemote
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 from support.endpoint.served_apps import ServedApp, served
 from support.formats.aimem_bundles import Json, bundle, chunk, document, edge, entity, link, many, sealed, urn
+from support.formats.aimem_states import open_bundle_bytes
 from support.formats.brain_servers import BUNDLE, BrainServer, brain, contents, redaction_of
 from support.patience import patience
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from lifeboat_formats.aimem.wire import bundle_reading
 from lifeboat_formats.aimem.wire.bundle_model import BundleLimits, BundleRefused
 from support.formats import aimem_bundles as made
+from support.formats.aimem_states import open_bundle_bytes
 
 CODES = {
     "malformed_json", "nested_too_deep", "not_canonicalizable", "not_object", "bad_format", "unsupported_version",
@@ -45,7 +46,7 @@ def outcome(data: bytes, limits: BundleLimits = SMALL) -> str:
 
 def _code(data: bytes, limits: BundleLimits) -> str:
     try:
-        with bundle_reading.open_bundle_bytes(data, limits=limits) as bundle:
+        with open_bundle_bytes(data, limits=limits) as bundle:
             for name in made.ARRAYS:
                 assert len(list(bundle.array(name))) == len(bundle.array(name))
             assert b"".join(bundle_reading.canonical_bundle_pieces(bundle))

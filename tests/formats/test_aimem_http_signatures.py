@@ -12,10 +12,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from lifeboat_formats.aimem import brain_routes as profile
 from lifeboat_formats.aimem.wire import bundle_signatures
-from lifeboat_formats.aimem.wire.bundle_reading import canonical_bundle_pieces, open_bundle_bytes, parse_bundle
+from lifeboat_formats.aimem.wire.bundle_reading import canonical_bundle_pieces, parse_bundle
 from lifeboat_formats.interchange.contract import WriterIdentity
 from support.endpoint.served_apps import served
 from support.formats.aimem_bundles import bundle, chunk, document, many, sample
+from support.formats.aimem_states import open_bundle_bytes
 from support.formats.brain_servers import BrainServer, brain, problem
 
 __all__ = ["brain", "served"]

@@ -18,12 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lifeboat_formats.aimem.wire import bundle_signatures
-from lifeboat_formats.aimem.wire.bundle_reading import canonical_bundle_pieces, open_bundle_bytes
+from lifeboat_formats.aimem.wire.bundle_reading import canonical_bundle_pieces
 from lifeboat_formats.aimem.wire.bundle_signatures import SignatureRefused
 from lifeboat_formats.interchange.contract import WriterIdentity
 from lifeboat_formats.interchange.errors import ExtraMissing
 from lifeboat_keys.pairs.endpoint_key import EndpointKey
 from support.formats.aimem_bundles import bundle, chunk, document, sample, stream
+from support.formats.aimem_states import open_bundle_bytes
 
 _PAYLOAD = b'{"format":"aimem-bundle"}'
 _SECRET = Ed25519PrivateKey.from_private_bytes(b"\x07" * 32)

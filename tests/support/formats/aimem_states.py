@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from contextlib import AbstractContextManager
 
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.testing import sample_states
@@ -10,6 +11,7 @@ from lifeboat_alf.testing.sample_states import MemoryState
 from lifeboat_formats.aimem.convert import bundle_export, bundle_import, existing_memories
 from lifeboat_formats.aimem.convert.bundle_options import ConsumerOptions, ProducerOptions
 from lifeboat_formats.aimem.wire import bundle_reading
+from lifeboat_formats.aimem.wire.bundle_model import LIMITS, AimemBundle, BundleLimits
 from lifeboat_formats.interchange.contract import ConversionContext, WriterIdentity
 
 NOW = "2026-11-22T00:00:00Z"
@@ -75,3 +77,8 @@ def counts(plan):
 
 def codes(plan):
     return [each["code"] for each in plan.summary["chunks_rejected_conflict"]]
+
+
+def open_bundle_bytes(data: bytes, *, limits: BundleLimits = LIMITS) -> AbstractContextManager[AimemBundle]:
+    """Open a bundle in memory, a document or a stream."""
+    return bundle_reading.open_bundle(io.BytesIO(data), limits=limits)
