@@ -19,6 +19,7 @@ from lifeboat_adapters.credential_types import UnparsableSecrets
 from lifeboat_adapters.secrets import json5_leaves
 from lifeboat_adapters.secrets.json5_leaves import Json5Container, Json5Outline
 from lifeboat_adapters.secrets.parsed_leaves import Path
+from lifeboat_alf.common.json_types import JsonObject
 
 _BOM = "\ufeff"
 _COMMA_BEHIND = re.compile(r"\s*,")
@@ -40,7 +41,7 @@ class EditedJson5(NamedTuple):
     rewritten: bool = False
 
 
-def parse_json5_object(data: bytes) -> dict[str, Any]:
+def parse_json5_object(data: bytes) -> JsonObject:
     """Parse one object, also one whose secrets were cut out. Raises ValueError."""
     try:
         value = pyjson5.decode(data.decode("utf-8-sig"))

@@ -85,7 +85,8 @@ INTERRUPTED = 130
 
 
 class ProgramGroup(SectionedGroup):
-    """The commands. Recovery words on a command line are refused before anything reads, repeats or keeps them."""
+    """The group of all commands. Recovery words on a command line are refused before anything reads, repeats or stores
+    them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         misplaced_words.refuse_in_arguments(args)
@@ -126,7 +127,7 @@ def program(context: click.Context, as_json: bool) -> None:
 
 
 def _show_version(context: click.Context) -> None:
-    """Imported when it is asked for: it looks at what is installed."""
+    """Print the versions. The module is imported only here because it inspects the installed distributions."""
     from lifeboat_alf.common import json_codec
     from lifeboat_cli.support.running_versions import running_versions, version_lines
 
@@ -138,13 +139,14 @@ def _show_version(context: click.Context) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run a command and end the process with its exit status. A crash must not write the key into a core file."""
+    """Run a command and end the process with its exit status. Core dumps are disabled, because a crash must not write
+    the key into a file."""
     disable_core_dumps()
     sys.exit(run_command(sys.argv[1:] if arguments is None else arguments))
 
 
 def run_command(arguments: list[str]) -> int:
-    """Run a command; returns its exit status. Every failure is said once, in the form that was asked for."""
+    """Run a command and return its exit status. Every failure is printed once, in the requested form."""
     as_json = "--json" in arguments
     _prepare_streams(as_json=as_json)
     output = CommandOutput(as_json=as_json)
@@ -152,7 +154,8 @@ def run_command(arguments: list[str]) -> int:
 
 
 def _prepare_streams(*, as_json: bool) -> None:
-    """Text that the terminal's encoding does not know is written escaped; JSON is UTF-8 everywhere (RFC 8259)."""
+    """Prepare the streams: text that the terminal's encoding cannot represent is escaped; JSON is UTF-8 everywhere (RFC
+    8259)."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -163,7 +166,7 @@ def _prepare_streams(*, as_json: bool) -> None:
 
 
 def _flushed(status: int) -> int:
-    """The exit status once everything that was said has arrived."""
+    """Return the exit status after the output has been flushed."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -177,7 +180,7 @@ def _flushed(status: int) -> int:
 
 
 def _silence() -> None:
-    """What is still buffered goes nowhere: Python flushes once more when it exits."""
+    """Discard buffered output: Python flushes once more when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -24,10 +24,9 @@ from lifeboat_adapters.credential_types import FileSecret
 from lifeboat_adapters.errors import RuntimeConfigError
 from lifeboat_adapters.memory_stores import MemoryStore
 from lifeboat_adapters.testing import AdapterConformance, SampleInstallation
+from lifeboat_alf.common.json_types import JsonObject
 from support.adapters.notebook_installs import make_notebook
 from support.adapters.notebook_runtime import Notebook, NotebookCredentials, NotebookDatabases, NotebookPlacement
-
-Json = dict[str, Any]
 
 
 class DiscoversAnotherName(Notebook):
@@ -112,7 +111,7 @@ class ReadsInSecret(_Deriving):
 
 class DerivesEverMore(_Deriving):
     def changed(self, derivation: Derivation) -> Derivation:
-        def derive(files: Any, previous: Json | None, context: Any) -> Json | None:
+        def derive(files: Any, previous: JsonObject | None, context: Any) -> JsonObject | None:
             made = derivation.derive(files, previous, context) or {}
             return {**made, "count": int(made.get("count", 0)) + 1}
 
@@ -186,7 +185,7 @@ class NamesRowsAlike(Notebook):
 
 
 class _StampingRows(NotebookDatabases):
-    def row_of(self, record: Json, root_id: str) -> Json:
+    def row_of(self, record: JsonObject, root_id: str) -> JsonObject:
         return {**super().row_of(record, root_id), "written": "now"}
 
 
@@ -195,7 +194,7 @@ class StampsRows(Notebook):
 
 
 class _MakingAnotherRow(NotebookDatabases):
-    def row_of(self, record: Json, root_id: str) -> Json:
+    def row_of(self, record: JsonObject, root_id: str) -> JsonObject:
         made = super().row_of(record, root_id)
         return {**made, "id": root_id} if made["text"].startswith("Edited") else made
 

@@ -7,7 +7,6 @@ import io
 import json
 import stat
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,8 +15,6 @@ from lifeboat_core.purge import receipt_signing, receipt_store
 from lifeboat_keys.signed.purge_receipt import VaultPurgeNote
 from support.cli.cli_client import run
 from support.core.purge_receipt_home import ENDPOINT, WAITING, WAITS_UNTIL, Purged
-
-Json = dict[str, Any]
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_cli.doctor import DoctorFinding, DoctorLevel, purges
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
+from lifeboat_cli.doctor import check_purges as purges
 from lifeboat_core.purge import receipt_signing, receipt_store
 from lifeboat_keys.signed.purge_receipt import VaultPurgeNote
 from support.core.protected import Protected

@@ -16,11 +16,10 @@ from lifeboat_adapters.contract import Adapter, Installation, RenderedFile, Runt
 from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, MemoryTable, WriteOrder
 from lifeboat_adapters.testing import AdapterConformance, SampleInstallation
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.testing import RuntimeConformance
 from support.adapters.notebook_installs import make_notebook
 from support.adapters.notebook_runtime import FACTS, HOME, Notebook, NotebookDatabases
-
-Json = dict[str, Any]
 
 
 class _LeavesATrace(NotebookDatabases):
@@ -39,7 +38,7 @@ class _ReadsRowsByChance(NotebookDatabases):
     def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[RuntimeRow]:
         return iter([RuntimeRow(f"{HOME}db/facts/jobs.jsonl", "1", {"number": next(self.counter)})])
 
-    def memory_of(self, installation: Installation, values: Json) -> Any:
+    def memory_of(self, installation: Installation, values: JsonObject) -> Any:
         return super().memory_of(installation, {**values, "written": f"2026-10-01T08:00:{next(self.counter):02}.000Z"})
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from lifeboat_adapters.secrets import credential_payload
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_cli.restore.restore_commands import print_restore_report
 from lifeboat_cli.terminal.output import CommandOutput
@@ -49,8 +50,6 @@ from support.killing import killed_at
 from support.patience import patience
 from support.prepared_folders import PreparedFolders
 
-Json = dict[str, Any]
-
 
 @pytest.fixture
 def first(prepared_folders: PreparedFolders) -> Machine:
@@ -69,7 +68,7 @@ def _exported_machine(folder: Path) -> Machine:
     return machine
 
 
-def _imported(machine: Machine, archive: Path, **options: Any) -> Json:
+def _imported(machine: Machine, archive: Path, **options: Any) -> JsonObject:
     options.setdefault("state_dir", machine.state)
     report = exchange.import_archive(
         machine.context, archive, machine.workspace, RestoreOptions(with_credentials=True, **options)
@@ -77,11 +76,11 @@ def _imported(machine: Machine, archive: Path, **options: Any) -> Json:
     return report.to_json()
 
 
-def _fates(report: Json) -> dict[str, Json]:
+def _fates(report: JsonObject) -> dict[str, JsonObject]:
     return {each["label"]: each for each in report["credential_details"]}
 
 
-def _there(report: Json) -> set[str]:
+def _there(report: JsonObject) -> set[str]:
     return {each["label"] for each in report["credential_details"] if each["outcome"] == "injected"}
 
 

@@ -82,7 +82,6 @@ WRITERS = {
     "lifeboat_endpoint.maintenance.history_thinning": TRIED,
     "lifeboat_vault.remote.checks.purge_checks": TEST,
     "lifeboat_vault.remote.checks.remote_trial": TEST,
-    "lifeboat_endpoint.service.in_process_remote": ASKED,
     "lifeboat_endpoint.server.routes.redaction_routes": ASKED,
     "lifeboat_endpoint.service.purge.waiting_redactions": ASKED,
     "lifeboat_endpoint.service.purge.tenant_redactions": ASKED,
@@ -115,7 +114,6 @@ MAINTENANCE = {
     "tenant_care": TRIED,
     "tenant_purges": TRIED,
     "tenant_removal": TRIED,
-    "tenant_usage": "reads",
     "trusted_time": "reads",
 }
 """Everything that an endpoint runs by itself."""

@@ -22,7 +22,7 @@ from lifeboat_alf.states import entry_metas
 from lifeboat_alf.validation.validate_file import validate_archive
 from lifeboat_cli import program
 from lifeboat_cli.archives import alf_convert
-from lifeboat_cli.doctor import instances
+from lifeboat_cli.doctor import check_instances as instances
 from lifeboat_core.agents import locks
 from lifeboat_core.errors import Busy, ExchangeError, FileExists, MisleadingName, NothingToExport, OptionRefused
 from lifeboat_core.exchange import ArchiveEncryption, conversion_options

@@ -17,7 +17,8 @@ from urllib.parse import quote
 import pytest
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_cli.doctor import DoctorLevel, exposed_secrets
+from lifeboat_cli.doctor import DoctorLevel
+from lifeboat_cli.doctor import check_exposed_secrets as exposed_secrets
 from lifeboat_core import exchange
 from lifeboat_core.exchange.agent_export import ExportOptions
 from lifeboat_core.restore import RestoreOptions, restore_agent, undo_restore

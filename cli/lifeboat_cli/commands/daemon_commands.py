@@ -35,7 +35,7 @@ def run(wait: bool) -> None:
     from lifeboat_daemon.service.daemon_lifecycle import COMMAND
 
     command = [*COMMAND, "--foreground", *(["--wait"] if wait else [])]
-    if os.name == "nt":  # where the process that replaces this one would be another one, behind the shell's back
+    if os.name == "nt":  # The process that replaces this one would be another one, without the shell's knowledge.
         sys.exit(subprocess.run(command, check=False).returncode)
     os.execv(command[0], command)
 
@@ -159,7 +159,7 @@ def _named(found: DaemonState) -> str:
 
 
 def _how_long(session: CommandSession) -> str:
-    """Until when a daemon runs that was started by hand, and what has it run at every login, where anything does."""
+    """Describe how long a daemon that was started by hand runs, and what starts it at every login if anything does."""
     from lifeboat_daemon import units
 
     if units.inspect_unit(session.context).problem is not None:

@@ -1,4 +1,4 @@
-"""Command groups whose modules are imported when they are used: a command does not pay for the others."""
+"""Command groups that import a command's module when it is used, so that a command does not load the others."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ class ListedCommand(NamedTuple):
 
 
 class LazyGroup(click.Group):
-    """A group that knows commands as `{name: "module:attribute"}`, behind its own ones in the order people should read
-    them."""
+    """A group that also has the commands of `{name: "module:attribute"}`, listed after its own in the given order."""
 
     def __init__(self, *args: object, lazy: Mapping[str, str] = MappingProxyType({}), **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_alf.common import ids, times
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.refusal_texts import refusal_reason
 from lifeboat_alf.seams.file_operations import FileOperations, read_all, write_atomic
 from lifeboat_core.errors import AmbiguousAgent, ConfigError, UnknownAgent
@@ -102,7 +103,7 @@ def _optional_time(value: Any) -> str | None:
     return times.to_text(moment)
 
 
-def _to_document(agent: Agent) -> dict[str, Any]:
+def _to_document(agent: Agent) -> JsonObject:
     wanted = {
         "id": agent.id,
         "name": agent.name,

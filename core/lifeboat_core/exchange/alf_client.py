@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_alf.common import ids, times
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.refusal_texts import refusal_reason
 from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_alf.seams.files_beneath import FilesBeneath
@@ -107,7 +108,7 @@ def _moment(value: Any) -> str | None:
         return None
 
 
-def _toml(file: Path) -> dict[str, Any]:
+def _toml(file: Path) -> JsonObject:
     try:
         with file.open("rb") as stream:
             return tomllib.loads(stream.read(_LARGEST_FILE).decode())

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import urlsplit
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.errors import BadSetting, HostedHistoryError, NetworkError
 from lifeboat_core.exchange.alf_client import ClientSettings
 from lifeboat_core.network import http_addresses
@@ -65,7 +66,7 @@ class HostedService:
                 for one in _listed(found)
             ]
 
-    def _restore_document(self, agent_id: str) -> dict[str, Any] | None:
+    def _restore_document(self, agent_id: str) -> JsonObject | None:
         with contextlib.closing(HttpSession(self._base, token=self._key)) as session:
             reply = session.call("GET", f"/agents/{agent_id}/restore", headers={"Accept": "application/json"})
         if reply.status == 404:
@@ -77,7 +78,7 @@ class HostedService:
         return shapes.check_object(shapes.parse_document(reply.body))
 
 
-def _listed(found: dict[str, Any]) -> list[_ListedFile]:
+def _listed(found: JsonObject) -> list[_ListedFile]:
     """Return the files of an answer, oldest first, without deltas that the snapshot includes."""
     snapshot = found.get("snapshot")
     base = [] if snapshot is None else [_listed_file(snapshot, is_delta=False)]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_alf.common import ids, json_codec
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import BadJson
 from lifeboat_alf.seams.file_operations import FileOperations, read_all, write_atomic
 from lifeboat_core.agents.locks import agent_lock
@@ -24,7 +25,7 @@ from lifeboat_core.texts.human_text import quote_argument
 class InstanceNotes(MutableMapping[str, Any]):
     """The values by name, as JSON. A value that was changed inside has to be set again to be stored."""
 
-    def __init__(self, files: FileOperations, path: Path, values: dict[str, Any]) -> None:
+    def __init__(self, files: FileOperations, path: Path, values: JsonObject) -> None:
         self._files, self._path, self._values = files, path, values
 
     def __getitem__(self, name: str) -> Any:
@@ -68,7 +69,7 @@ def open_instance_notes(
         yield InstanceNotes(context.files, path, values)
 
 
-def read_instance_notes(files: FileOperations, path: Path) -> dict[str, Any]:
+def read_instance_notes(files: FileOperations, path: Path) -> JsonObject:
     """Return the values in a file of notes, none when it is missing. Raises ExchangeError, SystemRefused."""
     try:
         values = json_codec.decode_strict(read_all(files, path), entry=path.name)

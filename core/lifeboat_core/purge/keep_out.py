@@ -250,9 +250,7 @@ def marks_of(context: Context, agent_id: str) -> KeepOutMarks:
 # A redaction that is about to be applied ----------------------------------------------------------------------------
 
 
-def derive_keep_out(
-    context: Context, vault: Vault, redaction: Redaction, *, keeps_weak: bool = False
-) -> dict[str, Any]:
+def derive_keep_out(context: Context, vault: Vault, redaction: Redaction, *, keeps_weak: bool = False) -> JsonObject:
     """Return the decisions that keep out what a redaction is about to destroy, for `Vault.redact`. What is kept out
     already stays so. Reads every affected body; no text is in the result. `keeps_weak`: also digests of guessable text.
     Raises NoKey, VaultError."""

@@ -10,7 +10,7 @@ from lifeboat_core.purge import agent_purge, histories, receipt_signing
 from lifeboat_core.purge.purge_run import PurgeResult
 from lifeboat_core.purge.purge_search import KeptVersions, PurgeMatches, RemoteSearch
 from lifeboat_core.purge.workspace_purge import WorkspaceRemoval
-from lifeboat_core.remotes import remote_registry
+from lifeboat_core.remotes import remote_kinds, remote_registry
 
 
 def describe_planned_purge(agent: Agent, found: PurgeMatches) -> JsonObject:
@@ -132,7 +132,8 @@ def _planned_at(asked: RemoteSearch) -> JsonObject:
 def _waits(asked: RemoteSearch) -> bool:
     """Return whether the purge waits at a remote unless the owner's token is given. In other remotes only this user can
     refuse it."""
-    return asked.config.url.startswith("http") and not asked.config.sealed
+    kind = remote_kinds.find_installed_kind(asked.config.url)
+    return kind is not None and kind.waits_for_owner(asked.config)
 
 
 def _offline(asked: RemoteSearch) -> JsonObject:

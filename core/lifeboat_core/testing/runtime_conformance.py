@@ -20,6 +20,7 @@ from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.testing import AdapterConformance, SampleInstallation, tree_of
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.testing.sample_states import MemoryState, make_identity, make_principals, make_record
 from lifeboat_core.agents import manage_agents
@@ -176,7 +177,7 @@ def _with_layers(state: MemoryState) -> MemoryState:
     )
 
 
-def _memories(fates: Iterable[dict[str, Any]], outcomes: Iterable[str]) -> int:
+def _memories(fates: Iterable[JsonObject], outcomes: Iterable[str]) -> int:
     return sum(len(group["names"]) for group in fates if group["kind"] == "memory" and group["outcome"] in outcomes)
 
 

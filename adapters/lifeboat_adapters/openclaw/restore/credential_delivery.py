@@ -109,7 +109,7 @@ class _StoredCredentials:
     blocks every command. `problem` says why the stores cannot be read, None when they can."""
 
     profiles: dict[str, JsonObject]
-    secrets: dict[str, Any]
+    secrets: JsonObject
     ordered: frozenset[tuple[str, str]] = frozenset()
     waits: bool = False
     problem: Reason | None = None

@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 import rfc8785
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_formats.aimem.wire.bundle_model import LIMITS, BundleRefused
 
 _BOM = b"\xef\xbb\xbf"
@@ -86,7 +87,7 @@ class _JsonRefused(ValueError):
     """JSON that Python accepts and other implementations may not."""
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, Any]]) -> JsonObject:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise _JsonRefused("a name stands twice in one object")
