@@ -208,7 +208,7 @@ def read_aimem(data: bytes) -> bool:
     from lifeboat_formats.aimem.wire.checksum import digest_pieces
 
     try:
-        with bundle_reading.open_bundle_bytes(data) as bundle:
+        with bundle_reading.open_bundle(io.BytesIO(data)) as bundle:
             if digest_pieces(bundle_reading.canonical_bundle_pieces(bundle)) != bundle.envelope.checksum:
                 raise AssertionError("a bundle that is not what its checksum covers")
     except BundleRefused:
