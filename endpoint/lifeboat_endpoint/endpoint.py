@@ -104,7 +104,7 @@ class Endpoint:
         """Make an endpoint in a new or empty folder, and its key where the source has none yet: a file in the user's
         configuration folder unless `key_source` names another place. It appears whole or not at all.
 
-        Raises EndpointUnsafe, KeySourceRefused, VaultExists where there is one.
+        Raises EndpointError.UNSAFE, KeySourceRefused, VaultError.EXISTS where there is one.
         """
         files, clock = files or SystemFiles(), clock or SystemClock()
         folder = Path(os.path.realpath(folder))
@@ -125,8 +125,8 @@ class Endpoint:
         files: FileOperations | None = None,
         clock: Clock | None = None,
     ) -> Self:
-        """`role`: as whom this process comes to a shared database. Raises NoEndpoint, EndpointUnsafe, EndpointNewer,
-        EndpointSettings."""
+        """`role`: as whom this process comes to a shared database. Raises NoEndpoint, EndpointError.UNSAFE,
+        EndpointNewer, EndpointSettings."""
         files, clock = files or SystemFiles(), clock or SystemClock()
         folder = Path(os.path.realpath(folder))
         with _system(folder):
@@ -170,11 +170,11 @@ class Endpoint:
     def add_tenant(self, name: str, *, key_source: str | None = None, quota: int | None = None) -> Tenant:
         """A tenant with a data key of its own. Its keys come first: those without a row are nobody's, and are swept.
 
-        Raises TenantExists, KeySourceRefused, KeyRevoked.
+        Raises EndpointError.TENANT_EXISTS, KeySourceRefused, KeyRevoked.
         """
         with contextlib.suppress(errors.UnknownTenant):
             self.control.tenant(name)
-            raise errors.TenantExists(f"{name!r} is the name of a tenant already")
+            raise errors.EndpointError.TENANT_EXISTS(f"{name!r} is the name of a tenant already")
         if key_source is not None:
             key_source_registry.make_key(key_source, outside=self.folder)
         tenant_id = ids.make_id(times.to_text(self.clock.now()))
@@ -265,7 +265,7 @@ class Endpoint:
 
     def signing_key(self) -> EndpointKey:
         """The key that signs receipts of purges, made when it is needed first: a file of its own, or a secret that the
-        processes of a shared endpoint keep together. Raises EndpointUnsafe, KeyRevoked, KeySourceRefused."""
+        processes of a shared endpoint keep together. Raises EndpointError.UNSAFE, KeyRevoked, KeySourceRefused."""
         with self._guard:
             if self._signing is None:
                 self._signing = self._shared_signing_key() if self.engine.shared else self._own_signing_key()
@@ -282,7 +282,7 @@ class Endpoint:
         try:
             return EndpointKey.load(self.folder / SIGNING, self.files)
         except KeysError as error:
-            raise errors.EndpointUnsafe(error.message, fix=error.fix) from error
+            raise errors.EndpointError.UNSAFE(error.message, fix=error.fix) from error
 
     def _shared_signing_key(self) -> EndpointKey:
         source = key_source_registry.open_key_source(self.key_source, outside=self.folder)
@@ -368,24 +368,28 @@ def _make(folder: Path, found: EndpointConfig, files: FileOperations, clock: Clo
 def _check_empty(folder: Path, files: FileOperations) -> None:
     names = {entry.name for entry in files.scan(folder)}
     if FILE in names:
-        raise errors.VaultExists(f"{folder} holds an endpoint", fix=f"lifeboat endpoint tenant list --data {folder}")
+        raise errors.VaultError.EXISTS(
+            f"{folder} holds an endpoint", fix=f"lifeboat endpoint tenant list --data {folder}"
+        )
     foreign = sorted(name for name in names if not name.startswith(_BEGUN) and name not in (TENANTS, LOCK, _OF_A_DISK))
     if foreign:
-        raise errors.EndpointUnsafe(f"{folder} holds {foreign[0]}, which is no endpoint's: name an empty or new folder")
+        raise errors.EndpointError.UNSAFE(
+            f"{folder} holds {foreign[0]}, which is no endpoint's: name an empty or new folder"
+        )
     files.set_mode(folder, 0o700)
 
 
 def _check_safe(folder: Path, files: FileOperations) -> None:
-    """Raises EndpointUnsafe where others could change what is kept."""
+    """Raises EndpointError.UNSAFE where others could change what is kept."""
     found = files.lstat(folder)
     if not stat.S_ISDIR(found.st_mode):
-        raise errors.EndpointUnsafe(f"{folder} is not a folder")
+        raise errors.EndpointError.UNSAFE(f"{folder} is not a folder")
     if os.name != "posix":
         return
     if found.st_uid != os.geteuid():
-        raise errors.EndpointUnsafe(f"{folder} belongs to another user: give the command as that user")
+        raise errors.EndpointError.UNSAFE(f"{folder} belongs to another user: give the command as that user")
     if found.st_mode & _WRITABLE_BY_OTHERS:
-        raise errors.EndpointUnsafe(f"others can write to {folder}", fix=f"chmod 700 {folder}")
+        raise errors.EndpointError.UNSAFE(f"others can write to {folder}", fix=f"chmod 700 {folder}")
 
 
 @contextlib.contextmanager

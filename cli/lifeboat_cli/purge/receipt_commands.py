@@ -11,7 +11,7 @@ import click
 
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_alf.errors import BadJson, LifeboatError, TooLarge
+from lifeboat_alf.errors import ArchiveError, BadJson, LifeboatError
 from lifeboat_cli.purge import purge_receipt_text as texts
 from lifeboat_cli.terminal.command_session import CommandSession, can_ask, is_json_wanted, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
@@ -250,9 +250,9 @@ def _token(session: CommandSession, from_stdin: bool) -> str:
 
 
 def _findings(context: Context | None, file: Path) -> list[ReceiptFinding]:
-    """A file that is not even strict JSON is no receipt that holds. Raises TooLarge, OSError."""
+    """A file that is not even strict JSON is no receipt that holds. Raises ArchiveError.TOO_LARGE, OSError."""
     if file.stat().st_size > LARGEST:
-        raise TooLarge(f"{file} is larger than any receipt")
+        raise ArchiveError.TOO_LARGE(f"{file} is larger than any receipt")
     try:
         document = json_codec.decode_strict(file.read_bytes(), entry=file.name)
     except BadJson as error:

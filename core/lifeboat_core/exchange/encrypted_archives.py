@@ -102,7 +102,7 @@ def open_archive(
 def check_encryption(target: Path, encryption: ArchiveEncryption | None) -> None:
     """Refuse, before any work, what could not be written, and a name that says something else than the content.
 
-    Raises MisleadingName, BadRecipient, PassphraseWrong, AgeMissing.
+    Raises MisleadingName, AgeError.BAD_RECIPIENT, AgeError.WRONG_PASSPHRASE, AgeMissing.
     """
     is_age_name = target.name.lower().endswith(SUFFIX)
     if encryption is None and is_age_name:

@@ -19,7 +19,7 @@ from lifeboat_endpoint.tenancy.audit_export import (
     lines_of,
     parse_audit_line,
 )
-from lifeboat_vault.errors import AuditFileRefused, EndpointBusy
+from lifeboat_vault.errors import EndpointBusy, EndpointError
 
 
 class AuditFilePosition(NamedTuple):
@@ -34,7 +34,7 @@ def open_audit_file(path: Path, tenant: str | None) -> Iterator[AuditFilePositio
     """A file for its owner only, made when missing. Of one that is there a line that was cut off is removed; it must be
     of the same tenant. What was written is on the disk when this ends. What is no file (a pipe) is written only.
 
-    Raises AuditFileRefused, EndpointBusy when another process writes it, OSError.
+    Raises EndpointError.AUDIT_FILE_REFUSED, EndpointBusy when another process writes it, OSError.
     """
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
         with path.open("wb") as pipe:
@@ -46,22 +46,24 @@ def open_audit_file(path: Path, tenant: str | None) -> Iterator[AuditFilePositio
         last = _at_end(file, path)
         if last is not None and last.end is not None and last.end.tenant != tenant:
             whose = "of all tenants" if last.end.tenant is None else f"of the tenant {last.end.tenant}"
-            raise AuditFileRefused(f"{path} is an export {whose}: name another file")
+            raise EndpointError.AUDIT_FILE_REFUSED(f"{path} is an export {whose}: name another file")
         yield AuditFilePosition(file, last)
         file.flush()
         flush_to_disk(file.fileno())
 
 
 def check_follows(last: AuditExportLine, found: AuditSource) -> int:
-    """How many rows after the last line of a file were let go before anybody wrote them. Raises AuditFileRefused where
-    the audit has another row there, or does not reach as far."""
+    """How many rows after the last line of a file were let go before anybody wrote them. Raises
+    EndpointError.AUDIT_FILE_REFUSED where the audit has another row there, or does not reach as far."""
     previous, rows = found.audit_page(last.number, 1)
     if rows and rows[0].number > last.number + 1:
         return rows[0].number - last.number - 1
     if previous and previous.hex() != last.hash:
-        raise AuditFileRefused(f"row {last.number} of the audit is another one than in the file: it was rewritten")
+        raise EndpointError.AUDIT_FILE_REFUSED(
+            f"row {last.number} of the audit is another one than in the file: it was rewritten"
+        )
     if not previous and not rows:
-        raise AuditFileRefused(
+        raise EndpointError.AUDIT_FILE_REFUSED(
             f"the audit ends before row {last.number}, which the file has: the endpoint was put back to an earlier day"
         )
     return 0
@@ -93,7 +95,9 @@ def _at_end(file: BinaryIO, path: Path) -> AuditExportLine | None:
     whole = tail.rfind(b"\n") + 1
     line = parse_audit_line(tail[tail.rfind(b"\n", 0, max(0, whole - 1)) + 1 : whole]) if whole else None
     if line is None and size and not (begin == 0 and tail[:1] == b"{" and not whole):
-        raise AuditFileRefused(f"{path} holds something else than an export of the audit: name another file")
+        raise EndpointError.AUDIT_FILE_REFUSED(
+            f"{path} holds something else than an export of the audit: name another file"
+        )
     file.truncate(begin + whole)
     file.seek(begin + whole)
     return line

@@ -71,13 +71,13 @@ class Control:
     def add_tenant(
         self, name: str, *, key_source: str | None = None, quota: int | None = None, tenant_id: str | None = None
     ) -> Tenant:
-        """Raises TenantExists, EndpointError for what is no name."""
+        """Raises EndpointError.TENANT_EXISTS, EndpointError for what is no name."""
         key = tenant_names.fold_name(tenant_names.check_name(name))
         now = self._now()
         tenant = Tenant(tenant_id or ids.make_id(now), name, key_source, quota, now)
         with self._changing(self._store):
             if self._store.row(sql.TENANT_NAMED, (key, key)) is not None:
-                raise errors.TenantExists(f"{name!r} is the name of a tenant already")
+                raise errors.EndpointError.TENANT_EXISTS(f"{name!r} is the name of a tenant already")
             self._store.execute(sql.ADD_TENANT, (tenant.id, name, key, key_source, quota, now))
             self._append(
                 self._store, None, "tenant.add", tenant.id, {"quota": quota, "own_key": key_source is not None}
@@ -170,14 +170,15 @@ class Control:
         return [_token(row) for row in rows]
 
     def token(self, token_id: str) -> TokenRow:
-        """Raises UnknownToken."""
+        """Raises EndpointError.UNKNOWN_TOKEN."""
         row = self._stores.control(token=token_id).row(sql.TOKEN, (token_id,))
         if row is None:
-            raise errors.UnknownToken(f"{token_id!r} is not the id of a token")
+            raise errors.EndpointError.UNKNOWN_TOKEN(f"{token_id!r} is not the id of a token")
         return _token(row)
 
     def revoke_token(self, token_id: str, *, by: Caller | None = None) -> TokenRow:
-        """The token counts no more, from this moment, for every process. Again is no error. Raises UnknownToken."""
+        """The token counts no more, from this moment, for every process. Again is no error. Raises
+        EndpointError.UNKNOWN_TOKEN."""
         token = self.token(token_id)
         store = self._stores.control(tenant=token.tenant_id)
         with self._changing(store, tokens=True):
@@ -232,7 +233,7 @@ class Control:
         return audit_chain.read_rows(self._store)
 
     def audit_page(self, after: int, most: int) -> tuple[bytes, list[AuditRow]]:
-        """Some rows after a number, and the hash that the first of them follows from (see `vault.audit.page`)."""
+        """Some rows after a number, and the hash that the first of them follows from (see `audit_chain.read_page`)."""
         store = self._store
         with store.snapshot():
             return audit_chain.read_page(store, after, most)

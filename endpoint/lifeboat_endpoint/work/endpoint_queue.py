@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from lifeboat_endpoint.engines.postgres.libraries import psycopg
 from lifeboat_endpoint.engines.postgres.postgres_failures import translate_error
 from lifeboat_endpoint.work import queue_statements as sql
-from lifeboat_vault.errors import EndpointBusy, LeaseLost, UnknownJob
+from lifeboat_vault.errors import EndpointBusy, EndpointError, LeaseLost
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.engines.postgres.connection_pools import Pool
@@ -183,8 +183,8 @@ class EndpointQueue:
             return [JobRow(*row) for row in cursor.execute(sql.DEAD)]
 
     def retry(self, job_id: int) -> JobRow:
-        """Have one that was given up, or that waits, done now; what it was. Raises UnknownJob, EndpointBusy for one
-        that runs."""
+        """Have one that was given up, or that waits, done now; what it was. Raises EndpointError.UNKNOWN_JOB,
+        EndpointBusy for one that runs."""
         with self._transaction() as cursor:
             found = _found(cursor, job_id)
             if found.state == "waiting" and cursor.execute(sql.REVIVE, (job_id,)).rowcount == 0:
@@ -196,8 +196,8 @@ class EndpointQueue:
         return found
 
     def drop(self, job_id: int) -> JobRow:
-        """Forget one that was given up, or that waits; what it was. Raises UnknownJob, EndpointBusy for one that
-        runs."""
+        """Forget one that was given up, or that waits; what it was. Raises EndpointError.UNKNOWN_JOB, EndpointBusy for
+        one that runs."""
         with self._transaction() as cursor:
             found = _found(cursor, job_id)
             if cursor.execute(sql.DROP, (job_id,)).rowcount == 0:
@@ -252,7 +252,7 @@ def _give_up(cursor: Cursor, job: EndpointJob, error: str) -> None:
 def _found(cursor: Cursor, job_id: int) -> JobRow:
     row = cursor.execute(sql.JOB, (job_id,)).fetchone()
     if row is None:
-        raise UnknownJob(f"there is no job {job_id}")
+        raise EndpointError.UNKNOWN_JOB(f"there is no job {job_id}")
     found = JobRow(*row)
     if found.state == "running":
         raise _runs(job_id)

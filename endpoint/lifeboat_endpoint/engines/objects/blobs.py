@@ -1,7 +1,7 @@
 """Bodies as objects. A row of the table `blob` names each, and only what a row names is there.
 
 The row is committed before the object is written, and dropped after the object is gone: wherever a process ends, a row
-says what may lie in the store, and the sweep of orphans (`vault.objects.sweep`, `service.bodies.sweep_orphans`) removes
+says what may lie in the store, and a sweep of orphans (`body_objects.remove_orphans`, `sweep_orphans`) removes
 what nothing else names. Nothing rests on a listing, on conditional writes or on the order of two writers: names are
 random, and an object is written once.
 """
