@@ -13,7 +13,7 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.states.agent_state import BodyAbsent
 from lifeboat_cli import program
 from lifeboat_cli.doctor import DoctorLevel
-from lifeboat_cli.doctor import remotes as doctor
+from lifeboat_cli.doctor import check_remotes as doctor
 from lifeboat_core.errors import NothingToRestore
 from lifeboat_core.machine import power_and_network
 from lifeboat_core.machine.power_and_network import MachineConditions
@@ -209,7 +209,7 @@ def test_a_drill_of_a_sealed_remote_waits_for_the_key_and_the_doctor_says_so(
 
 
 def test_a_drill_over_a_network_that_costs_waits(ada: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lifeboat_core.remotes.conditional_replication.needs_network", lambda _: True)
+    monkeypatch.setattr("lifeboat_core.remotes.remote_kinds.needs_network", lambda _: True)
     monkeypatch.setattr(power_and_network, "read_conditions", lambda _: MachineConditions(online=True, metered=True))
     assert read_back(ada)["drill"] is None
 

@@ -12,13 +12,20 @@ import pytest
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli import program
-from lifeboat_cli.doctor import DoctorLevel, copies
+from lifeboat_cli.doctor import DoctorLevel
+from lifeboat_cli.doctor import check_copies as copies
 from lifeboat_core.agents import agent_sync, manage_agents
 from lifeboat_core.errors import BadRequest, Cancelled, UnknownRemote
 from lifeboat_core.health import status_gathering
 from lifeboat_core.machine import power_and_network
 from lifeboat_core.machine.power_and_network import MachineConditions
-from lifeboat_core.remotes import acknowledged_states, conditional_replication, remote_registry, remote_verification
+from lifeboat_core.remotes import (
+    acknowledged_states,
+    conditional_replication,
+    remote_kinds,
+    remote_registry,
+    remote_verification,
+)
 from lifeboat_core.remotes.sealed.sealed_log import SealedLog
 from lifeboat_core.settings import config_file
 from lifeboat_daemon.work.operations import push, verify_remote
@@ -121,7 +128,7 @@ def test_a_file_of_a_remote_that_cannot_be_used_is_an_error_of_the_agent(
 @pytest.fixture
 def distant(ada: Machine, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """The folder counts as one behind a network."""
-    monkeypatch.setattr(conditional_replication, "needs_network", lambda _: True)
+    monkeypatch.setattr(remote_kinds, "needs_network", lambda _: True)
     return ada
 
 
@@ -175,9 +182,7 @@ def test_what_somebody_asks_for_waits_for_nothing(distant: Machine, monkeypatch:
     ],
 )
 def test_a_folder_and_a_service_on_this_machine_need_no_network(url: str, needs: bool) -> None:
-    assert (
-        conditional_replication.needs_network(remote_registry.parse_remote(f'url = "{url}"'.encode(), "home")) is needs
-    )
+    assert remote_kinds.needs_network(remote_registry.parse_remote(f'url = "{url}"'.encode(), "home")) is needs
 
 
 # A copy that does not hold ----------------------------------------------------------------------------------------

@@ -70,7 +70,9 @@ def _exported_machine(folder: Path) -> Machine:
 
 def _imported(machine: Machine, archive: Path, **options: Any) -> JsonObject:
     options.setdefault("state_dir", machine.state)
-    report = exchange.import_archive(machine.context, archive, machine.workspace, with_credentials=True, **options)
+    report = exchange.import_archive(
+        machine.context, archive, machine.workspace, RestoreOptions(with_credentials=True, **options)
+    )
     return report.to_json()
 
 
@@ -149,7 +151,9 @@ def test_an_import_says_before_it_writes_where_each_credential_goes(
 def test_a_workspace_elsewhere_is_named_in_the_configuration(first: Machine, archive: Path, tmp_path: Path) -> None:
     second = second_machine(tmp_path / "second", first)
     juniper = second.home / "juniper"
-    exchange.import_archive(second.context, archive, juniper, with_credentials=True, state_dir=second.state)
+    exchange.import_archive(
+        second.context, archive, juniper, RestoreOptions(with_credentials=True, state_dir=second.state)
+    )
     assert second.config()["agents"]["entries"]["main"]["workspace"] == "~/juniper"
     assert b"// written by hand" in (second.state / "openclaw.json").read_bytes()
 
@@ -191,7 +195,9 @@ def test_a_program_of_february_gets_the_file_that_it_reads(first: Machine, archi
 def test_the_key_of_another_user_opens_nothing_and_each_credential_is_named(archive: Path, tmp_path: Path) -> None:
     stranger = Machine(tmp_path / "stranger")
     stranger.context.keys().ensure()
-    report = exchange.import_archive(stranger.context, archive, stranger.workspace, accept_unsigned=True).to_json()
+    report = exchange.import_archive(
+        stranger.context, archive, stranger.workspace, RestoreOptions(accept_unsigned=True)
+    ).to_json()
     assert report["credentials"]["injected"] == 0
     assert any("credentials cannot be opened here" in warning for warning in report["warnings"])
 
@@ -206,7 +212,9 @@ def test_a_copy_under_another_id_is_sealed_again_and_what_is_bound_stays_bound(
     first: Machine, archive: Path, tmp_path: Path
 ) -> None:
     state, copy = first.home / ".openclaw-copy", first.home / "copy"
-    report = exchange.import_archive(first.context, archive, copy, with_credentials=True, state_dir=state).to_json()
+    report = exchange.import_archive(
+        first.context, archive, copy, RestoreOptions(with_credentials=True, state_dir=state)
+    ).to_json()
     assert report["copied_from"] is not None
     assert all(each["outcome"] == "injected" for each in report["credential_details"])
     keys = first.context.keys()

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from lifeboat_alf.common.json_types import JsonObject
@@ -24,13 +25,13 @@ from support.adapters.openclaw_workspaces import StateFolder
 from support.cli.cli_client import run
 from support.core.purge_receipt_home import Purged
 from support.daemon.fake_systemctl import FakeSystemctl
+from support.docs import json_page
 from support.endpoint.endpoint_purges import machine_in, pushed, record_of, redaction_of
 from support.endpoint.keeping import AGENT as ENDPOINT_AGENT
 from support.endpoint.keeping import with_history
-from support.paths import ROOT
 from support.talking_server import status, talking_server
 
-PAGE = ROOT / "docs" / "json.md"
+PAGE = json_page.PAGE
 
 
 def _sections() -> dict[str, list[str]]:
@@ -371,6 +372,23 @@ def test_every_documented_field_is_written(documents: list[tuple[str, JsonObject
             if not any(field.split("[]")[0].startswith(beginning) for field in found):
                 unwritten.add(f"{heading}: {documented}")
     assert sorted(unwritten) == []
+
+
+def test_the_tables_of_the_page_are_those_of_the_shapes() -> None:
+    assert PAGE.read_text() == json_page.json_page(), "make docs writes it anew"
+
+
+def test_every_shape_on_the_page_reads_what_its_command_wrote(documents: list[tuple[str, JsonObject]]) -> None:
+    unread = []
+    for heading, shapes in json_page.marked_shapes().items():
+        for shape in shapes:
+            names = {field.encode_name for field in msgspec.structs.fields(shape)}
+            written = [document for of, document in documents if of == heading and document.keys() <= names]
+            if not written:
+                unread.append(f"{heading}: {shape.__name__}")
+            for document in written:
+                msgspec.convert(document, shape)
+    assert unread == []
 
 
 def test_a_failed_command_writes_one_error(isolated_home: Path) -> None:

@@ -14,11 +14,12 @@ import pytest
 
 from lifeboat_alf.errors import ErrorCode
 from lifeboat_core.health import status_gathering
+from lifeboat_keys import child_processes
 from lifeboat_keys.errors import KeyDamaged, KeyringLocked, KeysError, NoKey, OtherKey
 from lifeboat_keys.home.home_keys import HomeKeys, KeyState
 from lifeboat_keys.pairs.strict_base64 import from_base64
 from lifeboat_keys.pairs.user_key import UserKey
-from lifeboat_keys.stores import key_programs, keyring_process, keyring_store
+from lifeboat_keys.stores import keyring_process, keyring_store
 from lifeboat_keys.stores.key_environment import KeyEnvironment
 from lifeboat_keys.stores.keyring_store import KeyringStore, session_environment
 from lifeboat_keys.stores.store_kinds import StoreKind
@@ -290,13 +291,13 @@ def test_status_asks_the_keyring_once_and_a_capture_never(
     ada.context.keys().ensure(StoreKind.KEYRING)
     ada.add()
     asked = []
-    real = key_programs.run_key_program
+    real = child_processes.run_child
 
-    def counted(*arguments: Any, **options: Any) -> key_programs.KeyProgramResult:
+    def counted(*arguments: Any, **options: Any) -> child_processes.ChildResult:
         asked.append(arguments)
         return real(*arguments, **options)
 
-    monkeypatch.setattr(key_programs, "run_key_program", counted)
+    monkeypatch.setattr(child_processes, "run_child", counted)
     ada.write("MEMORY.md", "# Memory\n\n## Tea\n\nLikes black tea.\n")
     ada.write_config('{"env": {"OPENAI_API_KEY": "sk-fake-fedcba9876543210"}}')
     assert ada.capture().sequence == 1

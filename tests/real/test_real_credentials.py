@@ -45,7 +45,9 @@ def _arrive(folder: Path, version: str, namespace: int, log: Path) -> Arrival:
     second = second_machine(folder / "second", first)
     installed = real_openclaw.require(version)
     context = second.with_path(real_openclaw.program(installed, namespace, folder / "real"))
-    report = exchange.import_archive(context, archive, second.workspace, with_credentials=True, state_dir=second.state)
+    report = exchange.import_archive(
+        context, archive, second.workspace, RestoreOptions(with_credentials=True, state_dir=second.state)
+    )
     return Arrival(report.to_json(), second, OpenClaw(installed, second.home, namespace, log))
 
 

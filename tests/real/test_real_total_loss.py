@@ -145,7 +145,7 @@ def test_no_row_left_the_newest_sequence(returned: Returned) -> None:
 
 
 def _names(path: str, tables: JsonObject) -> list[tuple[str, ...]]:
-    return [ADAPTER.row_names(path, json.loads(line)) for line in tables.get(path, b"").splitlines()]
+    return [ADAPTER.databases.row_names(path, json.loads(line)) for line in tables.get(path, b"").splitlines()]
 
 
 def test_the_key_of_the_provider_is_in_openclaws_store(returned: Returned) -> None:

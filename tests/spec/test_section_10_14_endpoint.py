@@ -27,7 +27,6 @@ from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import manage_remotes, remote_access
 from lifeboat_core.remotes.remote_kinds import open_remote
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_vault.errors import AgentErased
 from lifeboat_vault.remote.checks.remote_trial import NAME, TrialMachine
 from lifeboat_vault.remote.remote_contract import Remote, RemoteDescription
@@ -36,6 +35,7 @@ from lifeboat_vault.vault import Draft, EntryPut, RecordPut
 from support.alf.archive_files import ArchiveFile
 from support.endpoint.endpoint_purges import erasing, machine_in, redaction_of
 from support.endpoint.endpoint_servers import running_endpoint
+from support.endpoint.in_process_remote import InProcessRemote
 
 OLDER, OLD, NOW = "2026-02-04T08:00:00.000Z", "2026-05-04T08:00:00.000Z", "2026-11-20T12:00:00.000Z"
 SEALED = {quarter_file(OLDER): "2026-03-31", quarter_file(OLD): "2026-06-30"}

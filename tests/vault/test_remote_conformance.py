@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_vault.remote.conformance_checks import CHECKS, RemoteCheck
+from support.endpoint.in_process_remote import InProcessRemote
 from support.endpoint.spaces import TestKeys, remote_in
 
 

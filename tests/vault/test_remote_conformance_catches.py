@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_vault.errors import StaleBase
 from lifeboat_vault.remote.conformance_checks import CHECKS
 from lifeboat_vault.remote.remote_contract import (
@@ -20,6 +19,7 @@ from lifeboat_vault.remote.remote_contract import (
     RemoteHead,
     RemoteVerification,
 )
+from support.endpoint.in_process_remote import InProcessRemote
 from support.endpoint.spaces import remote_in, space_in
 
 

@@ -1,4 +1,4 @@
-"""`lifeboat agents adopt`, and what a second copy has of agents."""
+"""`lifeboat agents adopt`, and the list of the agents on a remote."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def adopt(
 def _give_way(
     session: CommandSession, agent: Agent, remote: RemoteConfig, done: AdoptionResult, *, accept_unsigned: bool
 ) -> None:
-    """Put the adopted history in the place of another one, which is kept here."""
+    """Replace another history by the adopted one. The replaced history is kept on this machine."""
     from lifeboat_core.remotes import replace_remote_history
 
     with session.output.progress(f"Replacing what {remote.name} has") as tell:
@@ -115,7 +115,7 @@ def _give_way(
 
 
 def _adoption_document(context: Context, adoption: Adoption) -> JsonObject:
-    """What an adoption would do; `take_over` is the machine that has to be named for it, or None."""
+    """Return what an adoption would do. `take_over` is the machine that the user has to name, or None."""
     from lifeboat_core.remotes import writer_epochs
 
     head = adoption.head
@@ -136,7 +136,7 @@ def _adoption_document(context: Context, adoption: Adoption) -> JsonObject:
 
 
 def _show(session: CommandSession, adoption: Adoption) -> None:
-    """What this machine's workspace changes on top of what is there."""
+    """Print what the workspace of this machine changes on top of the remote's newest sequence."""
     from lifeboat_core.history import differences
 
     head = adoption.head
@@ -166,7 +166,7 @@ def _print(session: CommandSession, done: AdoptionResult) -> None:
 
 
 def print_remote_agents(session: CommandSession, name: str) -> None:
-    """The agents that a second copy has."""
+    """Print the agents on a remote."""
     import contextlib
 
     from lifeboat_core.agents.agent import list_agents
@@ -198,8 +198,8 @@ def print_remote_agents(session: CommandSession, name: str) -> None:
 
 
 def _document(context: Context, agent: RemoteAgent, here: str | None) -> JsonObject:
-    """`here` is what the agent is called on this machine, None where it is none of its; `folders` are where each
-    runtime would have it."""
+    """Return one agent of a remote. `here` is its name on this machine, or None; `folders` are where each runtime would
+    have it."""
     from lifeboat_core.restore import usual_folders
 
     head, folders = agent.head, usual_folders.find_usual_folders(context, agent.name)

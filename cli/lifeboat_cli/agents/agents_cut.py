@@ -1,4 +1,4 @@
-"""`lifeboat agents cut` and `uncut`: cut what looks like a secret out of files that are made for something else."""
+"""`lifeboat agents cut` and `uncut`: cut suspected secrets out of files that are not meant for secrets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def cut(session: CommandSession, agent: str, paths: tuple[str, ...]) -> int:
     credential and looked for everywhere else; a restore with credentials puts it back. Older sequences keep it until it
     is purged. `lifeboat agents uncut` takes it back.
     """
-    from lifeboat_cli.doctor.exposed_secrets import write_purge_command
+    from lifeboat_cli.doctor.check_exposed_secrets import write_purge_command
     from lifeboat_core.capture.lookalike_cuts import cut_lookalikes
 
     found = find_agent(session.context, agent)

@@ -1,4 +1,4 @@
-"""`lifeboat agents hook`: let the runtime tell when a session ended."""
+"""`lifeboat agents hook`: let the runtime report the end of a session."""
 
 from __future__ import annotations
 

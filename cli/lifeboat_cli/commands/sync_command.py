@@ -1,4 +1,4 @@
-"""`lifeboat sync`: capture now, and send it to every second copy."""
+"""`lifeboat sync`: capture now, and push to every remote."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LISTS = {
     "looks_like_secret": "holds what looks like a secret",
 }
 _UNREADABLE = frozenset((VaultMissing.code, VaultDamaged.code, VaultUnusable.code))
-"""Codes of errors after which nobody can say what a vault holds."""
+"""Codes of errors after which the content of a vault is unknown."""
 
 
 @click.command(
@@ -60,7 +60,7 @@ def sync(session: CommandSession, names: tuple[str, ...], unless_paused: bool) -
 
 
 def _tell_of_erased(session: CommandSession) -> None:
-    """Second copies of agents that were purged whole, where they could not be told before."""
+    """Tell remotes about agents that were purged entirely, if they could not be reached before."""
     if purge_folders.list_purged_agent_ids(session.context):
         from lifeboat_core.purge import agent_purge
 
@@ -72,7 +72,7 @@ def _has_failed(document: JsonObject) -> bool:
 
 
 def _rests(session: CommandSession, agent: Agent) -> bool:
-    """Whether an agent is left alone, which is said."""
+    """Return whether an agent is paused, and say so."""
     if agent.watched and not agent.is_paused(session.context.now()):
         return False
     why = "its captures rest" if agent.watched else "it was imported and is not captured yet"
@@ -81,7 +81,7 @@ def _rests(session: CommandSession, agent: Agent) -> bool:
 
 
 def _captured_by_daemon(session: CommandSession, chosen: list[Agent]) -> list[JsonObject] | None:
-    """What the service says of captures that it makes now; None when there is no service that answers."""
+    """Return the daemon's answer about captures that it makes now, or None if no daemon answers."""
     from lifeboat_daemon.control import control_methods
     from lifeboat_daemon.control.daemon_client import connect_if_running
 
@@ -100,14 +100,14 @@ def _captured_by_daemon(session: CommandSession, chosen: list[Agent]) -> list[Js
 
 
 def _with_patience(session: CommandSession, chosen: list[Agent], document: JsonObject) -> JsonObject:
-    """What the service says of one agent. It waits for nobody who has the agent's lock; this command does, where that
-    is worth it."""
+    """Return the daemon's answer about one agent. The daemon does not wait for the agent's lock, but this command does
+    if that may help."""
     agent = next((one for one in chosen if one.id == document["id"]), None)
     return document if agent is None or document.get("code") != Busy.code else _synced(session, agent)
 
 
 def _synced(session: CommandSession, agent: Agent) -> JsonObject:
-    """One agent, captured and sent by this process."""
+    """Capture and push one agent in this process."""
     document = _capture(session, agent)
     with session.output.progress(f"Sending {agent.name}") as tell:
         remotes = agent_sync.send_to_remotes(session.context, agent, tell=tell)
@@ -115,11 +115,11 @@ def _synced(session: CommandSession, agent: Agent) -> JsonObject:
 
 
 def _capture(session: CommandSession, agent: Agent) -> JsonObject:
-    """One agent's capture; what fails for one does not keep the others from theirs."""
+    """Capture one agent. A failure does not affect the other agents."""
     try:
         with session.output.progress(f"Capturing {agent.name}"):
             return agent_sync.sync_agent(session.context, agent)
-    except Exception as error:  # a mistake of the program too: the other agents are captured all the same
+    except Exception as error:  # This includes bugs of the program: the other agents are still captured.
         return failure_document(agent, agent_sync.find_head_number(session.context, agent), convert_error(error))
 
 
@@ -133,7 +133,7 @@ def _print(output: CommandOutput, documents: list[JsonObject]) -> None:
 
 
 def _print_remote(output: CommandOutput, name: str, remote: JsonObject) -> None:
-    """One line for each second copy; what helps is an advice of its own."""
+    """Print one line for each remote, and the command that helps separately."""
     text = describe_remote_result(remote)
     if remote["state"] in ("ok", "held") or remote["optional"]:
         output.line(f"{name}: {text}")
@@ -144,7 +144,7 @@ def _print_remote(output: CommandOutput, name: str, remote: JsonObject) -> None:
 
 
 def describe_remote_result(remote: JsonObject) -> str:
-    """What came of sending to one second copy, in one line."""
+    """Describe the result of a push to one remote in one line."""
     place = f"{remote['name']} (optional)" if remote["optional"] else remote["name"]
     if remote["state"] == "ok":
         return f"{place} has sequence {remote['sequence']}"
@@ -155,13 +155,13 @@ def describe_remote_result(remote: JsonObject) -> str:
 
 
 def print_capture(output: CommandOutput, document: JsonObject) -> None:
-    """Say what one capture took and what it left out."""
+    """Print what one capture contains and what it left out."""
     output.line(_sentence(document))
     _print_remarks(output, document)
 
 
 def _print_remarks(output: CommandOutput, document: JsonObject) -> None:
-    """What a capture could not keep as it is, and what it holds, on standard error."""
+    """Print to standard error what a capture could not keep unchanged, and what it found."""
     for warning in document["warnings"]:
         output.warn(warning)
     for name, meaning in _LISTS.items():
@@ -185,7 +185,7 @@ def _print_remarks(output: CommandOutput, document: JsonObject) -> None:
 
 
 def _sentence(document: JsonObject) -> str:
-    """One capture in one line."""
+    """Describe one capture in one line."""
     name, number = document["name"], document["sequence"]
     if document["state"] == "error":
         if number is not None:

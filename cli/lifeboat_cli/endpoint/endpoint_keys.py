@@ -1,4 +1,4 @@
-"""`lifeboat endpoint rotate-key`: new data keys, and another place for the key that protects them."""
+"""`lifeboat endpoint rotate-key`: new data keys, and another source for the key that protects them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def rotate_key(session: EndpointSession, tenant: str | None, key_source: str | N
 
 
 def _rotated(endpoint: Endpoint, named: str | None, source: str | None) -> tuple[list[RotatedKeys], list[str]]:
-    """Where one tenant cannot be moved, the endpoint's own source stays the one it was: the next try moves the rest."""
+    """Rotate the keys. If one tenant cannot be moved, the endpoint's own source stays unchanged, and the next run moves
+    the rest."""
     from lifeboat_endpoint.maintenance import data_key_rotation
 
     if named is not None:

@@ -1,5 +1,4 @@
-"""`lifeboat endpoint compact`, `verify` and `accept`: less that is kept, proof that what is kept is whole, and the word
-that what is gone may be gone."""
+"""`lifeboat endpoint compact`, `verify` and `accept`: free space, verify all data, and accept held removals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lifeboat endpoint migrate`: an endpoint moves from its folder into a database and an object store."""
+"""`lifeboat endpoint migrate`: move an endpoint from a folder into a database and an object store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lifeboat endpoint purges`: what machines want to be purged here, and the word of whoever owns the endpoint."""
+"""`lifeboat endpoint purges`: purges that machines requested here, and the decision of the endpoint's owner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lifeboat endpoint tenant`: whose agents an endpoint keeps."""
+"""`lifeboat endpoint tenant`: the tenants whose agents an endpoint keeps."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _AT_HAND = ("file:", "keyring:", "env:")
 
 
 def describe_key_backup(source: str) -> str:
-    """What to do so that the key of a source is not lost."""
+    """Describe what to do so that the key of a source is not lost."""
     if source.startswith(_AT_HAND):
         return "keep a copy of that key elsewhere"
     return "whoever deletes that key there deletes the data"
@@ -97,7 +97,7 @@ def add(session: EndpointSession, name: str, key_source: str | None, key_scope: 
 
 
 class _OpenedEndpoint:
-    """The endpoint of the session, made where there is none, and whether it was."""
+    """Opens the endpoint of the session, creating it if necessary, and knows whether it did."""
 
     def __init__(self, session: EndpointSession, key_source: str | None, key_scope: str | None) -> None:
         self._session, self._key_source, self._key_scope = session, key_source, key_scope
@@ -138,9 +138,8 @@ def list_command(session: EndpointSession) -> None:
 
 
 def _document(endpoint: Endpoint, one: Tenant) -> JsonObject:
-    from lifeboat_endpoint.maintenance.tenant_usage import measure_tenant
 
-    taken = measure_tenant(endpoint, one)
+    taken = endpoint.engine.figures(one.id)
     return {
         "tenant": one.name,
         "id": one.id,

@@ -1,4 +1,4 @@
-"""`lifeboat endpoint token`: who may act for a tenant."""
+"""`lifeboat endpoint token`: the tokens that authorize machines for a tenant."""
 
 from __future__ import annotations
 

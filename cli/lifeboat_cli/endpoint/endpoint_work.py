@@ -1,4 +1,4 @@
-"""`lifeboat endpoint work` and `jobs`: a worker of a shared endpoint, and what workers have to do."""
+"""`lifeboat endpoint work` and `jobs`: a worker of a shared endpoint, and the jobs of workers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ID = click.argument("job_id", metavar="ID", type=click.IntRange(min=1))
 
 
 class _JobTally:
-    """Counts what became of jobs, and has it counted elsewhere too."""
+    """Counts the results of jobs, and passes each on to the metrics."""
 
     def __init__(self, other: JobCounter | None) -> None:
         self._other = other
@@ -74,7 +74,7 @@ def work(session: EndpointSession, once: bool, metrics: str | None) -> int:
 
 
 def _served(queue: EndpointQueue, listen: str, at_end: Callable[..., Any]) -> JobCounter:
-    """Figures that answer at an address until the end. Raises ServerMissing, PortTaken, CannotServe."""
+    """Serve metrics at an address while the context lasts. Raises ServerMissing, PortTaken, CannotServe."""
     from lifeboat_endpoint.server.server_names import parse_listen
     from lifeboat_endpoint.work.worker_metrics import WorkerMetrics
 
@@ -85,7 +85,7 @@ def _served(queue: EndpointQueue, listen: str, at_end: Callable[..., Any]) -> Jo
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[threading.Event]:
-    """Yield an event that SIGTERM and SIGINT set; afterwards they do what they did before."""
+    """Yield an event that SIGTERM and SIGINT set. The former handlers are restored afterwards."""
     stopped = threading.Event()
 
     def stop(*_: object) -> None:
@@ -112,7 +112,7 @@ def _work(session: EndpointSession, worker: Any, once: bool, tally: _JobTally) -
     return 0 if whole and set(results) <= set(_WELL) else 1
 
 
-# What there is to do ------------------------------------------------------------------------------------------------
+# Jobs ---------------------------------------------------------------------------------------------------------------
 
 
 @click.group()

@@ -1,4 +1,4 @@
-"""A receipt for people: one line with the counts, then what did not simply arrive."""
+"""Describe the receipt of a conversion: one line with the counts, then what was not accepted unchanged."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _MOST_NAMES, _MOST_GROUPS = 3, 12
 
 
 def counts_line(report: JsonObject) -> str:
-    """`1,204 things: 1,190 accepted, 9 transformed, 3 omitted, 2 unresolved`."""
+    """Return a line like `1,204 things: 1,190 accepted, 9 transformed, 3 omitted, 2 unresolved`."""
     counts = ", ".join(f"{count:,} {outcome}" for outcome, count in report["outcomes"].items() if count)
     return f"{report['objects']:,} {'thing' if report['objects'] == 1 else 'things'}: {counts}."
 
 
 def detail_lines(report: JsonObject) -> Iterator[str]:
-    """List what was not accepted as it is, without what a warning or a line about a credential tells already."""
+    """Yield what was not accepted unchanged, except what a warning or a line about a credential already says."""
     groups = [each for each in report["fates"] if each["outcome"] not in _ARRIVED and not _is_told(each, report)]
     for group in groups[:_MOST_GROUPS]:
         yield _group_line(group)

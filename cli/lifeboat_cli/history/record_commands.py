@@ -1,4 +1,4 @@
-"""`lifeboat records`: single memories."""
+"""`lifeboat records`: list, show, forget, restore and pin single memories."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def show(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
 
 
 def _about(about: JsonObject) -> Iterator[str]:
-    """What there is to say of a memory beside its text, in sentences."""
+    """Return the properties of a memory beside its text, as sentences."""
     if about["first_sequence"] is not None:
         until = "now" if about["present"] else f"sequence {about['last_sequence']}"
         yield f"said this from sequence {about['first_sequence']} until {until}"

@@ -1,4 +1,4 @@
-"""What people are told about their key, and how they name where it lies."""
+"""Describe the key and its store for people."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NEVER_PROVEN = "The 24 words of your key were never written down and proven: lif
 
 
 def print_status(output: CommandOutput, document: JsonObject) -> None:
-    """What `user_keys.describe` found."""
+    """Print the document of `user_keys.describe`."""
     if document["key_id"] is None:
         is_broken = document["state"] == KeyState.ERROR
         said = f"The key cannot be used: {document['note']}" if is_broken else "There is no key yet: lifeboat keys init"

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 
 from lifeboat_adapters.contract import CaptureRoot
 from lifeboat_adapters.errors import AdapterError
+from lifeboat_adapters.stable_reads.file_reading import OverLimit, Unstable
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common.json_shapes import as_object
 from lifeboat_alf.common.json_types import JsonObject
@@ -17,7 +18,6 @@ from lifeboat_alf.states import entry_metas
 from lifeboat_alf.states.agent_state import Entry, State
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.capture import ignore_file, not_captured, root_scan
-from lifeboat_core.capture.file_reading import OverLimit, Unstable
 from lifeboat_core.capture.root_scan import HeldRoots, RootScan
 from lifeboat_core.home.context import Context
 from lifeboat_core.texts.human_text import count_text

@@ -1,7 +1,7 @@
-"""What a conversion remembers of a running instance of another system: which memory has which id there.
+"""Remember which memory has which id in a running instance of another system.
 
-One 0600 file per instance, replaced durably whenever a value is set: a conversion that was killed goes on where it was.
-The file's name says nothing of the address; in it are ids, never content.
+There is one 0600 file per instance, replaced durably whenever a value is set, so that a killed conversion can continue.
+The file's name does not reveal the address; it has ids, never content.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lifeboat_core.texts.human_text import quote_argument
 
 
 class InstanceNotes(MutableMapping[str, Any]):
-    """The values by name, as JSON. A value that was changed inside has to be set again to be kept."""
+    """The values by name, as JSON. A value that was changed inside has to be set again to be stored."""
 
     def __init__(self, files: FileOperations, path: Path, values: JsonObject) -> None:
         self._files, self._path, self._values = files, path, values
@@ -56,9 +56,8 @@ class InstanceNotes(MutableMapping[str, Any]):
 def open_instance_notes(
     context: Context, name: str, address: str, *, lasting: bool = True
 ) -> Iterator[MutableMapping[str, Any]]:
-    """The notes on the instance of the format `name` at an address; one conversion with it at a time. What stands
-    behind `#` says how it is asked, not where it is. Not `lasting`: what is set is forgotten again. Raises Busy,
-    ExchangeError."""
+    """Open the notes on the instance of the format `name` at an address, for one conversion at a time. The part after
+    `#` says how it is asked, not where it is. Without `lasting`, changes are not stored. Raises Busy, ExchangeError."""
     instance = ids.as_uuid(f"{name} {address.partition('#')[0]}")
     path = context.home.instances_folder / f"{instance}.json"
     with agent_lock(context, instance, "convert"):
@@ -71,7 +70,7 @@ def open_instance_notes(
 
 
 def read_instance_notes(files: FileOperations, path: Path) -> JsonObject:
-    """The values in a file of notes, none where it is not there. Raises ExchangeError, SystemRefused."""
+    """Return the values in a file of notes, none when it is missing. Raises ExchangeError, SystemRefused."""
     try:
         values = json_codec.decode_strict(read_all(files, path), entry=path.name)
     except FileNotFoundError:

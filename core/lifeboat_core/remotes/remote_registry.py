@@ -150,8 +150,6 @@ def _address(url: str) -> str:
     parts = urlsplit(url)
     if not parts.scheme:
         raise ValueError("url is no address")
-    if parts.scheme == "file" and (parts.netloc not in ("", "localhost") or not parts.path.startswith("/")):
-        raise ValueError("url names no whole path of a folder: file:///media/stick/lifeboat")
     if parts.username is not None or parts.password is not None or parts.query:
         raise ValueError("url holds more than an address: a token has a file of its own")
     return url

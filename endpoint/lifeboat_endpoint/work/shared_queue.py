@@ -1,4 +1,4 @@
-"""The queue of an endpoint that has one."""
+"""Access to the queue of a shared endpoint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def open_queue(endpoint: Endpoint) -> EndpointQueue:
-    """Raises EndpointError.NOT_SHARED where the endpoint's data is a folder of files."""
+    """Return the queue. Raises EndpointError.NOT_SHARED for an endpoint of files."""
     engine = as_shared_engine(endpoint.engine)
     if engine is None:
         raise EndpointError.NOT_SHARED(

@@ -6,9 +6,9 @@ from __future__ import annotations
 import shlex
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_keys import child_processes
 from lifeboat_keys.errors import BadWords, KeyDamaged, KeysError, NoKey, OtherKey
 from lifeboat_keys.pairs.user_key import UserKey
-from lifeboat_keys.stores import key_programs
 from lifeboat_keys.stores.key_environment import PASSPHRASE, PASSPHRASE_FILE, KeyEnvironment
 from lifeboat_keys.stores.key_texts import key_from
 from lifeboat_keys.stores.store_kinds import StoreKind
@@ -56,11 +56,11 @@ class CommandStore:
     def _printed(self, command: list[str]) -> UserKey:
         own = (PASSPHRASE, PASSPHRASE_FILE)
         around = {name: value for name, value in self._around.environment.items() if name not in own}
-        ran = key_programs.run_key_program(command, environment=around, seconds=SECONDS)
+        ran = child_processes.run_child(command, environment=around, seconds=SECONDS)
         if ran.exit_status is None:
             raise NoKey.COMMAND_FAILED(f"key_command {ran.problem}")
         if ran.exit_status != 0:
-            said = f"and printed {ran.error_bytes} bytes of errors, which are not repeated here"
+            said = f"and printed {len(ran.errors)} bytes of errors, which are not repeated here"
             raise NoKey.COMMAND_FAILED(f"key_command ended with status {ran.exit_status} {said}")
         try:
             return key_from(ran.output, "the output of key_command")

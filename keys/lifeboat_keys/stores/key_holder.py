@@ -12,7 +12,6 @@ import json
 import os
 import socket
 import stat
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_keys.child_processes import run_child
 from lifeboat_keys.errors import KeysError
 from lifeboat_keys.pairs.strict_base64 import from_base64, to_base64
 from lifeboat_keys.pairs.user_key import UserKey
@@ -158,19 +158,10 @@ def read_line(connection: socket.socket, seconds: float) -> bytes:
 def _start(request: JsonObject, around: KeyEnvironment) -> None:
     """Start the process. It detaches as soon as it listens, and shares no pipes with this one."""
     environment = {name: value for name, value in around.environment.items() if name in _PASSED_ON}
-    try:
-        ran = subprocess.run(
-            PROGRAM,
-            input=json.dumps(request).encode(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env=environment,
-            cwd="/",
-            start_new_session=True,
-            timeout=_START_SECONDS,
-            check=False,
+    ran = run_child(
+        PROGRAM, environment=environment, seconds=_START_SECONDS, input=json.dumps(request).encode(), folder="/"
+    )
+    if ran.exit_status != 0:
+        raise KeysError.CANNOT_HOLD(
+            f"the process that holds the key {ran.problem or f'ended with status {ran.exit_status}'}"
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise KeysError.CANNOT_HOLD(f"the process that holds the key did not start: {type(error).__name__}") from None
-    if ran.returncode != 0:
-        raise KeysError.CANNOT_HOLD(f"the process that holds the key ended with status {ran.returncode}")

@@ -12,11 +12,11 @@ from typing import Any
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_keys import child_processes
 from lifeboat_keys.errors import KeyDamaged, KeyringLocked, KeysError, NoKey, OtherKey
 from lifeboat_keys.pairs.strict_base64 import from_base64, to_base64
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.recovery.bip39_words import SECRET_BYTES
-from lifeboat_keys.stores import key_programs
 from lifeboat_keys.stores.key_environment import KeyEnvironment
 from lifeboat_keys.stores.store_kinds import StoreKind
 
@@ -91,7 +91,7 @@ class KeyringStore:
 
     def _ask(self, request: JsonObject) -> JsonObject:
         seconds = SECONDS_WITH_PERSON if self._may_ask else SECONDS
-        ran = key_programs.run_key_program(
+        ran = child_processes.run_child(
             PROGRAM,
             environment=session_environment(self._around),
             input=json.dumps({**request, "may_ask": self._may_ask}).encode(),
@@ -133,7 +133,7 @@ def _is_socket(path: Path) -> bool:
         return False
 
 
-def _answer(ran: key_programs.KeyProgramResult) -> JsonObject:
+def _answer(ran: child_processes.ChildResult) -> JsonObject:
     try:
         answer = json.loads(ran.output)
     except (ValueError, RecursionError):

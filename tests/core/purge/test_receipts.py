@@ -26,6 +26,7 @@ from lifeboat_keys.pairs.endpoint_key import EndpointKey
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.signed import purge_receipt
 from lifeboat_keys.signed import vault_receipts as vault_receipts
+from lifeboat_keys.signed.purge_receipt import VaultPurgeNote
 from lifeboat_vault.vault.open_vault import FILE
 from support.core.purge_receipt_home import ENDPOINT, WAITING, WAITS_UNTIL, Purged, wrong
 
@@ -99,8 +100,9 @@ def test_the_audit_record_is_that_of_the_vault_to_the_letter(ada: Purged) -> Non
 
 
 def _note(ada: Purged, vault_id: str, **facts: Any) -> receipt_signing.VaultPurgeNote:
-    named = {"name": "office", "kind": "endpoint"} | facts
-    made = receipt_signing.note_vault(ada.context, ada.receipt.id, vault_id, **named)
+    named = {"name": "office", "kind": "endpoint", "id": vault_id, "since": ""} | facts
+    refused = named.pop("refused", False)
+    made = receipt_signing.note_vault(ada.context, ada.receipt.id, VaultPurgeNote(**named), refused=refused)
     assert made is not None
     note = made.vault(vault_id)
     assert note is not None
@@ -154,9 +156,8 @@ def test_a_change_is_signed_anew_and_holds(ada: Purged) -> None:
 
 def test_of_a_purge_that_has_no_receipt_nothing_is_noted(ada: Purged) -> None:
     unknown = "01900000-0000-7000-8000-00000000000b"
-    noted = receipt_signing.note_vault(
-        ada.context, unknown, WAITING, name="a", kind="endpoint", state=receipt_signing.PENDING
-    )
+    note = VaultPurgeNote("a", WAITING, "endpoint", receipt_signing.PENDING, "")
+    noted = receipt_signing.note_vault(ada.context, unknown, note)
     assert noted is None
 
 

@@ -20,6 +20,7 @@ from lifeboat_core.state.state_db import delete_cache
 from lifeboat_keys.pairs.endpoint_key import EndpointKey
 from lifeboat_keys.signed import redaction_signatures
 from lifeboat_keys.signed import vault_receipts as vault_receipts
+from lifeboat_keys.signed.purge_receipt import VaultPurgeNote
 from lifeboat_keys.signed.vault_receipts import ReceiptAudit, ReceiptHead, VaultReceipt
 from lifeboat_vault.vault import Vault
 from support.core.protected import Protected, SteadyClock
@@ -103,12 +104,12 @@ class Purged(Protected):
             "state": receipt_signing.DONE,
             "receipt": signed.to_json(),
         }
-        receipt_signing.note_vault(context, redaction.id, signed.vault_id, **own)
+        receipt_signing.note_vault(context, redaction.id, VaultPurgeNote(id=signed.vault_id, since="", **own))
         theirs = vault_receipts.sign_with_endpoint(self.of_endpoint(redaction), self.key).to_json()
         done = {"name": "home", "kind": "endpoint", "state": receipt_signing.DONE, "receipt": theirs}
-        receipt_signing.note_vault(context, redaction.id, ENDPOINT, **done)
+        receipt_signing.note_vault(context, redaction.id, VaultPurgeNote(id=ENDPOINT, since="", **done))
         waits = {"name": "office", "kind": "endpoint", "state": receipt_signing.WAITING, "applies_at": WAITS_UNTIL}
-        made = receipt_signing.note_vault(context, redaction.id, WAITING, **waits)
+        made = receipt_signing.note_vault(context, redaction.id, VaultPurgeNote(id=WAITING, since="", **waits))
         assert made is not None
         return made
 

@@ -268,14 +268,14 @@ class Keyring:
         from lifeboat_keys.stores import keyring_store
 
         keyring_store.PROGRAM = keyring_fakes.program(self.behaviour, self.items)  # type: ignore[assignment]
-        keyring_store.key_programs = SimpleNamespace(run=self._run)  # type: ignore[assignment]
+        keyring_store.child_processes = SimpleNamespace(run_child=self._run)  # type: ignore[assignment]
 
     def _run(self, command: Sequence[str], **options: Any) -> Any:
         """Wait `seconds` for a keyring that is slow, and long enough for any other one."""
-        from lifeboat_keys.stores import key_programs
+        from lifeboat_keys import child_processes
 
         seconds = self.seconds if self.behaviour.read_text() == "slow" else patience()
-        return key_programs.run_key_program(command, **{**options, "seconds": seconds})
+        return child_processes.run_child(command, **{**options, "seconds": seconds})
 
 
 class Skew:

@@ -1,4 +1,4 @@
-"""A real endpoint in processes of its own, for tests: started, asked, killed, started again."""
+"""A real endpoint in separate processes, for tests: start, request, kill, restart."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ _SERVER = ("lifeboat_cli.endpoint.endpoint_serve", "lifeboat_endpoint.server.asg
 
 
 class Process:
-    """A command of `lifeboat` in a process of its own, which may have others below it."""
+    """A command of `lifeboat` in a process, which may have child processes."""
 
     process: subprocess.Popen[bytes] | None = None
 
     def stop(self) -> int:
-        """Stop it as a service manager does; its exit status."""
+        """Stop it as a service manager does; return its exit status."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         return self.wait()
 
     def wait(self) -> int:
-        """Wait until it ends by itself; its exit status."""
+        """Wait until it ends by itself; return its exit status."""
         assert self.process is not None
         ended = self.process.wait(patience())
         self._close()
         return ended
 
     def kill(self) -> None:
-        """End all of its processes as a power cut would."""
+        """Kill all of its processes, as a power cut would."""
         if self.process is None:
             return
         for each in _family(self.process.pid):
@@ -63,8 +63,10 @@ class Process:
 
 
 class RunningEndpoint(Process):
-    """An endpoint on a free port of this machine with a tenant `home`. `token` may push and pull (the one that the
-    first start made), `pin` is "" with `plain`. It keeps its port and its data when it is started again."""
+    """An endpoint on a free port of this machine with a tenant `home`.
+
+    `token` may push and pull (it was made by the first start); `pin` is "" with `plain`. A restart keeps port and data.
+    """
 
     def __init__(self, data: Path, *, plain: bool, workers: int, options: Sequence[str], by_exec: bool = False) -> None:
         self.data = data
@@ -83,12 +85,12 @@ class RunningEndpoint(Process):
 
     @property
     def ca(self) -> Path:
-        """The endpoint's own authority, as `httpx.Client(verify=ssl.create_default_context(cafile=...))` takes it."""
+        """The endpoint's own authority, for `httpx.Client(verify=ssl.create_default_context(cafile=...))`."""
         return self.data / "tls" / "ca.pem"
 
     @property
     def log(self) -> str:
-        """All that it ever wrote on standard error."""
+        """Everything that it wrote to standard error."""
         return self._log.read_text()
 
     @property
@@ -96,8 +98,11 @@ class RunningEndpoint(Process):
         return self.data.parent / f"{self.data.name}.err"
 
     def start(self, *, dies: tuple[CrashPoint, int] | None = None) -> JsonObject:
-        """Start it, and wait until it answers; what it said. With `dies`, the process that reaches the step for the
-        nth time (from 1) ends there as by kill -9, and the endpoint with it."""
+        """Start it and wait until it answers; return its output.
+
+        With `dies`, the process that reaches the crash point for the nth time (from 1) is killed, and the endpoint with
+        it.
+        """
         given = ["endpoint", "serve", "--listen", f"127.0.0.1:{self._port}", "--data", str(self.data), "--json"]
         given += [*(["--plain-http"] if self._plain else []), *self._options]
         plain_dies = None if dies is None else (dies[0].value, dies[1])
@@ -125,14 +130,14 @@ class RunningEndpoint(Process):
         return found
 
     def client(self, token: str | None = None, **options: Any) -> httpx.Client:
-        """A client that trusts the endpoint and shows a token, its first one unless given; "" for none."""
+        """Return a client that trusts the endpoint and shows a token, its first one unless given; "" for none."""
         shown = self.token if token is None else token
         headers = {"Authorization": f"Bearer {shown}"} if shown else {}
         verify: Any = True if self._plain else _trusting(self.ca)
         return httpx.Client(base_url=self.url, headers=headers, verify=verify, timeout=patience(), **options)
 
     def restart(self, *, dies: tuple[CrashPoint, int] | None = None) -> JsonObject:
-        """End it, however it stands, and start it again on the same port."""
+        """End it in any state, and start it again on the same port."""
         self.kill()
         return self.start(dies=dies)
 
@@ -147,9 +152,11 @@ def running_endpoint(
     dies: tuple[CrashPoint, int] | None = None,
     by_exec: bool = False,
 ) -> Iterator[RunningEndpoint]:
-    """An endpoint whose data lies in `folder`/endpoint; it is ended afterwards, whatever happened. `options` are more
-    of `lifeboat endpoint serve`. With TLS and an own authority, or `plain` HTTP. Tests of what the
-    system tells of its processes need `by_exec`."""
+    """Yield an endpoint with its data in `folder`/endpoint, and end it afterwards in any case.
+
+    `options` are further options of `lifeboat endpoint serve`. It uses TLS with its own authority, or `plain` HTTP.
+    Tests of what the system reports about its processes need `by_exec`.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     endpoint = RunningEndpoint(folder / "endpoint", plain=plain, workers=workers, options=options, by_exec=by_exec)
     try:
@@ -175,7 +182,8 @@ def _family(pid: int) -> list[psutil.Process]:
 
 
 def be_endpoint(arguments: list[str], dies: tuple[str, int] | None) -> None:
-    """Be the command, which may end at a step. Its workers are forks: what is set here holds in them."""
+    """Run the command in this process, which may die at a crash point. Its workers are forks, so this applies to them
+    too."""
     from lifeboat_cli import main
 
     if hasattr(os, "fork"):
@@ -186,6 +194,6 @@ def be_endpoint(arguments: list[str], dies: tuple[str, int] | None) -> None:
 
 
 def until_ended(endpoint: RunningEndpoint) -> None:
-    """Wait until an endpoint that was to die at a step has done so."""
+    """Wait until an endpoint that should die at a crash point has died."""
     assert endpoint.process is not None
     endpoint.process.wait(patience())

@@ -1,6 +1,6 @@
-"""A hosted service of the reference client, for tests: what it keeps and answers, on this machine.
+"""A hosted service of the reference client, for tests, on this machine.
 
-It numbers what it gets, keeps every snapshot and delta as it came, and gives them by signed addresses that take no key.
+It numbers what it receives, keeps every snapshot and delta unchanged, and gives them by signed addresses without a key.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class HostedAgent:
 
 @dataclass
 class HostedServiceFake:
-    """`keys_seen` are the headers `Authorization` of downloads: there have to be none."""
+    """The service. `keys_seen` are the headers `Authorization` of downloads, which must be none."""
 
     url: str = ""
     agents: dict[str, HostedAgent] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class HostedServiceFake:
 
 @contextmanager
 def hosted_service() -> Iterator[HostedServiceFake]:
-    """The service, as long as the test runs."""
+    """The service, for the duration of the test."""
     fake = HostedServiceFake()
 
     class Handler(BaseHTTPRequestHandler):
@@ -114,7 +114,7 @@ def hosted_service() -> Iterator[HostedServiceFake]:
         do_GET = do_POST = do_PUT = _do
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     fake.url = f"http://127.0.0.1:{server.server_port}"

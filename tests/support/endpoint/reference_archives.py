@@ -1,7 +1,7 @@
-"""The files of the reference client, for tests: an OpenClaw workspace as it exports it, compares it and restores it.
+"""The files of the reference client, for tests: export of an OpenClaw workspace, comparison, restore.
 
-A port of what that client does, with its habits: ids by position, file times as data, physical deletes, no proof. It
-reads as strictly as its own types do.
+A port of that client with its habits: ids by position, file times as data, physical deletes, no proof. It reads as
+strictly as that client's types do.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LISTS = ("tags", "entities", "embeddings", "related_records")
 
 @dataclass
 class Archive:
-    """A snapshot as that client holds it in memory."""
+    """A snapshot as that client has it in memory."""
 
     manifest: JsonObject
     records: list[JsonObject] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Archive:
 
 
 def agent_id(workspace: Path) -> str:
-    """The id in the workspace; made from its path where there is none."""
+    """Return the id in the workspace, made from its path if there is none."""
     file = workspace / AGENT_FILE
     if not file.exists():
         file.write_text(str(uuid.uuid5(_AGENTS, str(workspace.resolve()))))
@@ -51,7 +51,7 @@ def agent_id(workspace: Path) -> str:
 
 
 def export(workspace: Path) -> Archive:
-    """Everything that client reads of a workspace."""
+    """Return everything that client reads of a workspace."""
     number, records = agent_id(workspace), []
     for path in _notes(workspace):
         records += _records_of(workspace, path, number)
@@ -86,7 +86,7 @@ def _name(workspace: Path) -> str:
 
 
 def _documents(workspace: Path, number: str) -> dict[str, JsonObject]:
-    """Ids and times are random or now in every export."""
+    """Return the root documents. Ids and times are random or the present time in every export."""
     now, documents = _text(datetime.now(UTC)), {}
     prose = {key: (workspace / name).read_text() for name, key in _PROSE.items() if (workspace / name).exists()}
     if prose:
@@ -166,7 +166,7 @@ def _kind(path: str) -> tuple[str, str]:
 
 
 def write_snapshot(archive: Archive) -> bytes:
-    """Root documents, quarters by `observed_at` else `created_at`, the raw tree, the manifest last."""
+    """Write root documents, quarters by `observed_at` else `created_at`, the raw tree, and the manifest last."""
     quarters: dict[str, list[JsonObject]] = defaultdict(list)
     for record in sorted(archive.records, key=lambda record: str(record["temporal"]["created_at"])):
         quarters[_quarter(record)].append(record)
@@ -194,7 +194,7 @@ def _memory_layer(quarters: dict[str, list[JsonObject]], has_raw: bool) -> JsonO
 
 
 def write_delta(manifest: JsonObject, changes: list[tuple[str, JsonObject]], base: int) -> bytes:
-    """Only memory: an operation and a whole record in each line. The new number is for the other side to find."""
+    """Write only memory: an operation and a whole record in each line. The service finds the new number."""
     document = {
         "alf_version": "1.0.0",
         "created_at": manifest["created_at"],
@@ -207,7 +207,7 @@ def write_delta(manifest: JsonObject, changes: list[tuple[str, JsonObject]], bas
 
 
 def compare(old: list[JsonObject], new: list[JsonObject]) -> list[tuple[str, JsonObject]]:
-    """By id; any field that differs is an update. A delete carries the old record, alive as it was."""
+    """Compare by id. Any different field is an update, and a delete carries the old record, still alive."""
     before, after = ({record["id"]: record for record in records} for records in (old, new))
     created = [("create", record) for number, record in after.items() if number not in before]
     updated = [("update", after[number]) for number in after if number in before and before[number] != after[number]]
@@ -247,7 +247,7 @@ def _lines(records: list[JsonObject]) -> bytes:
 
 
 def read(data: bytes) -> Archive:
-    """As strictly as that client's types: what they require is there, no list is null, ids and times parse."""
+    """Read as strictly as that client's types: required fields exist, no list is null, ids and times parse."""
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         entries = {name: file.read(name) for name in file.namelist()}
         assert {item.compress_type for item in file.infolist()} <= {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
@@ -292,7 +292,7 @@ def _check(record: JsonObject) -> None:
 
 
 def restore(archive: Archive, workspace: Path) -> None:
-    """The raw tree as it is, if there is one; else notes of all records, dead or alive. Nothing is ever deleted."""
+    """Write the raw tree if there is one, else notes of all records, dead or alive. Nothing is ever deleted."""
     (workspace / "memory").mkdir(parents=True, exist_ok=True)
     for name, body in archive.raw.items() or _reconstructed(archive).items():
         target = workspace / name.removeprefix(RAW)
@@ -314,6 +314,6 @@ def _text(moment: datetime) -> str:
 
 
 def _text_of_nanoseconds(value: int) -> str:
-    """File times come with nine digits."""
+    """Format a file time with nine digits."""
     seconds, rest = divmod(value, 10**9)
     return f"{datetime.fromtimestamp(seconds, UTC).isoformat().removesuffix('+00:00')}.{rest:09}Z"

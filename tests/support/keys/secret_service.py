@@ -19,7 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_keys.stores import key_programs, keyring_process, keyring_store
+from lifeboat_keys import child_processes
+from lifeboat_keys.stores import keyring_process, keyring_store
 from support.patience import patience
 from support.waiting import until
 
@@ -134,7 +135,7 @@ def forked_keyring_process(monkeypatch: pytest.MonkeyPatch) -> None:
     for place, _, _ in keyring_process._KNOWN:
         with suppress(Exception):  # the backend of another system
             importlib.import_module(place.rpartition(".")[0])
-    monkeypatch.setattr(key_programs, "run_key_program", _run_forked)
+    monkeypatch.setattr(child_processes, "run_child", _run_forked)
 
 
 def _run_forked(
@@ -144,7 +145,7 @@ def _run_forked(
     seconds: float,
     input: bytes = b"",
     folder: str | None = None,
-) -> key_programs.KeyProgramResult:
+) -> child_processes.ChildResult:
     assert command == keyring_store.PROGRAM, "only the process of the keyring can be forked"
     reading, writing = os.pipe()
     process = os.fork()
@@ -161,4 +162,4 @@ def _run_forked(
     os.close(writing)
     with open(reading, "rb") as answers:
         output = answers.read()
-    return key_programs.KeyProgramResult(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), output)
+    return child_processes.ChildResult(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), output)

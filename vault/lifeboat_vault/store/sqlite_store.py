@@ -2,8 +2,7 @@
 
 With a write-ahead log a commit is one flush instead of three, and the timeline can be read while a capture commits.
 With `synchronous=FULL` a completed commit survives a power cut. `auto_vacuum` must be set before the log mode and the
-first table, or it is silently ignored. The SQL is written by hand because `sqlite_utils` begins transactions deferred,
-where a second writer fails at once instead of waiting.
+first table, or it is silently ignored. `docs/architecture.md` says what `sqlite_utils` is used for.
 """
 
 from __future__ import annotations
@@ -14,14 +13,17 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
-
-from sqlite_utils import Database
+from typing import TYPE_CHECKING
 
 from lifeboat_vault import errors
 from lifeboat_vault.store import readable_copy, vault_schema
 from lifeboat_vault.store.disk_blobs import translate_errors
 from lifeboat_vault.store.store_protocols import Parameters, Row
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 BUSY_SECONDS = 10.0
 _LOG_LIMIT = 16 << 20
@@ -64,7 +66,6 @@ class SqliteStore:
             if create:
                 _for_its_owner(path)
             self._connection = self._connected(create)
-            self.database = Database(self._connection, execute_plugins=False, recursive_triggers=False)
 
     def _connected(self, create: bool) -> sqlite3.Connection:
         """Connect. On a disk that is not writable, return a read-only connection, so that the vault stays readable."""
@@ -92,14 +93,24 @@ class SqliteStore:
         self.is_read_only = True
         return connection
 
+    @cached_property
+    def database(self) -> Database:
+        """Return the schema and the SQL functions of this connection, for what copies tables between engines."""
+        from sqlite_utils import Database  # takes a fifth of a second to load
+
+        return Database(self._connection, execute_plugins=False, recursive_triggers=False)
+
     def prepare(self) -> None:
-        if self.database.table_names():
+        if self._has_tables():
             return
         with self.transaction():
-            if self.database.table_names():
+            if self._has_tables():
                 return  # another process was first
             for statement in self._tables:
                 self.execute(statement)
+
+    def _has_tables(self) -> bool:
+        return self.row("select 1 from sqlite_master where type = 'table' limit 1") is not None
 
     @contextlib.contextmanager
     def transaction(self, *, wait: bool = True) -> Iterator[None]:

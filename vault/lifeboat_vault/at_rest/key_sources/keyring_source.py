@@ -11,8 +11,9 @@ import os
 from pathlib import Path
 
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_keys import child_processes
 from lifeboat_keys.pairs.strict_base64 import to_base64
-from lifeboat_keys.stores import key_programs, keyring_store
+from lifeboat_keys.stores import keyring_store
 from lifeboat_keys.stores.key_environment import KeyEnvironment
 from lifeboat_vault.at_rest.key_sources.local_key import KEY_BYTES, LocalKey, key_of
 from lifeboat_vault.errors import KeyRevoked, KeySourceRefused
@@ -50,7 +51,7 @@ def _read(name: str) -> bytes | None:
 def _asked(what: str, name: str, secret: str | None) -> JsonObject:
     """Return the keyring's answer. Raises KeyRevoked when it gives none: locked, unavailable or too slow."""
     request = {"do": what, "service": SERVICE, "user": name, "secret": secret, "may_ask": False}
-    ran = key_programs.run_key_program(
+    ran = child_processes.run_child(
         keyring_store.PROGRAM,
         environment=keyring_store.session_environment(KeyEnvironment(environment=dict(os.environ))),
         input=json.dumps(request).encode(),
