@@ -52,7 +52,6 @@ from support.core.harbour import Harbour, harbour
 from support.endpoint.keeping import RunningClock, new_endpoint, reopened
 from support.endpoint.served_apps import push_delta, served
 from support.formats.aimem_bundles import bundle, chunk, document, edge, sealed
-from support.formats.aimem_bundles import Json, bundle, chunk, document, edge, sealed
 from support.formats.aimem_states import open_bundle_bytes
 from support.formats.brain_servers import BrainServer, brain, contents
 from support.packages import PACKAGES
@@ -171,7 +170,7 @@ _DNA = {"preference", "decision", "identity", "pitfall", "procedure"}
 
 @st.composite
 def _records(draw: st.DrawFn) -> JsonObject:
-    """Draw a record of any kind, with and without data of another system."""
+    """A record of any kind, with and without what another system knew of it."""
     made: JsonObject = {
         "id": ids.make_id("2026-04-01T09:30:00.000Z"),
         "content": draw(st.text(min_size=1, max_size=20)),
@@ -360,7 +359,7 @@ MACHINE_JOBS: dict[str, Callable[[Harbour], Any]] = {"capture": _capture, "thin"
 
 
 def _kept_memories(home: Harbour) -> dict[str, JsonObject]:
-    """Return the current memories that are of the DNA class or pinned, by their current id."""
+    """What is of the DNA class or pinned, and in force, by the id that counts."""
     found = [record for _, record in _chains(home)]
     return {
         each["id"]: each

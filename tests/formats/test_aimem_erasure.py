@@ -30,7 +30,6 @@ from lifeboat_vault.errors import AgentErased, LifeboatError, RemoteBusy, Remote
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 from support.endpoint.served_apps import ServedApp, served
 from support.formats.aimem_bundles import bundle, chunk, document, edge, entity, link, many, sealed, urn
-from support.formats.aimem_bundles import Json, bundle, chunk, document, edge, entity, link, many, sealed, urn
 from support.formats.aimem_states import open_bundle_bytes
 from support.formats.brain_servers import BUNDLE, BrainServer, brain, contents, redaction_of
 from support.patience import patience
@@ -42,8 +41,7 @@ _KEPT = "Likes tea."
 
 
 def two() -> JsonObject:
-    """Return a bundle with a memory to purge and one to keep, an edge, an entity of the first alone, and a shared
-    one."""
+    """One memory that goes and one that stays, with an edge, an entity that only the first has, and one of both."""
     return bundle(
         chunks=[chunk("gone", _SECRET, memory_type="episodic"), chunk("kept", _KEPT, memory_type="preference")],
         edges=[edge("gone", "kept"), edge("kept", "gone", edge_type="causal")],

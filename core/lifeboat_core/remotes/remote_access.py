@@ -25,7 +25,7 @@ class RemoteAccess:
 def parse_remote_access(text: str, *, pin: str | None = None, token: str | None = None) -> RemoteAccess:
     """The parts of a line or an address; `pin` and `token` as they were given beside it.
 
-    Raises JoinInvalid, BadSetting (none of both repeats a token).
+    Raises RemoteError.JOIN_INVALID, BadSetting (none of both repeats a token).
     """
     if join_lines.is_join_line(text):
         found = join_lines.parse_join_line(text)

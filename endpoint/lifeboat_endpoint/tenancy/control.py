@@ -72,13 +72,13 @@ class Control:
     def add_tenant(
         self, name: str, *, key_source: str | None = None, quota: int | None = None, tenant_id: str | None = None
     ) -> Tenant:
-        """Add a tenant. Raises TenantExists, EndpointError for an invalid name."""
+        """Add a tenant. Raises EndpointError.TENANT_EXISTS, EndpointError for an invalid name."""
         key = tenant_names.fold_name(tenant_names.check_name(name))
         now = self._now()
         tenant = Tenant(tenant_id or ids.make_id(now), name, key_source, quota, now)
         with self._changing(self._store):
             if self._store.row(sql.TENANT_NAMED, (key, key)) is not None:
-                raise errors.TenantExists(f"{name!r} is the name of a tenant already")
+                raise errors.EndpointError.TENANT_EXISTS(f"{name!r} is the name of a tenant already")
             self._store.execute(sql.ADD_TENANT, (tenant.id, name, key, key_source, quota, now))
             self._append(
                 self._store, None, "tenant.add", tenant.id, {"quota": quota, "own_key": key_source is not None}
@@ -177,14 +177,15 @@ class Control:
         return [_token(row) for row in rows]
 
     def token(self, token_id: str) -> TokenRow:
-        """Return a token. Raises UnknownToken."""
+        """Return a token. Raises EndpointError.UNKNOWN_TOKEN."""
         row = self._stores.control(token=token_id).row(sql.TOKEN, (token_id,))
         if row is None:
-            raise errors.UnknownToken(f"{token_id!r} is not the id of a token")
+            raise errors.EndpointError.UNKNOWN_TOKEN(f"{token_id!r} is not the id of a token")
         return _token(row)
 
     def revoke_token(self, token_id: str, *, by: Caller | None = None) -> TokenRow:
-        """Revoke a token immediately, for every process. Repeating it is not an error. Raises UnknownToken."""
+        """Revoke a token immediately, for every process. Repeating it is not an error. Raises
+        EndpointError.UNKNOWN_TOKEN."""
         token = self.token(token_id)
         store = self._stores.control(tenant=token.tenant_id)
         with self._changing(store, tokens=True):

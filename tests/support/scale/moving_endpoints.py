@@ -205,8 +205,8 @@ def dies_at(moving: Moving, step: CrashPoint, nth: int = 1) -> bool:
     code = (
         "from pathlib import Path; from support.killing import ending_at; from lifeboat_alf.seams import crash_points;"
         "from lifeboat_endpoint.migration.endpoint_migration import migrate_endpoint;"
-        f"steps.hook = ending_at(steps.Step({step.value!r}), {nth});"
-        f"move(Path({str(moving.old)!r}), Path({str(moving.new)!r}))"
+        f"crash_points.hook = ending_at(crash_points.CrashPoint({step.value!r}), {nth});"
+        f"migrate_endpoint(Path({str(moving.old)!r}), Path({str(moving.new)!r}))"
     )
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     done = subprocess.run(

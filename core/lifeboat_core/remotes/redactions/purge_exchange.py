@@ -227,7 +227,7 @@ class _RedactionTeller:
 
     def with_joint(self, redaction: Redaction) -> RemoteRedaction:
         """One, after those that say what it leaves of bytes that another machine purged too. Whoever confirms the one
-        confirms no other: see `joining.confirmed`. Raises RemoteError."""
+        confirms no other: see `joined_redactions.select_confirmed`. Raises RemoteError."""
         for each in () if self._vault is None else find_overriding(self._vault.redactions, redaction):
             if each.id not in self._found.ids:
                 self.one(each)
