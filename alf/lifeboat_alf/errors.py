@@ -22,6 +22,9 @@ LifeboatError                 code, title, message, fix, retryable, exit_status
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 
 class LifeboatError(Exception):
     """Root of the tree: says what happened (`title`), where and why (`message`), and which command helps (`fix`).
@@ -40,6 +43,54 @@ class LifeboatError(Exception):
         self.message = message
         if fix is not None:
             self.fix = fix
+
+
+class ErrorCode:
+    """One code of an error class: what an error has of its own that no handler needs to tell from its siblings by
+    class.
+
+    A class attribute. Calling it makes an error of that class. What it does not say is as the class says it.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        title: str | None = None,
+        *,
+        meaning: str = "",
+        fix: str | None = None,
+        retryable: bool | None = None,
+        exit_status: int | None = None,
+    ) -> None:
+        self.code = code
+        self.meaning = meaning
+        given = {"title": title, "fix": fix, "retryable": retryable, "exit_status": exit_status}
+        self._given = {name: value for name, value in given.items() if value is not None}
+
+    def __set_name__(self, owner: type[LifeboatError], name: str) -> None:
+        self.owner = owner
+
+    def __getattr__(self, name: str) -> Any:
+        """Return title, fix, retryable or exit_status."""
+        if name.startswith("_") or name == "owner":
+            raise AttributeError(name)
+        return self._given[name] if name in self._given else getattr(self.owner, name)
+
+    def __call__(self, message: str, **more: Any) -> LifeboatError:
+        error = self.owner(message, **more)
+        error.code = self.code
+        for name, value in self._given.items():
+            if name != "fix" or more.get("fix") is None:
+                setattr(error, name, value)
+        return error
+
+
+def list_codes(root: type[LifeboatError] = LifeboatError) -> Iterator[type[LifeboatError] | ErrorCode]:
+    """Yield every loaded error class below `root`, a parent before its children, each followed by its codes."""
+    yield root
+    yield from (value for value in vars(root).values() if isinstance(value, ErrorCode))
+    for child in root.__subclasses__():
+        yield from list_codes(child)
 
 
 class AlfError(LifeboatError):

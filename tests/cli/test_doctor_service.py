@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_cli.doctor import DoctorFinding, DoctorLevel, permissions, service, versions
-from lifeboat_core.errors import DoesNotAnswer
+from lifeboat_core.errors import ServiceError
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.installed_release import read_release
 from lifeboat_daemon import units
@@ -98,7 +98,7 @@ def test_a_daemon_that_runs_and_one_that_does_not_answer_are_told_apart(
 ) -> None:
     standing(monkeypatch, DaemonState(True, 4242, read_release(), "2026-11-22T09:00:00Z", 60))
     assert found(context)[0] == ("daemon", DoctorLevel.OK, None)
-    standing(monkeypatch, DaemonState(True, 4242, problem=DoesNotAnswer("nothing came")))
+    standing(monkeypatch, DaemonState(True, 4242, problem=ServiceError.DOES_NOT_ANSWER("nothing came")))
     assert found(context)[0] == ("daemon", DoctorLevel.ERROR, "lifeboat daemon restart")
 
 

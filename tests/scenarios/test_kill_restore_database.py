@@ -15,9 +15,10 @@ import pytest
 
 from lifeboat_adapters.adapter_registry import load_adapter
 from lifeboat_alf.seams.crash_points import CrashPoint
-from lifeboat_core.errors import RestoreFailed
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore import RestoreOptions, RestoreReport, recover_restores, restore_agent, undo_restore
+from support.alf.raising import raises_code
 from support.core.migrating import (
     Json,
     Traveller,
@@ -127,7 +128,7 @@ def test_a_full_disk_while_the_database_is_written_changes_nothing(
         return [replace(write, write=refuse) for write in planned(self, *arguments)]
 
     monkeypatch.setattr(kind, "write_databases", failing)
-    with pytest.raises(RestoreFailed):
+    with raises_code(RestoreError.RESTORE_FAILED):
         ada.restore(0)
     assert tree_of(ada.home) == before
     assert [path for path in ada.home.rglob("*lifeboat*") if path.is_file()] == []

@@ -83,7 +83,7 @@ def choose_rewrite_encryption(
 
 
 def _new(passphrase: str | None) -> str | None:
-    """Return a passphrase that no file has yet. Raises WordsMisplaced."""
+    """Return a passphrase that no file has yet. Raises WordsError.WORDS_MISPLACED."""
     return None if passphrase is None else refuse_in_field("the passphrase", passphrase)
 
 

@@ -140,7 +140,7 @@ def check(session: CommandSession, name: str, value: str | None, agent: str | No
 
 
 def _given(session: CommandSession, name: str, value: str | None, command: str) -> object:
-    """What was typed, or came from standard input. Raises UnknownSetting, BadSetting."""
+    """What was typed, or came from standard input. Raises ConfigError.UNKNOWN_SETTING, BadSetting."""
     if value is None:
         return _natural(name, _from_stdin(session, name))
     if find_setting(name).private and value != "none":

@@ -45,7 +45,8 @@ def doctor(session: CommandSession, trust_clock: bool, bundle: Path | None, remo
 
 
 def _of_remote(session: CommandSession, name: str) -> list[DoctorCheckResult]:
-    """What a second copy says, and whether it does what one must. Raises UnknownRemote, ConfigError."""
+    """What a second copy says, and whether it does what one must. Raises SecondCopyError.UNKNOWN_REMOTE,
+    ConfigError."""
     from lifeboat_cli.doctor import DoctorCheckResult, DoctorFinding, DoctorLevel
     from lifeboat_core.remotes import remote_conformance, remote_examination, remote_registry
 

@@ -24,7 +24,7 @@ def ask_consent(session: CommandSession, plan: RestorePlan, seen: str | None) ->
     """Show a state that nobody signed, and have the user agree to it: with an answer on a terminal, elsewhere with the
     code of the state that was shown (`seen`). A dry run only shows it.
 
-    Raises UnsignedState.
+    Raises RestoreError.UNSIGNED_STATE.
     """
     from lifeboat_core.restore.restore_run import make_unsigned_error
     from lifeboat_core.restore.seen_code import make_seen_code

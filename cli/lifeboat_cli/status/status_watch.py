@@ -41,7 +41,7 @@ def watch_status(
     is_over: Callable[[], bool] = lambda: False,
 ) -> int:
     """Show, until Ctrl+C (which is how it ends, and no failure) or until `is_over` says so after a look. `pause` is in
-    seconds. Raises UnknownAgent, AmbiguousAgent."""
+    seconds. Raises UnknownAgent, AgentError.AMBIGUOUS_AGENT."""
     news = _StatusEvents(session, pause)
     with contextlib.suppress(KeyboardInterrupt), contextlib.closing(news), _page(session) as page:
         while True:

@@ -74,7 +74,7 @@ def gather_bundle_parts(context: Context) -> list[BundlePart]:
 
 
 def write_support_bundle(context: Context, target: Path) -> list[BundlePart]:
-    """Write a bundle that only its owner can read; what it holds. Raises FileExists, ExchangeError."""
+    """Write a bundle that only its owner can read; what it holds. Raises ExchangeError.FILE_EXISTS, ExchangeError."""
     with create_file(context.files, target) as stream:
         found = gather_bundle_parts(context)
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -32,7 +32,7 @@ def open_destination(
 ) -> Iterator[Write | None]:
     """Where a text goes: nowhere, to standard output, or into a file that only you can read, whole or not at all.
 
-    `force` is None where nobody can ask to replace a file. Raises FileExists, ExchangeError.
+    `force` is None where nobody can ask to replace a file. Raises ExchangeError.FILE_EXISTS, ExchangeError.
     """
     from lifeboat_core.exchange.new_file import create_file
 

@@ -12,7 +12,7 @@ from typing import Any
 from lifeboat_alf.common import ids, times
 from lifeboat_alf.common.refusal_texts import refusal_reason
 from lifeboat_alf.seams.file_operations import FileOperations, read_all, write_atomic
-from lifeboat_core.errors import AmbiguousAgent, ConfigError, UnknownAgent
+from lifeboat_core.errors import AgentError, ConfigError, UnknownAgent
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.folder_names import names_in
 from lifeboat_core.settings import config_file
@@ -214,7 +214,7 @@ def _has_vault(context: Context, agent_id: str) -> bool:
 def find_agent(context: Context, text: str) -> Agent:
     """An agent by name, id, beginning of its id (8 characters or more), or workspace.
 
-    Raises UnknownAgent, AmbiguousAgent.
+    Raises UnknownAgent, AgentError.AMBIGUOUS_AGENT.
     """
     agents = list_agents(context)
     for fits in (_by_id, _by_name, _by_folder, _by_prefix):
@@ -222,7 +222,7 @@ def find_agent(context: Context, text: str) -> Agent:
         if len(found) == 1:
             return found[0]
         if found:
-            raise AmbiguousAgent(f"{text!r} is {' and '.join(agent.id for agent in found)}; name the id")
+            raise AgentError.AMBIGUOUS_AGENT(f"{text!r} is {' and '.join(agent.id for agent in found)}; name the id")
     raise UnknownAgent(f"no agent has the name, id or workspace {text!r}")
 
 

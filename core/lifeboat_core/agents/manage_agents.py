@@ -19,7 +19,7 @@ from lifeboat_core.capture import known_installation, mass_loss_guard, runtime_t
 from lifeboat_core.capture.capture_report import LAST_CAPTURE, ROOT_MISSING, CaptureReport
 from lifeboat_core.capture.capture_run import capture_agent
 from lifeboat_core.capture.workspace_survey import MOUNTS, ROOT
-from lifeboat_core.errors import AlreadyProtected, ConfigError, NameRefused, WorkspaceRefused
+from lifeboat_core.errors import AgentError, ConfigError
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.folder_names import folders_in, is_there, paths_in
 from lifeboat_core.remotes import displaced_histories
@@ -70,15 +70,17 @@ def protect_workspace(
 ) -> tuple[Agent, CaptureReport]:
     """Protect a workspace and capture it at once; a key is made when there is none.
 
-    A folder that an import or a restore registered goes on as that agent, and so does one whose agent was removed
-    while its vault is still kept; `new` makes another agent of it. Raises AlreadyProtected, WorkspaceRefused, and
-    what the adapter and the capture raise.
+    A folder that an import or a restore registered goes on as that agent, and so does one whose agent was removed while
+    its vault is still kept; `new` makes another agent of it. Raises AgentError.ALREADY_PROTECTED,
+    AgentError.WORKSPACE_REFUSED, and what the adapter and the capture raise.
     """
     folder = Path(os.path.realpath(workspace))
     with home_lock(context, "agents add"):
         known = _registered(context, folder) or (None if new else _brought_back(context, folder, runtime))
         if known is not None and known.watched:
-            raise AlreadyProtected(f"{folder} belongs to {known.name} ({known.id})", fix=f"lifeboat sync {known.name}")
+            raise AgentError.ALREADY_PROTECTED(
+                f"{folder} belongs to {known.name} ({known.id})", fix=f"lifeboat sync {known.name}"
+            )
         if known is not None and not new:
             _fetch_vault(context, known.id)
             agent = save_agent(context, replace(known, watched=True, name=_typable(name) if name else known.name))
@@ -144,7 +146,7 @@ def _kept_folder(context: Context, agent_id: str) -> Path:
 
 def _make(context: Context, folder: Path, runtime: str | None, name: str | None) -> Agent:
     if not folder.is_dir():
-        raise WorkspaceRefused(f"{folder} is not a folder", fix="lifeboat agents discover")
+        raise AgentError.WORKSPACE_REFUSED(f"{folder} is not a folder", fix="lifeboat agents discover")
     check_workspace(context, folder)
     adapter = context.adapter(runtime) if runtime else context.recognise(folder)
     installation = adapter.locate(folder, context.environment, context.user_home)
@@ -187,22 +189,22 @@ def register_agent(context: Context, agent: Agent) -> Agent:
 def check_workspace(context: Context, folder: Path, *, but: str | None = None) -> None:
     """Refuse what must not be a workspace. `but` is the id of an agent whose own folder is allowed.
 
-    Raises WorkspaceRefused, AlreadyProtected.
+    Raises AgentError.WORKSPACE_REFUSED, AgentError.ALREADY_PROTECTED.
     """
     real = Path(os.path.realpath(folder))
     home = Path(os.path.realpath(context.home.folder))
     if not is_utf8(str(real)):
-        raise WorkspaceRefused(f"the path {make_printable(str(real))} is no UTF-8 text")
+        raise AgentError.WORKSPACE_REFUSED(f"the path {make_printable(str(real))} is no UTF-8 text")
     if real == Path(real.anchor):
-        raise WorkspaceRefused(f"{real} is the root of the file system")
+        raise AgentError.WORKSPACE_REFUSED(f"{real} is the root of the file system")
     if real in _home_folders(context):
-        raise WorkspaceRefused(f"{real} is a home folder; name the agent's workspace in it")
+        raise AgentError.WORKSPACE_REFUSED(f"{real} is a home folder; name the agent's workspace in it")
     if _nested(real, home):
-        raise WorkspaceRefused(_overlap(real, home, f"the home of Lifeboat ({home})"))
+        raise AgentError.WORKSPACE_REFUSED(_overlap(real, home, f"the home of Lifeboat ({home})"))
     for agent in list_agents(context):
         other = Path(os.path.realpath(agent.workspace))
         if agent.id != but and _nested(real, other):
-            raise AlreadyProtected(_overlap(real, other, f"{other}, the workspace of {agent.name}"))
+            raise AgentError.ALREADY_PROTECTED(_overlap(real, other, f"{other}, the workspace of {agent.name}"))
 
 
 def _overlap(folder: Path, other: Path, named: str) -> str:
@@ -219,11 +221,12 @@ def _nested(one: Path, other: Path) -> bool:
 
 
 def move_agent(context: Context, agent: Agent, folder: Path) -> tuple[Agent, CaptureReport]:
-    """The agent lives in another folder from now on. Raises WorkspaceRefused, AlreadyProtected."""
+    """The agent lives in another folder from now on. Raises AgentError.WORKSPACE_REFUSED,
+    AgentError.ALREADY_PROTECTED."""
     real = Path(os.path.realpath(folder))
     with home_lock(context, "agents move"), agent_lock(context, agent.id, "move"):
         if not real.is_dir():
-            raise WorkspaceRefused(f"{real} is not a folder")
+            raise AgentError.WORKSPACE_REFUSED(f"{real} is not a folder")
         check_workspace(context, real, but=agent.id)
         installation = context.adapter(agent.runtime).locate(real, context.environment, context.user_home)
         moved = save_agent(context, replace(agent, workspace=real, native_id=installation.native_id))
@@ -241,15 +244,17 @@ def clone_agent(
 
 
 def rename_agent(context: Context, agent: Agent, name: str) -> Agent:
-    """Raises NameRefused when the name is taken, or is none."""
+    """Raises AgentError.NAME_REFUSED when the name is taken, or is none."""
     with home_lock(context, "agents rename"):
         name = name.strip()
         if not name or not name.isprintable():
-            raise NameRefused("a name has at least one letter, and no line breaks")
+            raise AgentError.NAME_REFUSED("a name has at least one letter, and no line breaks")
         if _typable(name) != name:
-            raise NameRefused(f"a name has no dash in front, single spaces, and {LONGEST_NAME} characters at most")
+            raise AgentError.NAME_REFUSED(
+                f"a name has no dash in front, single spaces, and {LONGEST_NAME} characters at most"
+            )
         if choose_free_name(context, name) != name and name.casefold() != agent.name.casefold():
-            raise NameRefused(f"there is an agent called {name!r} already")
+            raise AgentError.NAME_REFUSED(f"there is an agent called {name!r} already")
         return save_agent(context, replace(agent, name=name))
 
 

@@ -22,7 +22,7 @@ from lifeboat_core.agents import withheld_items
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.agents.locks import home_lock
 from lifeboat_core.capture import capability_links
-from lifeboat_core.errors import AlreadyProtected, ExchangeError
+from lifeboat_core.errors import AgentError, ExchangeError
 from lifeboat_core.exchange import alf_client, encrypted_archives
 from lifeboat_core.exchange.archive_stack import ArchiveStack, open_stack
 from lifeboat_core.exchange.copied_agent_id import AgentIdChange, seal_credentials_for_copy
@@ -99,8 +99,8 @@ def import_archive(
     An agent that this home knows comes in as a copy with another id. `ask_consent` gets the plan of an archive that
     nobody signed before anything of it is written, and may raise.
 
-    Raises ArchiveError, ApplyError, SignatureError, UnsignedState, TargetRefused, ConsentNeeded, AlreadyProtected, and
-    what `encrypted_archives.open_archive` raises.
+    Raises ArchiveError, ApplyError, SignatureError, RestoreError.UNSIGNED_STATE, RestoreError.TARGET_REFUSED,
+    RestoreError.CONSENT_NEEDED, AgentError.ALREADY_PROTECTED, and what `encrypted_archives.open_archive` raises.
     """
     options = RestoreOptions(
         with_credentials=with_credentials,
@@ -157,7 +157,7 @@ def _opened(context: Context, file: Path, deltas: Sequence[Path], passphrase: st
 def _refuse_protected(context: Context, folder: Path) -> None:
     for agent in agents.list_agents(context):
         if restore_target.resolve_target(agent.workspace) == folder:
-            raise AlreadyProtected(
+            raise AgentError.ALREADY_PROTECTED(
                 f"{folder} belongs to {agent.name}; import into a folder of its own", fix="lifeboat alf import --to NEW"
             )
 

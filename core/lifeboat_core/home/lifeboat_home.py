@@ -29,7 +29,7 @@ from filelock import FileLock, Timeout
 from lifeboat_alf.common import ids
 from lifeboat_alf.common.refusal_texts import describe_refusal, refusal_reason
 from lifeboat_alf.seams.file_operations import FileOperations, read_all, write_atomic
-from lifeboat_core.errors import HomeError, HomeNewer, HomeUnsafe, UnknownAgent
+from lifeboat_core.errors import HomeError, UnknownAgent
 from lifeboat_core.home.path_variables import HOME, refuse_relative_paths
 from lifeboat_core.processes.installed_release import read_release
 from lifeboat_core.texts.misplaced_words import refuse_in_environment
@@ -58,7 +58,7 @@ class Home:
     @classmethod
     def locate(cls, environment: Mapping[str, str]) -> Home:
         """Return the home that `LIFEBOAT_HOME` names, else the platform's folder for a user's data. Raises
-        WordsMisplaced, RelativePath."""
+        WordsError.WORDS_MISPLACED, HomeError.RELATIVE_PATH."""
         refuse_in_environment(environment)
         refuse_relative_paths(environment)
         named = environment.get(HOME)
@@ -156,7 +156,7 @@ class Home:
             return False  # `open` says what is wrong with it
 
     def open(self, files: FileOperations) -> Home:
-        """Make what is missing and check the rest. Raises HomeUnsafe, HomeNewer or HomeError.
+        """Make what is missing and check the rest. Raises HomeError.UNSAFE, HomeError.NEWER or HomeError.
 
         A home of an older layout stays one (`is_older`): `lifeboat_core.migrations` brings it up.
         """
@@ -212,16 +212,16 @@ class Home:
     def _check_folder(self, files: FileOperations) -> None:
         found = files.lstat(self.folder)
         if stat.S_ISLNK(found.st_mode):
-            raise HomeUnsafe(f"{self.folder} is a symbolic link; name the folder itself")
+            raise HomeError.UNSAFE(f"{self.folder} is a symbolic link; name the folder itself")
         if not stat.S_ISDIR(found.st_mode):
-            raise HomeUnsafe(f"{self.folder} is not a folder")
+            raise HomeError.UNSAFE(f"{self.folder} is not a folder")
         if not self.exists() and not self._is_ours(files):
-            raise HomeUnsafe(f"{self.folder} holds files that are not Lifeboat's; name an empty or new folder")
+            raise HomeError.UNSAFE(f"{self.folder} holds files that are not Lifeboat's; name an empty or new folder")
         if os.name == "posix":
             self._check_rights(files, found)
         kind = find_file_system(self.folder)
         if kind in _NETWORK:
-            raise HomeUnsafe(f"{self.folder} lies on a network file system ({kind}), where locks do not hold")
+            raise HomeError.UNSAFE(f"{self.folder} lies on a network file system ({kind}), where locks do not hold")
 
     def _is_ours(self, files: FileOperations) -> bool:
         """Whether a folder without an id is empty, was begun by a process that ended, or is a home that lost its id."""
@@ -232,9 +232,9 @@ class Home:
 
     def _check_rights(self, files: FileOperations, found: os.stat_result) -> None:
         if found.st_uid != os.geteuid():
-            raise HomeUnsafe(f"{self.folder} belongs to another user")
+            raise HomeError.UNSAFE(f"{self.folder} belongs to another user")
         if found.st_mode & _WRITABLE_BY_OTHERS and self.exists():
-            raise HomeUnsafe(f"others can write to {self.folder}", fix=f"chmod 700 {self.folder}")
+            raise HomeError.UNSAFE(f"others can write to {self.folder}", fix=f"chmod 700 {self.folder}")
         if stat.S_IMODE(found.st_mode) != 0o700:
             files.set_mode(self.folder, 0o700)
 
@@ -259,7 +259,7 @@ class Home:
             self.set_layout(files, LAYOUT_VERSION)
         version = self.layout(files)
         if version > LAYOUT_VERSION:
-            raise HomeNewer(
+            raise HomeError.NEWER(
                 f"{self.folder} has layout {version}{self._made_by(files)}; release "
                 f"{read_release()}, which this is, knows layouts up to {LAYOUT_VERSION}"
             )

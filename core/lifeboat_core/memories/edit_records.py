@@ -17,7 +17,7 @@ from lifeboat_core.agents.locks import agent_lock
 from lifeboat_core.capture import sequence_commit
 from lifeboat_core.capture.capture_work import FORGOTTEN
 from lifeboat_core.capture.overlay import Overlay
-from lifeboat_core.errors import RecordPurged, UnknownRecord
+from lifeboat_core.errors import UnknownRecord
 from lifeboat_core.home.context import Context
 from lifeboat_core.memories import memory_search, record_details
 from lifeboat_core.state.state_db import StateDb
@@ -30,7 +30,7 @@ def show_records(context: Context, agent: Agent, ids: Sequence[str]) -> list[Jso
     """The memories that ids (any of a chain) name: the record that counts, `forgotten`, and what else is known `about`
     it (see `record_details`).
 
-    Raises UnknownRecord, RecordPurged."""
+    Raises UnknownRecord, UnknownRecord.PURGED."""
     with context.vault(agent.id) as vault, _index(context, agent, vault) as db:
         forgotten = find_forgotten_ids(vault, db)
         found = [(_resolve(vault, db, one), one) for one in ids]
@@ -74,13 +74,13 @@ def _index(context: Context, agent: Agent, vault: Vault) -> StateDb:
 
 
 def _resolve(vault: Vault, db: StateDb, record_id: str) -> Record:
-    """The record that counts in the chain that an id belongs to. Raises RecordPurged, UnknownRecord."""
+    """The record that counts in the chain that an id belongs to. Raises UnknownRecord.PURGED, UnknownRecord."""
     found, purged = vault.state().record(db.winner(record_id)), vault.redactions.record_ids
     if found is None or found.id in purged:
         if record_id in purged:
-            raise RecordPurged(f"the record {record_id} was purged")
+            raise UnknownRecord.PURGED(f"the record {record_id} was purged")
         if found is not None:
-            raise RecordPurged(f"what the record {record_id} became was purged: {found.id}")
+            raise UnknownRecord.PURGED(f"what the record {record_id} became was purged: {found.id}")
         raise UnknownRecord(f"no record has the id {record_id}")
     return found
 
@@ -166,7 +166,7 @@ def _restored(scribe: RecordContext, old: JsonObject, item: Record, state: State
     dead = state.record(str(old.get("supersedes")))
     said = None if dead is None else memory_records.parse_record(dead.line)
     if said is None or said["content"] == memory_records.TOMBSTONE:
-        raise RecordPurged(f"what the record {item.id} said was purged")
+        raise UnknownRecord.PURGED(f"what the record {item.id} said was purged")
     return record_lifecycle.revive_record(scribe, old, item.partition, said)
 
 

@@ -18,7 +18,7 @@ from lifeboat_alf.memory.record_shapes import keep_fitting_fields
 from lifeboat_alf.states import entry_metas
 from lifeboat_alf.states.agent_state import BodyAbsent, Entry, Record, State, StateChanges
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.errors import UnknownKind
+from lifeboat_core.errors import RecordError
 from lifeboat_core.home.context import Context
 from lifeboat_core.state.state_db import StateDb
 from lifeboat_core.texts.human_text import join_names
@@ -250,13 +250,13 @@ def quote_query(words: str, *, open_ended: bool = False) -> str:
 
 
 def check_known(what: str, given: str | None, known: Set[str]) -> None:
-    """Raises UnknownKind, which names those that there are."""
+    """Raises RecordError.UNKNOWN_KIND, which names those that there are."""
     if given is not None and given not in known:
-        raise UnknownKind(f"{given!r} is no {what}; there are {join_names(sorted(known))}")
+        raise RecordError.UNKNOWN_KIND(f"{given!r} is no {what}; there are {join_names(sorted(known))}")
 
 
 def check_type(db: StateDb, memory_type: str | None) -> None:
-    """Raises UnknownKind for a memory type that neither the format knows nor any memory has."""
+    """Raises RecordError.UNKNOWN_KIND for a memory type that neither the format knows nor any memory has."""
     if memory_type is None or memory_type in memory_records.ENUMS["memory_type"].values:
         return
     rows = db.connection.execute("select type from memory union select type from put_away")
@@ -266,7 +266,8 @@ def check_type(db: StateDb, memory_type: str | None) -> None:
 def search_memories(
     context: Context, agent: Agent, words: str, filters: MemoryFilters | None = None, *, limit: int = 20
 ) -> list[MemoryHit]:
-    """The memories that hold all words, best first. Raises UnknownKind, and what opening the vault raises."""
+    """The memories that hold all words, best first. Raises RecordError.UNKNOWN_KIND, and what opening the vault
+    raises."""
     with context.vault(agent.id) as vault, StateDb.open(context.home.state_file(agent.id), vault.id) as db:
         update_index(db, vault)
         check_type(db, filters.memory_type if filters else None)

@@ -57,7 +57,8 @@ class RecordPageRequest:
 def list_records_page(context: Context, agent: Agent, wanted: RecordPageRequest) -> JsonObject:
     """A page of memories, and how many there are of each kind: what `records list` writes.
 
-    Raises UnknownRecord for an id to go on after that is not there, UnknownKind for a type or a status that is none.
+    Raises UnknownRecord for an id to go on after that is not there, RecordError.UNKNOWN_KIND for a type or a status
+    that is none.
     """
     with context.vault(agent.id) as vault, StateDb.open(context.home.state_file(agent.id), vault.id) as db:
         memory_search.update_index(db, vault)

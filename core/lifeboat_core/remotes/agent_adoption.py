@@ -87,7 +87,7 @@ def prepare_adoption(
 ) -> Iterator[Adoption]:
     """Fetch what the remotes have, check it, and see what the workspace would change. Writes nothing that stays.
 
-    Raises NothingToRestore (no remote has the agent), RemoteError, SignatureError, UnsignedState.
+    Raises NothingToRestore (no remote has the agent), RemoteError, SignatureError, RestoreError.UNSIGNED_STATE.
     """
     with purge_exchange.heed_erasure(context, agent):
         config, there, known = _chosen(context, agent, remote)

@@ -15,7 +15,7 @@ from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
 from lifeboat_alf.states.agent_state import BodyAbsent, Entry
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.capture import mass_loss_guard
-from lifeboat_core.errors import Cancelled, RemoteForgot
+from lifeboat_core.errors import Cancelled, ReplicationError
 from lifeboat_core.health.agent_status import FENCED, HELD, WAITING
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell, tell_nobody
@@ -151,7 +151,7 @@ class _Replication:
         self._is_unproven = False
 
     def run(self) -> ReplicationOutcome:
-        """Raises RemoteError, OtherVault, RemoteForgot."""
+        """Raises RemoteError, OtherVault, ReplicationError.REMOTE_FORGOT."""
         check_identity(self._context, self._config, self._remote)
         try:
             self._exchange()
@@ -503,11 +503,11 @@ class _Replication:
         message = describe_fence_reason(why, fenced["machine"])
         return ReplicationOutcome(self._config.name, self._config.id, known.number, FENCED, message, why, 0, None, fix)
 
-    def _forgot(self, decision: ReplicationDecision) -> RemoteForgot:
+    def _forgot(self, decision: ReplicationDecision) -> LifeboatError:
         known = _known(self._vault, self._config)
         has = "nothing of it" if decision.base is None else f"only sequence {decision.base}"
         name = self._config.name
-        return RemoteForgot(
+        return ReplicationError.REMOTE_FORGOT(
             f"{name} had sequence {known.number} of {self._agent.name} and has {has} now; removing the remote and "
             "adding it again sends what is missing",
             fix=f"lifeboat remote remove {name}",

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.locks import home_lock
-from lifeboat_core.errors import OtherVault, RemoteExists
+from lifeboat_core.errors import OtherVault, SecondCopyError
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import acknowledged_states, remote_kinds, remote_probe, remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
@@ -22,7 +22,7 @@ def add_remote(
     """Make a second copy known, after it was asked who it is. One that is known under this name gets the new address;
     it must be the same one. Without `save` it is only asked: what it would be, and nothing of it stays.
 
-    Raises RemoteNameRefused, RemoteExists, BadSetting, AgeMissing, RemoteError.
+    Raises SecondCopyError.REMOTE_NAME_REFUSED, SecondCopyError.REMOTE_EXISTS, BadSetting, AgeMissing, RemoteError.
     """
     known = _known(context, name)
     if known is None:
@@ -58,14 +58,14 @@ def _known(context: Context, name: str) -> RemoteConfig | None:
 
 
 def _moved(known: RemoteConfig, given: RemoteAccess, *, optional: bool, sealed: bool) -> RemoteConfig:
-    """Raises RemoteExists for what an address alone does not change."""
+    """Raises SecondCopyError.REMOTE_EXISTS for what an address alone does not change."""
     if sealed and not known.sealed:
-        raise RemoteExists(
+        raise SecondCopyError.REMOTE_EXISTS(
             f"{known.name} is there and keeps what it can read; to have it encrypted, remove it and add it again",
             fix=f"lifeboat remote remove {known.name}",
         )
     if known.sealed and not sealed and remote_kinds.find_kind(known.url).is_sealed_by_default:
-        raise RemoteExists(
+        raise SecondCopyError.REMOTE_EXISTS(
             f"{known.name} is kept encrypted; to have a folder in clear, remove it and add another one",
             fix=f"lifeboat remote remove {known.name}",
         )
@@ -105,15 +105,18 @@ def _met(context: Context, stranger: RemoteCandidate, *, is_known: bool) -> Prob
 
 
 def _refuse_other(context: Context, known: RemoteConfig | None, wanted: RemoteConfig, remote_id: str) -> None:
-    """Raises RemoteExists: the same under two names would count as two copies, and two under one name as one."""
+    """Raises SecondCopyError.REMOTE_EXISTS: the same under two names would count as two copies, and two under one name
+    as one."""
     if known is not None and known.id and known.id != remote_id:
-        raise RemoteExists(
+        raise SecondCopyError.REMOTE_EXISTS(
             f"{known.name} is the vault {known.id}, and {remote_id} answers there: give it another name",
             fix=f"lifeboat remote add ANOTHER-NAME {wanted.url}",
         )
     other = remote_registry.find_remote_by_id(context, remote_id)
     if other is not None and other.name != wanted.name:
-        raise RemoteExists(f"it is there already and is called {other.name}", fix="lifeboat remote list")
+        raise SecondCopyError.REMOTE_EXISTS(
+            f"it is there already and is called {other.name}", fix="lifeboat remote list"
+        )
 
 
 def _save(context: Context, config: RemoteConfig, token: str | None) -> RemoteConfig:

@@ -17,7 +17,7 @@ from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.redaction.redactions import NONE, Redaction, Redactions
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.states.agent_state import BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State
-from lifeboat_core.errors import NothingToRestore, UnsignedState
+from lifeboat_core.errors import NothingToRestore, RestoreError
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.home_key import load_known_public
 from lifeboat_core.processes.progress import Tell
@@ -180,7 +180,7 @@ def fetch_history(
     """Make a vault in `folder` of everything that the remote has, each state under its number and signature. What was
     purged, as the remote says or as is `known` here, does not come into it.
 
-    Raises NothingToRestore, SignatureError, UnsignedState, RemoteError; then the folder is of no use.
+    Raises NothingToRestore, SignatureError, RestoreError.UNSIGNED_STATE, RemoteError; then the folder is of no use.
     """
     there = fetch_redactions(context, remote, agent_id, accept_unsigned=accept_unsigned)
     rows = {row.number: row for row in remote.sequences(agent_id)}
@@ -249,7 +249,9 @@ def _check(context: Context, vault: Vault, head: int, *, accept_unsigned: bool) 
         raise RemoteDamaged(f"sequence {head} was promised, and the history that came ends at {found.number}")
     foreign = [*found.unsigned, *found.unknown_signer]
     if foreign and not accept_unsigned:
-        raise UnsignedState(f"{len(foreign)} states, sequence {foreign[0]} first, were signed by nobody known here")
+        raise RestoreError.UNSIGNED_STATE(
+            f"{len(foreign)} states, sequence {foreign[0]} first, were signed by nobody known here"
+        )
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from lifeboat_core.agents.agent import Agent
 from lifeboat_core.agents.locks import home_lock
 from lifeboat_core.capture.capture_run import capture_agent
 from lifeboat_core.capture.sync_json import report_document
-from lifeboat_core.errors import AlreadyProtected
+from lifeboat_core.errors import AgentError
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell
 from lifeboat_core.remotes import pulling, remote_registry, writer_epochs
@@ -124,8 +124,8 @@ def reclaim_workspace(
 ) -> ReclaimResult:
     """Protect a folder as an agent that a remote has: with its id and history, the folder as it stands on top.
 
-    Raises AlreadyProtected, WorkspaceRefused, UnknownAgent, MovedElsewhere, SignatureError, UnsignedState, RemoteError,
-    and what a capture raises. Cut off anywhere, `agents adopt` goes on.
+    Raises AgentError.ALREADY_PROTECTED, AgentError.WORKSPACE_REFUSED, UnknownAgent, MovedElsewhere, SignatureError,
+    RestoreError.UNSIGNED_STATE, RemoteError, and what a capture raises. Cut off anywhere, `agents adopt` goes on.
     """
     workspace, config = restore_target.resolve_target(workspace), remote_registry.find_remote(context, remote)
     with contextlib.closing(open_remote(context, config)) as opened, make_scratch_folder(context, "take-up") as scratch:
@@ -149,7 +149,9 @@ def _refuse_known(context: Context, source: RemoteSource) -> None:
     for one in agent_files.list_agents(context):
         if one.id == source.agent.id:
             fix = f"lifeboat agents move {quote_argument(one.name)} FOLDER"
-            raise AlreadyProtected(f"{one.name} is an agent of this machine already, in {one.workspace}", fix=fix)
+            raise AgentError.ALREADY_PROTECTED(
+                f"{one.name} is an agent of this machine already, in {one.workspace}", fix=fix
+            )
 
 
 def _register(context: Context, workspace: Path, source: RemoteSource, staged: Path) -> Agent:

@@ -44,6 +44,16 @@ def needs_network(config: RemoteConfig) -> bool:
     return kind is None or kind.needs_network(config.url)
 
 
+def find_problem(config: RemoteConfig) -> str | None:
+    """Return why a remote cannot be used: its file, a missing kind, or an address that the kind refuses."""
+    try:
+        if config.problem is None:
+            check_url(config.url)
+    except BadSetting as error:
+        return error.message
+    return config.problem
+
+
 def find_scheme(url: str) -> str | None:
     """Return the scheme of an address, None where no installed kind has it."""
     scheme = urlsplit(url).scheme.lower()

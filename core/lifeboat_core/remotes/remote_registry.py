@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from lifeboat_alf.seams.file_operations import read_all, write_atomic
 from lifeboat_core.agents.locks import home_lock
-from lifeboat_core.errors import ConfigError, RemoteExists, RemoteNameRefused, UnknownRemote
+from lifeboat_core.errors import ConfigError, SecondCopyError
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.folder_names import names_in
 from lifeboat_core.remotes.contract import RemoteConfig
@@ -34,18 +34,21 @@ _TOML, _TOKEN, _AUTHORITY = ".toml", ".token", ".ca.pem"
 
 
 def check_remote_name(name: str) -> str:
-    """A name is the name of files here, on any system. Raises RemoteNameRefused."""
+    """A name is the name of files here, on any system. Raises SecondCopyError.REMOTE_NAME_REFUSED."""
     if not _NAME.fullmatch(name) or name.endswith((".", _TOKEN, _AUTHORITY)) or _RESERVED.fullmatch(name):
-        raise RemoteNameRefused(f"{name!r}: a name is made of letters, figures, dots, dashes and underscores")
+        raise SecondCopyError.REMOTE_NAME_REFUSED(
+            f"{name!r}: a name is made of letters, figures, dots, dashes and underscores"
+        )
     return name
 
 
 def refuse_taken_name(context: Context, name: str) -> None:
-    """Raises RemoteNameRefused, RemoteExists (also for a name that differs in capitals alone)."""
+    """Raises SecondCopyError.REMOTE_NAME_REFUSED, SecondCopyError.REMOTE_EXISTS (also for a name that differs in
+    capitals alone)."""
     check_remote_name(name)
     for known in list_remote_names(context):
         if known.casefold() == name.casefold():
-            raise RemoteExists(
+            raise SecondCopyError.REMOTE_EXISTS(
                 f"there is a second copy called {known!r} already", fix=f"lifeboat remote remove {known}"
             )
 
@@ -76,14 +79,14 @@ def list_usable_remotes(context: Context) -> list[RemoteConfig]:
 
 
 def find_remote(context: Context, name: str) -> RemoteConfig:
-    """A remote by its name or its id. Raises UnknownRemote, ConfigError (its file cannot be used)."""
+    """A remote by its name or its id. Raises SecondCopyError.UNKNOWN_REMOTE, ConfigError (its file cannot be used)."""
     remotes = list_remotes(context)
     for known in remotes:
         if name.casefold() == known.name.casefold() or (known.id and name == known.id):
             if known.problem is not None:
                 raise ConfigError(known.problem, fix="lifeboat doctor")
             return known
-    raise UnknownRemote(f"no second copy has the name {name!r}")
+    raise SecondCopyError.UNKNOWN_REMOTE(f"no second copy has the name {name!r}")
 
 
 def find_remote_by_id(context: Context, remote_id: str) -> RemoteConfig | None:
@@ -178,7 +181,8 @@ def _switch(document: Mapping[str, Any], key: str) -> bool:
 
 
 def save_remote(context: Context, remote: RemoteConfig) -> RemoteConfig:
-    """Write a remote's file; comments and unknown fields of an earlier one stay. Raises RemoteNameRefused."""
+    """Write a remote's file; comments and unknown fields of an earlier one stay. Raises
+    SecondCopyError.REMOTE_NAME_REFUSED."""
     import tomlkit
     import tomlkit.exceptions
 

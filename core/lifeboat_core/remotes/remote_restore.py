@@ -17,7 +17,7 @@ from lifeboat_core.agents import agent as agent_files
 from lifeboat_core.agents import manage_agents as registered_agents
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.agents.locks import home_lock
-from lifeboat_core.errors import AlreadyProtected, AmbiguousAgent, NothingToRestore, UnknownAgent
+from lifeboat_core.errors import AgentError, NothingToRestore, UnknownAgent
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell, tell_nobody
 from lifeboat_core.remotes import acknowledged_states, displaced_histories, pulling, remote_registry, writer_epochs
@@ -59,7 +59,7 @@ class ArrivedAgent:
 def find_remote_agent(context: Context, remote: Remote, config: RemoteConfig, text: str) -> RemoteSource:
     """The agent that a person means, by its name here or there, its id, or the beginning of one.
 
-    Raises UnknownAgent, AmbiguousAgent.
+    Raises UnknownAgent, AgentError.AMBIGUOUS_AGENT.
     """
     known = [one.id for one in agent_files.list_agents(context) if text.casefold() in (one.name.casefold(), one.id)]
     there = remote.agents()
@@ -71,7 +71,9 @@ def find_remote_agent(context: Context, remote: Remote, config: RemoteConfig, te
     ):
         found = [one for one in there if fits(one)]
         if len(found) > 1:
-            raise AmbiguousAgent(f"{text!r} is {' and '.join(one.id for one in found)} at {config.name}; name the id")
+            raise AgentError.AMBIGUOUS_AGENT(
+                f"{text!r} is {' and '.join(one.id for one in found)} at {config.name}; name the id"
+            )
         if found:
             return RemoteSource(config, found[0])
     raise UnknownAgent(f"{config.name} has no agent {text!r}", fix=f"lifeboat agents list --remote {config.name}")
@@ -202,7 +204,7 @@ def prepare_arrival(
 ) -> Iterator[tuple[RestorePlan, RemoteSource, Path]]:
     """The plan to bring an agent back that this machine does not have, its whole history fetched and proven first.
 
-    Raises AlreadyProtected for one that it has: that is adopted, or moved.
+    Raises AgentError.ALREADY_PROTECTED for one that it has: that is adopted, or moved.
     """
     config = remote_registry.find_remote(context, name)
     with contextlib.closing(open_remote(context, config)) as remote, make_scratch_folder(context, "arrive") as scratch:
@@ -210,7 +212,7 @@ def prepare_arrival(
         known = _known(context, source.agent.id)
         if known is not None:
             fix = f"lifeboat agents adopt {quote_argument(known.name)}"
-            raise AlreadyProtected(f"{known.name} is an agent of this machine already", fix=fix)
+            raise AgentError.ALREADY_PROTECTED(f"{known.name} is an agent of this machine already", fix=fix)
         taken = pulling.take_keys(context, remote, source.agent.id, accept_unsigned=options.accept_unsigned)
         warnings = [*taken, *_held_there(source, options.at)]
         staged = scratch / "vault"

@@ -26,8 +26,8 @@ def replace_history(
     is returned), then removed there, and the next replication sends everything. None, and nothing done, where the
     remote has no other history.
 
-    Raises Busy, SignatureError, UnsignedState, RemoteError; RemoteDenied where only whoever looks after the remote may
-    remove something.
+    Raises Busy, SignatureError, RestoreError.UNSIGNED_STATE, RemoteError; RemoteDenied where only whoever looks after
+    the remote may remove something.
     """
     with (
         contextlib.closing(open_remote(context, config)) as remote,

@@ -17,7 +17,7 @@ from lifeboat_alf.states import entry_metas
 from lifeboat_alf.states.agent_state import Entry, State
 from lifeboat_core.agents.name_conflicts import find_blocked_names
 from lifeboat_core.capture.archive_names import to_native_name
-from lifeboat_core.errors import UnsafeName
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.restore import disk_names
 from lifeboat_core.restore import state_inventory as inventories
 from lifeboat_core.restore.state_inventory import StateInventory
@@ -187,9 +187,12 @@ def _without_conflicts(wanted: dict[str, WantedFile]) -> list[LeftOutFile]:
 
 
 def check_nothing_behind_links(wanted: Mapping[str, WantedFile]) -> None:
-    """No workspace has a file below a link or a file; a state that does would write through the link. UnsafeName."""
+    """No workspace has a file below a link or a file; a state that does would write through the link.
+    RestoreError.UNSAFE_NAME."""
     for parent, name in find_blocked_names({name: each.kind for name, each in wanted.items()}):
-        raise UnsafeName(f"{make_printable(name)} lies behind {make_printable(parent)}, which is no folder")
+        raise RestoreError.UNSAFE_NAME(
+            f"{make_printable(name)} lies behind {make_printable(parent)}, which is no folder"
+        )
 
 
 def _put(wanted: dict[str, WantedFile], item: WantedFile) -> None:

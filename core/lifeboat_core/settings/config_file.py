@@ -59,7 +59,7 @@ class Config:
     problem: SettingsFileProblem | None = None
 
     def get(self, name: str, overrides: Mapping[str, Any] | None = None) -> SettingValue:
-        """One setting; `overrides` are the settings of an agent. Raises UnknownSetting."""
+        """One setting; `overrides` are the settings of an agent. Raises ConfigError.UNKNOWN_SETTING."""
         known = find_setting(name)
         for source, values in ((AGENT, overrides or {}), (_file_of(known), self.written)):
             if name in values:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
-from lifeboat_core.errors import BadSetting, UnknownSetting
+from lifeboat_core.errors import BadSetting, ConfigError
 
 _UNITS_OF_SIZE = {"": 1, "B": 1} | {
     unit: 1 << power
@@ -377,7 +377,7 @@ SETTINGS: dict[str, Setting] = {
 
 
 def find_setting(name: str) -> Setting:
-    """A setting by name. Raises UnknownSetting."""
+    """A setting by name. Raises ConfigError.UNKNOWN_SETTING."""
     if name not in SETTINGS:
-        raise UnknownSetting(f"{name!r}; the settings are {', '.join(SETTINGS)}")
+        raise ConfigError.UNKNOWN_SETTING(f"{name!r}; the settings are {', '.join(SETTINGS)}")
     return SETTINGS[name]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.file_operations import FileOperations
-from lifeboat_core.errors import DoesNotAnswer, ServiceError
+from lifeboat_core.errors import ServiceError
 from lifeboat_daemon.control import client_conversation, daemon_client, json_rpc, socket_address
 from lifeboat_daemon.control.client_conversation import ClientConversation
 from lifeboat_daemon.control.control_methods import ControlMethod, HelloAnswer
@@ -50,7 +50,7 @@ class AsyncDaemonClient:
     ) -> AsyncDaemonClient:
         """Connect and say hello, both within `timeout` seconds; `app` names the program.
 
-        Raises NotRunning, DoesNotAnswer, OtherRelease, NotAllowed, ServiceError.
+        Raises NotRunning, ServiceError.DOES_NOT_ANSWER, OtherRelease, NotAllowed, ServiceError.
         """
         where = socket_address.find_address(home, files)
         try:
@@ -58,7 +58,7 @@ class AsyncDaemonClient:
                 made = cls(*await _open(where), where)
                 await made._introduce(app)
         except TimeoutError:
-            raise DoesNotAnswer(f"nothing came from {where} in time") from None
+            raise ServiceError.DOES_NOT_ANSWER(f"nothing came from {where} in time") from None
         return made
 
     async def _introduce(self, app: str) -> None:
@@ -77,8 +77,8 @@ class AsyncDaemonClient:
     async def call(self, method: str, /, **parameters: object) -> JsonObject:
         """Call a method by name and wait for its answer as long as it takes.
 
-        Raises the error that the method failed with; DoesNotAnswer when the daemon ends meanwhile. Cancelling it ends
-        the waiting, not the work.
+        Raises the error that the method failed with; ServiceError.DOES_NOT_ANSWER when the daemon ends meanwhile.
+        Cancelling it ends the waiting, not the work.
         """
         if self._end is not None:
             raise self._end
@@ -92,13 +92,13 @@ class AsyncDaemonClient:
             self._waiting.pop(number, None)
 
     async def ask(self, method: ControlMethod[R], /, **parameters: object) -> R:
-        """Call a method and read its answer. Raises what `call` does; DoesNotAnswer when the method's patience is at
-        its end; OtherRelease for an answer of another shape."""
+        """Call a method and read its answer. Raises what `call` does; ServiceError.DOES_NOT_ANSWER when the method's
+        patience is at its end; OtherRelease for an answer of another shape."""
         try:
             async with asyncio.timeout(method.patience):
                 return method.result(await self.call(method.name, **parameters))
         except TimeoutError:
-            raise DoesNotAnswer(f"nothing came from {self._where} in time") from None
+            raise ServiceError.DOES_NOT_ANSWER(f"nothing came from {self._where} in time") from None
 
     async def events(self) -> AsyncIterator[JsonObject]:
         """What happens, from now on, until the connection ends. The last one is `goodbye` or `lost` where there was
@@ -132,13 +132,13 @@ class AsyncDaemonClient:
 
     async def _read(self) -> None:
         """Take what comes until the connection ends, and tell everybody who waits."""
-        end: LifeboatError = DoesNotAnswer("it ended the connection")
+        end: LifeboatError = ServiceError.DOES_NOT_ANSWER("it ended the connection")
         try:
             while data := await self._reader.read(_PIECE):
                 self._talk.take(data)
                 self._hand_out()
         except OSError as error:
-            end = DoesNotAnswer(f"it ended the connection: {error.strerror or error}")
+            end = ServiceError.DOES_NOT_ANSWER(f"it ended the connection: {error.strerror or error}")
         except ServiceError as error:
             end = error
         finally:

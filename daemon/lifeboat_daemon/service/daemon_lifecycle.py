@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING
 from lifeboat_alf.common import times
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_core.errors import DoesNotAnswer, NotRunning, OtherRelease, ServiceError
+from lifeboat_core.errors import NotRunning, OtherRelease, ServiceError
 from lifeboat_core.processes.own_interpreter import make_python_command
 from lifeboat_daemon import units
 from lifeboat_daemon.control import control_methods
@@ -160,7 +160,8 @@ def _answering(
     child: Popen[bytes] | None = None,
     words: IO[bytes] | None = None,
 ) -> DaemonState:
-    """Wait until the daemon answers. Raises ServiceError when `child` ended, DoesNotAnswer when time is up.
+    """Wait until the daemon answers. Raises ServiceError when `child` ended, ServiceError.DOES_NOT_ANSWER when time is
+    up.
 
     The lock is not tried meanwhile: for that moment it would not be free for the daemon that begins.
     """
@@ -177,7 +178,7 @@ def _answering(
             patient = deadline
             say("it is there, and does not answer yet")
         time.sleep(_LOOK)
-    raise DoesNotAnswer(f"it did not answer within {START_PATIENCE:.0f} seconds{_last_lines(context)}")
+    raise ServiceError.DOES_NOT_ANSWER(f"it did not answer within {START_PATIENCE:.0f} seconds{_last_lines(context)}")
 
 
 def _if_it_answers(context: Context) -> DaemonClient | None:
@@ -221,7 +222,7 @@ def _last_lines(context: Context) -> str:
 def stop_daemon(context: Context, say: Say) -> DaemonState | None:
     """End the daemon at a safe point and wait until it has ended; how it stood before, None when none was there.
 
-    Raises DoesNotAnswer when neither its socket nor a signal ends it.
+    Raises ServiceError.DOES_NOT_ANSWER when neither its socket nor a signal ends it.
     """
     before = inspect_daemon(context)
     if not before.running:
@@ -231,14 +232,14 @@ def stop_daemon(context: Context, say: Say) -> DaemonState | None:
         if _is_gone(context, STOP_PATIENCE):
             return before
     if before.pid is None or not _is_ours(before):
-        raise DoesNotAnswer(
+        raise ServiceError.DOES_NOT_ANSWER(
             f"it does not stop, and process {before.pid or '(unknown)'} is not surely it", fix="lifeboat daemon status"
         )
     say(f"it does not answer; process {before.pid} is told to end")
     with contextlib.suppress(ProcessLookupError):
         os.kill(before.pid, signal.SIGTERM)
     if not _is_gone(context, TERM_PATIENCE):
-        raise DoesNotAnswer(
+        raise ServiceError.DOES_NOT_ANSWER(
             f"process {before.pid} did not end within {TERM_PATIENCE:.0f} seconds", fix=f"kill -9 {before.pid}"
         )
     return before

@@ -53,7 +53,8 @@ def _begin_anew(arguments: Sequence[str]) -> int:
 def run_daemon(
     context: Context, log: EventLog, *, wait: bool = False, worker_command: Sequence[str] | None = None
 ) -> str:
-    """Serve a home until told to stop; why it ended. Raises AlreadyRunning, and what keeps it from beginning."""
+    """Serve a home until told to stop; why it ended. Raises ServiceError.ALREADY_RUNNING, and what keeps it from
+    beginning."""
     own = read_release()
 
     said: set[int] = set()

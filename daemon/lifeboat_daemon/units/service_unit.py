@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lifeboat_alf.seams.file_operations import read_all, write_atomic
-from lifeboat_core.errors import UnitError
+from lifeboat_core.errors import ServiceError
 from lifeboat_core.home.lifeboat_home import Home
 from lifeboat_core.home.path_variables import HOME as HOME_VARIABLE
 from lifeboat_core.processes.own_interpreter import make_python_command
@@ -127,11 +127,11 @@ class ServiceManager(Protocol):
         ...
 
     def install(self, *, start: bool) -> list[str]:
-        """Raises UnitError."""
+        """Raises ServiceError.UNIT."""
         ...
 
     def uninstall(self) -> list[str]:
-        """Raises UnitError."""
+        """Raises ServiceError.UNIT."""
         ...
 
     def state(self) -> UnitState:
@@ -139,11 +139,11 @@ class ServiceManager(Protocol):
         ...
 
     def start(self) -> None:
-        """Start it, or leave it running. Raises UnitError."""
+        """Start it, or leave it running. Raises ServiceError.UNIT."""
         ...
 
     def stop(self) -> None:
-        """Stop it, and leave it stopped until the next login or `start`. Raises UnitError."""
+        """Stop it, and leave it stopped until the next login or `start`. Raises ServiceError.UNIT."""
         ...
 
 
@@ -162,9 +162,9 @@ def _text(data: bytes) -> str:
 
 
 def require_success(ran: ToolResult, what: str) -> ToolResult:
-    """Raises UnitError, with what the tool said, when it failed."""
+    """Raises ServiceError.UNIT, with what the tool said, when it failed."""
     if ran.status != 0:
-        raise UnitError(f"{what}: {ran.said}", fix=WITHOUT_MANAGER)
+        raise ServiceError.UNIT(f"{what}: {ran.said}", fix=WITHOUT_MANAGER)
     return ran
 
 
@@ -194,10 +194,10 @@ def read_unit_file(context: Context, path: Path) -> str | None:
 
 
 def refuse_other_home(state: UnitState, context: Context) -> None:
-    """One user has one service. Raises UnitError when it serves another home."""
+    """One user has one service. Raises ServiceError.UNIT when it serves another home."""
     if state.installed and not state.ours:
         other = state.home or "the usual home"
-        raise UnitError(
+        raise ServiceError.UNIT(
             f"the service is installed for {other}, and this home is {context.home.folder}",
             fix="lifeboat service uninstall --force",
         )

@@ -18,7 +18,7 @@ from types import ModuleType
 
 import click
 
-from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.errors import ErrorCode, LifeboatError
 from lifeboat_cli.commands import tui_command
 from lifeboat_cli.terminal import help_examples
 from lifeboat_formats.interchange import format_registry as formats
@@ -133,26 +133,37 @@ def errors() -> tuple[type[LifeboatError], ...]:
     return tuple(dict.fromkeys(found))
 
 
+def error_kinds() -> tuple[type[LifeboatError] | ErrorCode, ...]:
+    """Every error class, each followed by its codes."""
+    return tuple(
+        kind
+        for cls in errors()
+        for kind in (cls, *(value for value in vars(cls).values() if isinstance(value, ErrorCode)))
+    )
+
+
 def errors_page() -> str:
     """docs/errors.md. Classes that share a code share a row."""
     rows: dict[str, str] = {
         "usage": "| `usage` | 2 | The command was not understood |  | `lifeboat COMMAND --help` |  |"
     }
-    for cls in errors():
-        again = "yes" if cls.retryable else ""
-        advice = f"`{cls.fix}`" if cls.fix and cls.fix.startswith("lifeboat") else cls.fix or ""
-        row = f"| `{cls.code}` | {cls.exit_status} | {cls.title} | {_meaning(cls)} | {advice} | {again} |"
-        rows.setdefault(cls.code, row)
+    for kind in error_kinds():
+        again = "yes" if kind.retryable else ""
+        advice = f"`{kind.fix}`" if kind.fix and kind.fix.startswith("lifeboat") else kind.fix or ""
+        row = f"| `{kind.code}` | {kind.exit_status} | {kind.title} | {_meaning(kind)} | {advice} | {again} |"
+        rows.setdefault(kind.code, row)
     return _ERRORS + "\n".join(rows[code] for code in sorted(rows)) + "\n"
 
 
-def _meaning(cls: type[LifeboatError]) -> str:
-    """What the tree on top of its module says of a class, else the first sentence of its own documentation."""
-    tree = importlib.import_module(cls.__module__).__doc__ or ""
-    found = re.search(rf"(?:\+-- |^){cls.__name__}[ ]{{2,}}(.+)", tree, flags=re.MULTILINE)
+def _meaning(kind: type[LifeboatError] | ErrorCode) -> str:
+    """What a code says, or the tree on top of its module of a class, else the first sentence of its documentation."""
+    if isinstance(kind, ErrorCode):
+        return kind.meaning
+    tree = importlib.import_module(kind.__module__).__doc__ or ""
+    found = re.search(rf"(?:\+-- |^){kind.__name__}[ ]{{2,}}(.+)", tree, flags=re.MULTILINE)
     if found:
         return found[1].strip()
-    own = cls.__dict__.get("__doc__") or ""
+    own = kind.__dict__.get("__doc__") or ""
     return re.sub(r"\s+", " ", own).split(". ")[0].strip().rstrip(".")
 
 

@@ -25,7 +25,8 @@ def list_remote_only_items(context: Context, agent: Agent, config: RemoteConfig,
     a folder of its own, held against its digests and signatures (or it could have a purge name what it likes), and gone
     when the iterator is at its end or closed; until then a body can be read at any time.
 
-    Raises OtherVault, SignatureError, UnsignedState, RemoteError. A remote that has nothing of the agent gives nothing.
+    Raises OtherVault, SignatureError, RestoreError.UNSIGNED_STATE, RemoteError. A remote that has nothing of the agent
+    gives nothing.
     """
     with contextlib.closing(open_remote(context, config)) as remote:
         check_identity(context, config, remote)

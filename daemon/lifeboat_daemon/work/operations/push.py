@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 
 def run(work: RunningJob) -> JsonObject:
-    """See the module. Raises BadRequest, UnknownRemote, ConfigError, Cancelled, and what is wrong on this machine."""
+    """See the module. Raises BadRequest, SecondCopyError.UNKNOWN_REMOTE, ConfigError, Cancelled, and what is wrong on
+    this machine."""
     from lifeboat_core.remotes import conditional_replication
 
     context, agent, config = work.context, work.needed_agent(), find_named_remote(work)
@@ -43,7 +44,7 @@ def run(work: RunningJob) -> JsonObject:
 
 
 def find_named_remote(work: RunningJob) -> RemoteConfig:
-    """The remote that the work is about. Raises BadRequest, UnknownRemote, ConfigError."""
+    """The remote that the work is about. Raises BadRequest, SecondCopyError.UNKNOWN_REMOTE, ConfigError."""
     name = work.parameters.get("remote")
     if not isinstance(name, str):
         raise BadRequest("remote: the name of a second copy is expected")

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 def run(work: RunningJob) -> JsonObject:
-    """See the module. Raises BadRequest, UnknownRemote, ConfigError, and what keeps it from being found out."""
+    """See the module. Raises BadRequest, SecondCopyError.UNKNOWN_REMOTE, ConfigError, and what keeps it from being
+    found out."""
     from lifeboat_core.remotes import remote_drill, remote_kinds
 
     context, agent, config = work.context, work.needed_agent(), find_named_remote(work)
