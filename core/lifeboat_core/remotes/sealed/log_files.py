@@ -1,8 +1,7 @@
-"""What a sealed log rests on: named files that never change, and one head per agent.
+"""What a sealed log rests on: named files that never change, and one head for each agent.
 
-Whoever implements it needs to understand none of the bytes: a folder (`folder_files`), or an endpoint's routes for
-sealed files (`lifeboat_core.remotes.endpoint.endpoint_files`). Names match `[a-z0-9.-]{1,100}` and are never made
-twice.
+An implementation needs to understand none of the bytes: a folder (`folder_files`), or the routes of an endpoint for
+sealed files (`lifeboat_core.remotes.endpoint.endpoint_files`). Names match `[a-z0-9.-]{1,100}` and are never reused.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ __all__ = ["HeadMoved", "SealedFiles", "StoredFile"]
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A whole file there: `size` in bytes, `age` in seconds by the clock of the side that keeps it, None where that is
-    not known."""
+    """A whole file: `size` in bytes, `age` in seconds by the clock of the place that keeps it, None if that is
+    unknown."""
 
     name: str
     size: int
@@ -27,11 +26,11 @@ class StoredFile:
 
 
 class SealedFiles(Protocol):
-    """Every method raises RemoteUnreachable, RemoteBusy, RemoteDenied and what it says besides. A missing agent has no
-    files and no head."""
+    """Every method raises RemoteUnreachable, RemoteBusy, RemoteDenied and what it says in addition. A missing agent has
+    no files and no head."""
 
     def identity(self) -> str:
-        """The id of the remote, made with it. Raises RemoteUnreachable when another one stands in its place."""
+        """Return the id of the remote, made with it. Raises RemoteUnreachable if another remote is in its place."""
         ...
 
     def agents(self) -> list[str]:
