@@ -1,7 +1,7 @@
-"""Names of a state that cannot stand in one folder: the check that a commit and a restore share.
+"""Names of a state that cannot exist in one folder: the check that a commit and a restore share.
 
-A file or a link leaves no room for names below it, and no name stands twice. A state that holds both cannot be restored
-as a whole. Conflicts arise when a name changes its kind and what was there before stays in the state.
+A file or a link leaves no room for names below it, and no name exists twice. A state with both cannot be restored as a
+whole. Conflicts arise when a name changes its kind and what was there before stays in the state.
 """
 
 from __future__ import annotations

@@ -34,41 +34,42 @@ class SealedFiles(Protocol):
         ...
 
     def agents(self) -> list[str]:
-        """Ids of the agents that something is kept of, sorted."""
+        """Return the ids of the agents of which something is kept, sorted."""
         ...
 
     def add_agent(self, agent_id: str) -> None:
-        """Make room for an agent; one that is there already is no error."""
+        """Make room for an agent. That it exists already is no error."""
         ...
 
     def names(self, agent_id: str) -> list[StoredFile]:
-        """Whole files only, sorted by name."""
+        """Return the whole files, sorted by name."""
         ...
 
     def put(self, agent_id: str, name: str, source: BinaryIO) -> None:
-        """Keep what `source` gives from where it stands, durably, whole or not at all. Raises RemoteRefused (the name
-        is taken, or none), RemoteTooLarge, RemoteFull."""
+        """Keep what `source` gives from its current position, durably, whole or not at all. Raises RemoteRefused (the
+        name is taken or invalid), RemoteTooLarge, RemoteFull."""
         ...
 
     def read(self, agent_id: str, name: str) -> BinaryIO:
-        """A seekable file at its beginning, which the caller closes. Raises UnknownThere."""
+        """Return a seekable file at its beginning, which the caller closes. Raises UnknownAtRemote."""
         ...
 
     def remove(self, agent_id: str, name: str) -> None:
-        """One that is gone is no error."""
+        """Remove a file. That it is gone already is no error."""
         ...
 
     def remove_unfinished(self, agent_id: str, is_wanted: Callable[[str], bool]) -> None:
-        """What was not written to its end, of those files whose name is wanted. Who is still writing one fails."""
+        """Remove files that were not written to their end and whose name is wanted. A machine that is still writing one
+        fails."""
         ...
 
     def head(self, agent_id: str) -> tuple[bytes, str] | None:
-        """Its bytes, and the tag that stands for them."""
+        """Return the head's bytes, and the tag that identifies them."""
         ...
 
     def set_head(self, agent_id: str, data: bytes, expected: str | None) -> str:
-        """Replace the head if its tag is `expected` (None: there is none yet), durably, in one step; the new tag.
-        Raises HeadMoved, RemoteFull, RemoteTooLarge."""
+        """Replace the head if its tag is `expected` (None: there is none yet), durably, in one step; return the new
+        tag. Raises HeadMoved, RemoteFull, RemoteTooLarge."""
         ...
 
     def close(self) -> None: ...
