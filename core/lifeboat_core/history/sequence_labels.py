@@ -1,4 +1,4 @@
-"""Names that people give to sequences. While it has one, a sequence is never thinned on this machine."""
+"""Labels that users give to sequences. A labelled sequence is never thinned on this machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONGEST = 200
 
 
 def set_label(context: Context, agent: Agent, at: str, text: str | None) -> JsonObject:
-    """Name a sequence, or take its name away (None); its entry in the timeline. Raises DaemonError.BAD_LABEL,
+    """Label a sequence, or remove its label (None); return its entry in the timeline. Raises DaemonError.BAD_LABEL,
     UnknownSequence, NothingToRestore."""
     name = None if text is None else _checked(text)
     with context.vault(agent.id) as vault:
@@ -25,7 +25,7 @@ def set_label(context: Context, agent: Agent, at: str, text: str | None) -> Json
 
 
 def load_labelled_sequence(context: Context, agent: Agent, at: str) -> JsonObject:
-    """The entry of a sequence in the timeline. Raises UnknownSequence, NothingToRestore."""
+    """Return the entry of a sequence in the timeline. Raises UnknownSequence, NothingToRestore."""
     with context.vault(agent.id) as vault:
         return sequence_timeline.make_sequence_teller(context, vault)(vault.sequence(find_sequence_at(vault, at)))
 

@@ -1,4 +1,4 @@
-"""The home: the one folder in which everything of one user lies.
+"""The home: the one folder with everything of one user.
 
 config.toml  agents/<id>.toml                 what the user decided
 vault/<id>/  keys/                            the truth
@@ -7,9 +7,9 @@ state/keys/  state/<id>.good.toml             copies, from which lost or damaged
 remotes/<name>.toml                           second copies, each with its token
 instances/<id>.json                           which memory is which in instances of other systems
 locks/  restore/                              locks; journals and undo folders of restores
-logs/  run/                                   what the service did; its socket
+logs/  run/                                   the log of the service; its socket
 backups/                                      copies from before a new layout, for 30 days
-id  version  release                          who this home is; the layout's version, and which release made it so
+id  version  release                          the id of this home; the layout's version, and the release that made it
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where everything lies. `folder` is absolute; call `open` before the first use."""
+    """The paths of the home. `folder` is absolute; call `open` before the first use."""
 
     folder: Path
 
@@ -105,22 +105,22 @@ class Home:
 
     @property
     def run_folder(self) -> Path:
-        """What lives as long as the service: its socket."""
+        """What exists while the service runs: its socket."""
         return self.folder / "run"
 
     @property
     def backups_folder(self) -> Path:
-        """There only once something was migrated."""
+        """Exists only once something was migrated."""
         return self.folder / "backups"
 
     @property
     def remotes_folder(self) -> Path:
-        """There only once a remote was added."""
+        """Exists only once a remote was added."""
         return self.folder / "remotes"
 
     @property
     def instances_folder(self) -> Path:
-        """There only once something was sent to another system."""
+        """Exists only once something was sent to another system."""
         return self.folder / "instances"
 
     def agent_file(self, agent_id: str) -> Path:
@@ -136,18 +136,18 @@ class Home:
         return self.locks_folder / _checked(agent_id)
 
     def read_id(self, files: FileOperations) -> str:
-        """The random id of this home. Raises HomeError when it is not open yet."""
+        """Return the random id of this home. Raises HomeError if it is not open yet."""
         try:
             return read_all(files, self.folder / "id").decode().strip()
         except OSError as error:
             raise HomeError(f"{self.folder}: {describe_refusal(error)}") from error
 
     def exists(self) -> bool:
-        """Whether a home was made here."""
+        """Return whether a home was made here."""
         return (self.folder / "id").is_file()
 
     def is_absent(self) -> bool:
-        """Whether nothing is here, or an empty folder."""
+        """Return whether nothing, or an empty folder, is here."""
         try:
             return not any(self.folder.iterdir())
         except FileNotFoundError:
@@ -156,9 +156,9 @@ class Home:
             return False  # `open` says what is wrong with it
 
     def open(self, files: FileOperations) -> Home:
-        """Make what is missing and check the rest. Raises HomeError.UNSAFE, HomeError.NEWER or HomeError.
+        """Create what is missing and check the rest. Raises HomeError.UNSAFE, HomeError.NEWER or HomeError.
 
-        A home of an older layout stays one (`is_older`): `lifeboat_core.migrations` brings it up.
+        A home of an older layout stays as it is (`is_older`): `lifeboat_core.migrations` migrates it.
         """
         try:
             self._make_folder(files)
@@ -175,8 +175,8 @@ class Home:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether no command can change anything here: a read-only disk, a copy, a home made immutable. A folder that
-        alone refuses is something else (`unusable_folders`)."""
+        """Whether no command can change anything here: a read-only disk, a copy, an immutable home. A single folder
+        that refuses is among `unusable_folders`."""
         folders = self.vaults_folder, self.state_folder, self.restore_folder
         return not any(os.access(folder, os.W_OK, effective_ids=_EFFECTIVE) for folder in folders)
 
@@ -188,7 +188,7 @@ class Home:
         return [folder for folder in inner if not os.access(folder, wanted, effective_ids=_EFFECTIVE)]
 
     def layout(self, files: FileOperations) -> int:
-        """The version of this home's layout. Raises HomeError."""
+        """Return the version of this home's layout. Raises HomeError."""
         path = self.folder / "version"
         try:
             return int(read_all(files, path))
@@ -196,11 +196,11 @@ class Home:
             raise HomeError(f"{path}: {refusal_reason(error)}") from error
 
     def is_older(self, files: FileOperations) -> bool:
-        """Whether an earlier release made it and nobody has brought it up. Raises HomeError."""
+        """Return whether an earlier release made the home and it was not migrated yet. Raises HomeError."""
         return self.layout(files) < LAYOUT_VERSION
 
     def set_layout(self, files: FileOperations, version: int) -> None:
-        """Say which layout this home has now, and that this release made it so. Raises OSError."""
+        """Write the layout that this home has now, and this release. Raises OSError."""
         write_atomic(files, self.folder / "release", f"{read_release()}\n".encode())
         write_atomic(files, self.folder / "version", f"{version}\n".encode())
 
@@ -224,7 +224,8 @@ class Home:
             raise HomeError.UNSAFE(f"{self.folder} lies on a network file system ({kind}), where locks do not hold")
 
     def _is_ours(self, files: FileOperations) -> bool:
-        """Whether a folder without an id is empty, was begun by a process that ended, or is a home that lost its id."""
+        """Return whether a folder without an id is empty, was begun by a process that ended, or is a home that lost its
+        id."""
         with contextlib.suppress(FileNotFoundError, ValueError):
             int(read_all(files, self.folder / "version"))
             return True
@@ -243,7 +244,7 @@ class Home:
             files.make_folders(self.folder / name, 0o700)
 
     def _give_id(self, files: FileOperations) -> None:
-        """Two processes may begin at once, and one may have ended half-way: the id is given once."""
+        """Give the home its id once: two processes may begin at the same time, and one may have ended half-way."""
         files.make_folders(self.locks_folder, 0o700)
         with FileLock(self.locks_folder / _BEGUN, mode=0o600, timeout=_WAIT):
             for entry in files.scan(self.folder):
@@ -254,7 +255,7 @@ class Home:
                 write_atomic(files, self.folder / "id", f"{uuid.uuid4()}\n".encode())
 
     def _layout(self, files: FileOperations) -> int:
-        """The layout of a home that this release can use; one that lost the note of it has the newest."""
+        """Return the layout of a home that this release can use; one that lost its version has the newest."""
         if not (self.folder / "version").exists():
             self.set_layout(files, LAYOUT_VERSION)
         version = self.layout(files)
@@ -266,7 +267,7 @@ class Home:
         return version
 
     def _made_by(self, files: FileOperations) -> str:
-        """Which release made the layout, for people."""
+        """Say for people which release made the layout."""
         try:
             found = read_all(files, self.folder / "release").decode().strip()
         except (OSError, UnicodeDecodeError):
@@ -275,7 +276,7 @@ class Home:
 
 
 def _folders_below(folder: Path) -> list[Path]:
-    """A folder that cannot be listed has none here: it is itself among those of its parent."""
+    """Yield folders. One that cannot be listed yields none: it is itself among those of its parent."""
     try:
         found = [Path(entry.path) for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)]
     except OSError:
@@ -284,25 +285,25 @@ def _folders_below(folder: Path) -> list[Path]:
 
 
 def _is_begun(name: str) -> bool:
-    """Whether a name is of a home that was being made when its process ended."""
+    """Return whether a name belongs to a home that was being made when its process ended."""
     begun = (".id.", ".version.", ".release.")
     return name in ("locks", "version", "release") or (name.startswith(begun) and name.endswith(".tmp"))
 
 
 def _checked(agent_id: str) -> str:
-    """An id names files here, and one may come from an archive. Raises UnknownAgent."""
+    """Return an id if it can name files: it may come from an archive. Raises UnknownAgent."""
     if not ids.is_uuid(agent_id):
         raise UnknownAgent(f"{agent_id!r} is not the id of an agent")
     return agent_id
 
 
 def find_file_system(folder: Path) -> str | None:
-    """The type of the file system that holds a folder, where the system says it (Linux)."""
+    """Return the type of the file system of a folder, if the system tells it (Linux)."""
     return match_file_system(os.path.realpath(folder), list_mounts())
 
 
 def list_mounts() -> list[tuple[str, str]]:
-    """Where file systems are mounted, with the type of each; none where the system does not say it."""
+    """Return the mount points, with the type of each; nothing if the system does not tell."""
     try:
         lines = Path("/proc/self/mounts").read_text(errors="surrogateescape").splitlines()
     except OSError:
@@ -312,7 +313,7 @@ def list_mounts() -> list[tuple[str, str]]:
 
 
 def match_file_system(real: str, mounts: Iterable[tuple[str, str]]) -> str | None:
-    """The type of the file system of a path without links, by its name alone."""
+    """Return the type of the file system of a path without links, by its name alone."""
     best, found = -1, None
     for mount, kind in mounts:
         inside = real == mount or real.startswith(mount.rstrip("/") + "/")
