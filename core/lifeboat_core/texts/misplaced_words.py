@@ -1,6 +1,6 @@
-"""Refuse recovery words everywhere but in the fields that are made for them.
+"""Refuse recovery words everywhere except in the fields that are made for them.
 
-A command line stands in the history of the shell, and most fields are shown again or kept in clear.
+A command line is in the history of the shell, and most fields are shown again or kept in clear.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _PREFIX, _PASSPHRASE = "LIFEBOAT_", "LIFEBOAT_PASSPHRASE"
 
 def holds_recovery_words(text: str) -> bool:
     """Return whether a text holds the words of a key, in any spelling."""
-    from lifeboat_keys import words_in_texts  # the daemon loads no package of the keys before it has a text
+    from lifeboat_keys import words_in_texts  # the daemon imports no package of the keys before it has a text
 
     return words_in_texts.holds_recovery_words(text)
 
