@@ -28,7 +28,7 @@ def encode_pretty_json(document: Any) -> bytes:
 
 
 def make_printable(name: str) -> str:
-    """Return a name as JSON can contain it: a byte that is not UTF-8 as `\xe9`."""
+    """Return a name as JSON can contain it: a byte that is not UTF-8 as `\\xe9`."""
     try:
         return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     except UnicodeEncodeError:  # half of a surrogate pair that represents no byte
