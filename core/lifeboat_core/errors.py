@@ -2,14 +2,29 @@
 
 LifeboatError
 +-- DaemonError
+|     UNKNOWN_RECEIPT       no receipt of a purge has this id
+|     BAD_LABEL             a sequence cannot be called that
     +-- UnexpectedError         a mistake of the program
     +-- HomeError               the home folder cannot be used
+    |     RELATIVE_PATH         a variable names no whole path
+    |     ABSENT                there is none, and what only examines one makes none
+    |     UNSAFE                others can write to it, it is a link, it lies on a network file system
+    |     NEWER                 a newer release made it
     +-- ConfigError             a configuration file or a setting
     |   +-- BadSetting          a value of the wrong kind or out of range
     +-- AgentError
+    |     NAME_REFUSED          another agent has the name, or it is none
+    |     ALREADY_PROTECTED     the folder belongs to an agent already
+    |     AMBIGUOUS_AGENT       several have
+    |     LOOKS_LIKE            a second copy has an agent with the same files
+    |     WORKSPACE_REFUSED     a folder that must not be a workspace
+    |     UNKNOWN_PATH          the agent has no such file, and no row that is reported
     |   +-- UnknownAgent        no agent has this name, id or folder
     +-- Busy                    somebody else holds the agent's lock
     +-- ServiceError
+    |     DOES_NOT_ANSWER       a daemon is there and does not answer in time
+    |     ALREADY_RUNNING       another daemon serves this home
+    |     UNIT                  the service could not be installed, started or removed
     |   +-- NotRunning          no daemon of this home answers
     |   +-- OtherRelease        the daemon is of a release that speaks another protocol
     |   +-- NotAllowed          somebody else's process talks to the daemon, or its socket is not safe
@@ -24,18 +39,43 @@ LifeboatError
     |   +-- NotPrivate          a secret would travel where others can read it
     |   +-- NotTheOne           whoever answers cannot prove to be the one that was meant
     +-- SecondCopyError         a second copy as this home knows it
+    |     UNKNOWN_REMOTE        none has this name
+    |     REMOTE_EXISTS         the name is taken, or it is there under another one
+    |     REMOTE_NAME_REFUSED   it cannot be called that
     +-- SystemRefused           the system does not let a file be read or written
     |   +-- DiskFull            no space, or a quota
     +-- RestoreError
+    |     CONSENT_NEEDED        files would be replaced or an agent given up, and nobody said yes
+    |     UNSIGNED_STATE        nobody signed the state and nobody accepted that
+    |     TARGET_CHANGED        a file changed between plan and restore, or since the restore that is undone
+    |     NAMES_DO_NOT_FIT      the file system cannot hold some names
+    |     TARGET_REFUSED        a folder that a restore must not write into
+    |     RUNTIME_RUNNING       the runtime is at work on what would be written
+    |     UNSAFE_NAME           a name that would climb out of the folder
+    |     RESTORE_FAILED        the file system refused a step; says whether everything was put back
+    |     NOTHING_TO_UNDO       no restore of this agent within seven days
     |   +-- NothingToRestore    nothing is kept, or nothing fits what was asked for
+    |   |     BAD_MOMENT            what was typed is neither a sequence nor a time
     +-- ExchangeError
+    |     MISLEADING_NAME       the name says that the file is encrypted, or that it is not
+    |     OPTION_REFUSED        an option that counts for nothing in this conversion, or has no such value
+    |     FILE_EXISTS           the file to be written is there already
+    |     WOULD_LOSE            the other format cannot hold everything, and nobody said that it may go
+    |     HOSTED_HISTORY        the reference client's service refused, or its answer is damaged
+    |     NOTHING_TO_EXPORT     nothing changed since the sequence that a delta would start from
     |   +-- NoAlfClient         there is no folder of the reference client, or a file in it is damaged
     +-- ReplicationError        a second copy is not what this machine left there
+    |     REMOTE_FORGOT         a remote lost what it had acknowledged
     |   +-- OtherVault          another vault answers under a remote's address
     |   +-- MovedElsewhere      another machine writes the agent, and nobody said that it may be taken over
     +-- RecordError
+    |     UNKNOWN_KIND          a type or a status that no memory has
     |   +-- UnknownRecord       no record has this id
+    |   |     PURGED                it was purged
     +-- WordsError
+    |     WORDS_MISPLACED       words of a key in a field that would show or keep them
+    |     NOBODY_TO_ASK         words would be shown or asked for, and there is no terminal
+    |     WORDS_NOT_PROVEN      the words that were asked for were not given
 """
 
 from __future__ import annotations
@@ -46,13 +86,8 @@ from lifeboat_alf.errors import ErrorCode, LifeboatError
 class DaemonError(LifeboatError):
     code = "daemon"
 
-    UNKNOWN_RECEIPT = ErrorCode(
-        "unknown_receipt",
-        "There is no such receipt",
-        meaning="no receipt of a purge has this id",
-        fix="lifeboat receipts list",
-    )
-    BAD_LABEL = ErrorCode("bad_label", "A sequence cannot be called that", meaning="a sequence cannot be called that")
+    UNKNOWN_RECEIPT = ErrorCode("unknown_receipt", "There is no such receipt", fix="lifeboat receipts list")
+    BAD_LABEL = ErrorCode("bad_label", "A sequence cannot be called that")
 
 
 class UnexpectedError(DaemonError):
@@ -66,30 +101,10 @@ class HomeError(DaemonError):
     title = "The home folder of Lifeboat cannot be used"
     fix = "lifeboat doctor"
 
-    RELATIVE_PATH = ErrorCode(
-        "relative_path",
-        "A variable of the environment names no whole path",
-        meaning="a variable names no whole path",
-        exit_status=3,
-    )
-    ABSENT = ErrorCode(
-        "home_absent",
-        "There is no home of Lifeboat here",
-        meaning="there is none, and what only examines one makes none",
-        fix="lifeboat setup",
-    )
-    UNSAFE = ErrorCode(
-        "home_unsafe",
-        "The home folder of Lifeboat is not safe",
-        meaning="others can write to it, it is a link, it lies on a network file system",
-        exit_status=3,
-    )
-    NEWER = ErrorCode(
-        "home_newer",
-        "The home folder was made by a newer release",
-        meaning="a newer release made it",
-        fix="pipx upgrade agent-lifeboat",
-    )
+    RELATIVE_PATH = ErrorCode("relative_path", "A variable of the environment names no whole path", exit_status=3)
+    ABSENT = ErrorCode("home_absent", "There is no home of Lifeboat here", fix="lifeboat setup")
+    UNSAFE = ErrorCode("home_unsafe", "The home folder of Lifeboat is not safe", exit_status=3)
+    NEWER = ErrorCode("home_newer", "The home folder was made by a newer release", fix="pipx upgrade agent-lifeboat")
 
 
 class ConfigError(DaemonError):
@@ -112,37 +127,18 @@ class AgentError(DaemonError):
     code = "agent"
     fix = "lifeboat agents list"
 
-    NAME_REFUSED = ErrorCode(
-        "name_refused",
-        "The agent cannot be called that",
-        meaning="another agent has the name, or it is none",
-        exit_status=3,
-    )
-    ALREADY_PROTECTED = ErrorCode(
-        "already_protected",
-        "This folder is protected already",
-        meaning="the folder belongs to an agent already",
-        exit_status=3,
-    )
-    AMBIGUOUS_AGENT = ErrorCode("ambiguous_agent", "More than one agent fits", meaning="several have")
+    NAME_REFUSED = ErrorCode("name_refused", "The agent cannot be called that", exit_status=3)
+    ALREADY_PROTECTED = ErrorCode("already_protected", "This folder is protected already", exit_status=3)
+    AMBIGUOUS_AGENT = ErrorCode("ambiguous_agent", "More than one agent fits")
     LOOKS_LIKE = ErrorCode(
         "looks_like",
         "This looks like an agent that a second copy has",
-        meaning="a second copy has an agent with the same files",
         fix="lifeboat agents add FOLDER --as AGENT --from REMOTE",
         exit_status=3,
     )
-    WORKSPACE_REFUSED = ErrorCode(
-        "workspace_refused",
-        "This folder cannot be an agent's workspace",
-        meaning="a folder that must not be a workspace",
-        exit_status=3,
-    )
+    WORKSPACE_REFUSED = ErrorCode("workspace_refused", "This folder cannot be an agent's workspace", exit_status=3)
     UNKNOWN_PATH = ErrorCode(
-        "unknown_path",
-        "There is no such file among those that are captured",
-        meaning="the agent has no such file, and no row that is reported",
-        fix="lifeboat agents show AGENT",
+        "unknown_path", "There is no such file among those that are captured", fix="lifeboat agents show AGENT"
     )
 
 
@@ -171,21 +167,10 @@ class ServiceError(DaemonError):
     fix: str | None = "lifeboat daemon status"
 
     DOES_NOT_ANSWER = ErrorCode(
-        "does_not_answer",
-        "The service does not answer",
-        meaning="a daemon is there and does not answer in time",
-        fix="lifeboat daemon restart",
-        retryable=True,
+        "does_not_answer", "The service does not answer", fix="lifeboat daemon restart", retryable=True
     )
-    ALREADY_RUNNING = ErrorCode(
-        "already_running", "The service is running already", meaning="another daemon serves this home", exit_status=3
-    )
-    UNIT = ErrorCode(
-        "unit",
-        "The system's service manager did not do that",
-        meaning="the service could not be installed, started or removed",
-        fix="lifeboat doctor",
-    )
+    ALREADY_RUNNING = ErrorCode("already_running", "The service is running already", exit_status=3)
+    UNIT = ErrorCode("unit", "The system's service manager did not do that", fix="lifeboat doctor")
 
 
 class NotRunning(ServiceError):
@@ -278,19 +263,9 @@ class SecondCopyError(DaemonError):
     code = "second_copy"
     fix = "lifeboat remote list"
 
-    UNKNOWN_REMOTE = ErrorCode("unknown_remote", "There is no such second copy", meaning="none has this name")
-    REMOTE_EXISTS = ErrorCode(
-        "remote_exists",
-        "This second copy is there already",
-        meaning="the name is taken, or it is there under another one",
-        exit_status=3,
-    )
-    REMOTE_NAME_REFUSED = ErrorCode(
-        "remote_name_refused",
-        "The second copy cannot be called that",
-        meaning="it cannot be called that",
-        exit_status=3,
-    )
+    UNKNOWN_REMOTE = ErrorCode("unknown_remote", "There is no such second copy")
+    REMOTE_EXISTS = ErrorCode("remote_exists", "This second copy is there already", exit_status=3)
+    REMOTE_NAME_REFUSED = ErrorCode("remote_name_refused", "The second copy cannot be called that", exit_status=3)
 
 
 class SystemRefused(DaemonError):
@@ -318,12 +293,7 @@ class ReplicationError(DaemonError):
     fix = "lifeboat doctor --remote NAME"
     exit_status = 3
 
-    REMOTE_FORGOT = ErrorCode(
-        "remote_forgot",
-        "The second copy lost what it had",
-        meaning="a remote lost what it had acknowledged",
-        fix="lifeboat remote remove NAME",
-    )
+    REMOTE_FORGOT = ErrorCode("remote_forgot", "The second copy lost what it had", fix="lifeboat remote remove NAME")
 
 
 class OtherVault(ReplicationError):
@@ -341,12 +311,7 @@ class MovedElsewhere(ReplicationError):
 class RecordError(DaemonError):
     code = "record"
 
-    UNKNOWN_KIND = ErrorCode(
-        "unknown_kind",
-        "There is nothing of this kind",
-        meaning="a type or a status that no memory has",
-        fix="lifeboat records list AGENT",
-    )
+    UNKNOWN_KIND = ErrorCode("unknown_kind", "There is nothing of this kind", fix="lifeboat records list AGENT")
 
 
 class UnknownRecord(RecordError):
@@ -354,7 +319,7 @@ class UnknownRecord(RecordError):
     title = "There is no such record"
     fix = "lifeboat search AGENT WORDS"
 
-    PURGED = ErrorCode("record_purged", "This record was purged", meaning="it was purged", fix="lifeboat receipts list")
+    PURGED = ErrorCode("record_purged", "This record was purged", fix="lifeboat receipts list")
 
 
 class RestoreError(DaemonError):
@@ -362,65 +327,28 @@ class RestoreError(DaemonError):
     title = "The restore was not done"
 
     CONSENT_NEEDED = ErrorCode(
-        "consent_needed",
-        "This is not done without your yes",
-        meaning="files would be replaced or an agent given up, and nobody said yes",
-        fix="lifeboat restore AGENT --dry-run",
-        exit_status=3,
+        "consent_needed", "This is not done without your yes", fix="lifeboat restore AGENT --dry-run", exit_status=3
     )
     UNSIGNED_STATE = ErrorCode(
-        "unsigned",
-        "Nobody signed this state",
-        meaning="nobody signed the state and nobody accepted that",
-        fix="lifeboat restore AGENT --accept-unsigned",
-        exit_status=3,
+        "unsigned", "Nobody signed this state", fix="lifeboat restore AGENT --accept-unsigned", exit_status=3
     )
-    TARGET_CHANGED = ErrorCode(
-        "target_changed",
-        "A file changed meanwhile",
-        meaning="a file changed between plan and restore, or since the restore that is undone",
-        retryable=True,
-        exit_status=3,
-    )
+    TARGET_CHANGED = ErrorCode("target_changed", "A file changed meanwhile", retryable=True, exit_status=3)
     NAMES_DO_NOT_FIT = ErrorCode(
         "names_do_not_fit",
         "The file system there cannot hold some of the names",
-        meaning="the file system cannot hold some names",
         fix="lifeboat restore AGENT --to FOLDER-ELSEWHERE",
         exit_status=3,
     )
     TARGET_REFUSED = ErrorCode(
         "target_refused",
         "This folder is not one to restore into",
-        meaning="a folder that a restore must not write into",
         fix="lifeboat restore AGENT --to NEW-FOLDER",
         exit_status=3,
     )
-    RUNTIME_RUNNING = ErrorCode(
-        "runtime_running",
-        "The runtime is running",
-        meaning="the runtime is at work on what would be written",
-        retryable=True,
-        exit_status=3,
-    )
-    UNSAFE_NAME = ErrorCode(
-        "unsafe_name",
-        "The state holds a name that is not safe to write",
-        meaning="a name that would climb out of the folder",
-        exit_status=3,
-    )
-    RESTORE_FAILED = ErrorCode(
-        "restore_failed",
-        "The restore stopped",
-        meaning="the file system refused a step; says whether everything was put back",
-        retryable=True,
-    )
-    NOTHING_TO_UNDO = ErrorCode(
-        "nothing_to_undo",
-        "There is no restore to take back",
-        meaning="no restore of this agent within seven days",
-        fix="lifeboat timeline AGENT",
-    )
+    RUNTIME_RUNNING = ErrorCode("runtime_running", "The runtime is running", retryable=True, exit_status=3)
+    UNSAFE_NAME = ErrorCode("unsafe_name", "The state holds a name that is not safe to write", exit_status=3)
+    RESTORE_FAILED = ErrorCode("restore_failed", "The restore stopped", retryable=True)
+    NOTHING_TO_UNDO = ErrorCode("nothing_to_undo", "There is no restore to take back", fix="lifeboat timeline AGENT")
 
 
 class NothingToRestore(RestoreError):
@@ -428,9 +356,7 @@ class NothingToRestore(RestoreError):
     title = "There is nothing to restore"
     fix = "lifeboat timeline AGENT"
 
-    BAD_MOMENT = ErrorCode(
-        "bad_moment", "This is no moment of the history", meaning="what was typed is neither a sequence nor a time"
-    )
+    BAD_MOMENT = ErrorCode("bad_moment", "This is no moment of the history")
 
 
 class ExchangeError(DaemonError):
@@ -438,40 +364,22 @@ class ExchangeError(DaemonError):
     title = "The file was not made or not read"
 
     MISLEADING_NAME = ErrorCode(
-        "misleading_name",
-        "The file's name would say something else than its content",
-        meaning="the name says that the file is encrypted, or that it is not",
-        exit_status=3,
+        "misleading_name", "The file's name would say something else than its content", exit_status=3
     )
     OPTION_REFUSED = ErrorCode(
-        "option_refused",
-        "This option does not fit the conversion",
-        meaning="an option that counts for nothing in this conversion, or has no such value",
-        fix="lifeboat alf convert --help",
-        exit_status=3,
+        "option_refused", "This option does not fit the conversion", fix="lifeboat alf convert --help", exit_status=3
     )
-    FILE_EXISTS = ErrorCode(
-        "file_exists", "The file is there already", meaning="the file to be written is there already", exit_status=3
-    )
+    FILE_EXISTS = ErrorCode("file_exists", "The file is there already", exit_status=3)
     WOULD_LOSE = ErrorCode(
         "would_lose",
         "Not everything would come along",
-        meaning="the other format cannot hold everything, and nobody said that it may go",
         fix="the same command with --dry-run, which shows what would be lost; then with --yes",
         exit_status=3,
     )
     HOSTED_HISTORY = ErrorCode(
-        "hosted_history",
-        "The former service did not give the history",
-        meaning="the reference client's service refused, or its answer is damaged",
-        fix="lifeboat setup --from-alf",
-        retryable=True,
+        "hosted_history", "The former service did not give the history", fix="lifeboat setup --from-alf", retryable=True
     )
-    NOTHING_TO_EXPORT = ErrorCode(
-        "nothing_to_export",
-        "There is nothing to write",
-        meaning="nothing changed since the sequence that a delta would start from",
-    )
+    NOTHING_TO_EXPORT = ErrorCode("nothing_to_export", "There is nothing to write")
 
 
 class NoAlfClient(ExchangeError):
@@ -486,18 +394,7 @@ class WordsError(DaemonError):
     fix = "lifeboat keys prove"
 
     WORDS_MISPLACED = ErrorCode(
-        "words_misplaced",
-        "Recovery words do not belong here",
-        meaning="words of a key in a field that would show or keep them",
-        fix="lifeboat keys recover",
-        exit_status=3,
+        "words_misplaced", "Recovery words do not belong here", fix="lifeboat keys recover", exit_status=3
     )
-    NOBODY_TO_ASK = ErrorCode(
-        "nobody_to_ask",
-        "There is nobody at a terminal",
-        meaning="words would be shown or asked for, and there is no terminal",
-        exit_status=3,
-    )
-    WORDS_NOT_PROVEN = ErrorCode(
-        "words_not_proven", "The words were not proven", meaning="the words that were asked for were not given"
-    )
+    NOBODY_TO_ASK = ErrorCode("nobody_to_ask", "There is nobody at a terminal", exit_status=3)
+    WORDS_NOT_PROVEN = ErrorCode("words_not_proven", "The words were not proven")
