@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli import program
-from lifeboat_cli.doctor import DoctorLevel, copies
+from lifeboat_cli.doctor import DoctorLevel
+from lifeboat_cli.doctor import check_copies as copies
 from lifeboat_core.agents import agent_sync, manage_agents
 from lifeboat_core.errors import BadRequest, Cancelled, SecondCopyError
 from lifeboat_core.health import status_gathering
@@ -36,8 +38,6 @@ from support.core.machines import Machine, there
 from support.daemon.serving import serving
 from support.waiting import until
 
-Json = dict[str, Any]
-
 
 @pytest.fixture
 def ada(tmp_path: Path) -> Iterator[Machine]:
@@ -53,7 +53,7 @@ def work(ada: Machine, **parameters: Any) -> RunningJob:
     return RunningJob(ada.context, ada.known_agent, {"remote": "home", **parameters})
 
 
-def synced(ada: Machine, monkeypatch: pytest.MonkeyPatch, *, ends: int = 0) -> Json:
+def synced(ada: Machine, monkeypatch: pytest.MonkeyPatch, *, ends: int = 0) -> JsonObject:
     """What `lifeboat sync` says."""
     for name in ("LIFEBOAT_HOME", "HOME"):
         monkeypatch.setenv(name, ada.context.environment[name])
@@ -153,7 +153,7 @@ def test_without_a_network_nobody_is_asked_and_it_is_written_once(
 
 @pytest.mark.parametrize("scarce", [{"metered": True}, {"saver": True, "on_battery": True}])
 def test_much_to_send_waits_for_better_conditions_and_a_little_does_not(
-    distant: Machine, monkeypatch: pytest.MonkeyPatch, scarce: Json
+    distant: Machine, monkeypatch: pytest.MonkeyPatch, scarce: JsonObject
 ) -> None:
     given(monkeypatch, **scarce)
     config_file.write_config(distant.context.home, distant.context.files, "defer.above", "1KB")

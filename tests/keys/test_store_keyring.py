@@ -1,4 +1,4 @@
-"""The OS keyring as a store: it may be locked, absent, slow, dead or lying, and none of that stops more than itself."""
+"""The OS keyring as a store: it may be locked, absent, slow, dead or wrong, which affects nothing but itself."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def around() -> KeyEnvironment:
 
 
 class Keyring:
-    """What the process of the keyring finds."""
+    """A keyring as its process sees it."""
 
     def __init__(self, items: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.items = items

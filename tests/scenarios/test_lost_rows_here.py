@@ -16,7 +16,7 @@ import pytest
 from lifeboat_alf.common.doctor_checks import DoctorLevel
 from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_cli.doctor import agents as doctor_agents
+from lifeboat_cli.doctor import check_agents as doctor_agents
 from lifeboat_core.health import status_gathering
 from lifeboat_core.health.agent_status import ERROR
 from lifeboat_core.remotes import remote_registry
@@ -25,13 +25,13 @@ from lifeboat_core.verify import samples_and_drills
 from lifeboat_core.verify.samples_and_drills import Drill
 from lifeboat_daemon.work.operations import verify as operation
 from lifeboat_daemon.work.worker_loop import RunningJob
-from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_vault.errors import UnknownAtRemote, VaultDamaged
 from lifeboat_vault.remote.remote_contract import RemoteBundle
 from lifeboat_vault.vault import Vault
 from support.cli import cli_client
 from support.core import purged
 from support.core.replication_life import HOME, STICK
+from support.endpoint.in_process_remote import InProcessRemote
 from support.endpoint.row_damage import (
     HARMS,
     Harm,

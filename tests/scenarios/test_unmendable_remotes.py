@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.common import times
-from lifeboat_cli.doctor import remotes as doctor_remotes
+from lifeboat_cli.doctor import check_remotes as doctor_remotes
 from lifeboat_core.health import status_gathering
 from lifeboat_core.history import thin_history
 from lifeboat_core.remotes.agent_replication import replicate_agent
 from lifeboat_core.remotes.mending_pause import MendingPause
 from lifeboat_core.remotes.replication_outcome import ReplicationOutcome
 from lifeboat_endpoint.maintenance.endpoint_verification import EndpointVerification, verify_endpoint
-from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_vault.remote.remote_contract import FileKey
 from lifeboat_vault.vault import Retention
+from support.endpoint.in_process_remote import InProcessRemote
 from support.oracle.copies import HOME, Copies, make_copies
 from support.prepared_folders import PreparedFolders
 

@@ -1,4 +1,4 @@
-"""What the recovery kit says of second copies: where they are, and how to be let in without the old machine."""
+"""Remotes for the recovery kit: their addresses, and how to get access without the old machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lifeboat_keys.recovery.recovery_kit import KitRemote
 
 
 def list_kit_remotes(context: Context) -> list[KitRemote]:
-    """Return every second copy whose file can be used and whose kind is installed."""
+    """Return every remote whose file is valid."""
     found = ((config, find_installed_kind(config.url)) for config in remote_registry.list_usable_remotes(context))
     return [_kit_remote(config, kind) for config, kind in found if kind is not None]
 

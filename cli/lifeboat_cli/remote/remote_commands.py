@@ -1,4 +1,4 @@
-"""`lifeboat remote`: second copies of your agents, on another machine or on another disk."""
+"""`lifeboat remote`: remotes of your agents, on another machine or another disk."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.remote.remote_test_command import test
 from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmation, can_ask, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 from lifeboat_cli.terminal.option_types import REMOTE
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.errors import BadSetting
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from lifeboat_core.remotes.remote_probe import ProbeResult
 
 
-@click.group()
+@click.group(cls=DefaultCommandGroup, default="list")
 def remote() -> None:
     """Second copies: endpoints on other machines, folders on other disks."""
 
@@ -133,7 +134,7 @@ def _about_token(met: ProbeResult) -> Iterable[str]:
 
 
 def _one_line(session: CommandSession, what: str) -> str:
-    """One line of standard input. Raises BadSetting, which does not repeat it."""
+    """Read one line of standard input. Raises BadSetting, which does not repeat it."""
     if sys.stdin.isatty():
         session.output.note(f"{what}, then Enter:")
         text = sys.stdin.readline()
@@ -145,7 +146,7 @@ def _one_line(session: CommandSession, what: str) -> str:
     return misplaced_words.refuse_in_field(what.lower(), lines[0])
 
 
-# Looking --------------------------------------------------------------------------------------------------------
+# Listing --------------------------------------------------------------------------------------------------------
 
 
 @remote.command(
@@ -189,8 +190,8 @@ def _token_json(met: ProbeResult) -> JsonObject | None:
 
 
 def _standing(context: Context, config: RemoteConfig) -> JsonObject:
-    """A remote with what the vaults here know of it; `verified_at` is the oldest of its agents', None while one of them
-    was never read back."""
+    """Return a remote with what the local vaults know of it. `verified_at` is the oldest of its agents', or None if one
+    of them was never read back."""
     from lifeboat_core.remotes import remote_kinds
 
     problem = remote_kinds.find_problem(config)
@@ -282,13 +283,14 @@ def remove(session: CommandSession, remote: str, keep_token: bool, yes: bool) ->
 
 
 def _name_of(context: Context, text: str) -> str:
-    """The name of a remote, also of one whose file cannot be used. Raises SecondCopyError.UNKNOWN_REMOTE."""
+    """Return the name of a remote, even if its file is invalid. Raises SecondCopyError.UNKNOWN_REMOTE."""
     same = [name for name in remote_registry.list_remote_names(context) if name.casefold() == text.casefold()]
     return same[0] if same else remote_registry.find_remote(context, text).name
 
 
 def _revoke(session: CommandSession, name: str) -> bool:
-    """Whether the token of this machine counts no more there. A remote that is gone keeps nobody from forgetting it."""
+    """Revoke this machine's token at a remote. Return whether that succeeded. An unreachable remote can still be
+    removed."""
     from lifeboat_core.remotes import remote_probe
 
     try:

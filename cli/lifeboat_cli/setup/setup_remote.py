@@ -1,4 +1,4 @@
-"""`lifeboat setup`: a second copy, asked for in the three forms that there are."""
+"""`lifeboat setup`: ask for a remote in one of its three forms."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _KINDS = (
 
 
 def ask_remote(session: CommandSession, *, optional: bool) -> str | None:
-    """Return the name of the second copy that was made known, None where the user wants none.
+    """Return the name of the remote that was added, or None if the user wants none.
 
-    With `optional` an empty answer skips it, and a folder may be a new one. Otherwise an agent comes from it, so its
-    folder has to be there.
+    With `optional`, an empty answer skips it, and a folder may be new. Otherwise an agent is restored from it, so its
+    folder must exist.
     """
     by_folder = partial(_by_folder, must_exist=not optional)
     while True:

@@ -1,5 +1,5 @@
-"""Second copies as a support bundle tells of them: figures, switches and words of this program. No name, no address, no
-token, no message."""
+"""Describe remotes for a support bundle: figures, switches and words of this program. No name, address, token or
+message."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lifeboat_daemon.service.event_log import safe_kind
 
 
 def describe_remotes(context: Context, numbers: Mapping[str, str]) -> JsonObject:
-    """All second copies by number. `numbers`: what agents are called here, by id."""
+    """Return all remotes by number. `numbers` are the numbers of agents, by id."""
     return {
         f"remote-{at}": _remote(context, config, numbers)
         for at, config in enumerate(remote_registry.list_remotes(context), start=1)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.file_operations import read_all, write_atomic
 from lifeboat_core.agents.locks import home_lock
 from lifeboat_core.errors import ConfigError, SecondCopyError
@@ -249,7 +250,7 @@ def _copy(context: Context, name: str) -> Path:
     return _copies(context) / f"{check_remote_name(name)}{_TOML}"
 
 
-def _to_document(remote: RemoteConfig) -> dict[str, Any]:
+def _to_document(remote: RemoteConfig) -> JsonObject:
     return {
         "url": remote.url,
         "id": remote.id or None,

@@ -1,4 +1,5 @@
-"""The setting `key_command`: a program of the user's choice that prints the key, like `pass show lifeboat`."""
+"""Store for the setting `key_command`: a program of the user's choice that prints the key, like `pass show
+lifeboat`."""
 
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ from lifeboat_keys.stores.key_texts import key_from
 from lifeboat_keys.stores.store_kinds import StoreKind
 
 SECONDS = 60.0
-"""For the program, which may have to ask somewhere else."""
+"""Time limit of the program, which may need the network."""
 _SET = "lifeboat config set key_command COMMAND"
 
 
 class CommandStore:
-    """One key, which only the user can replace."""
+    """Store of one key, which only the user can replace."""
 
     kind = StoreKind.COMMAND
     description = "key_command"
@@ -36,7 +37,7 @@ class CommandStore:
             raise problem
         try:
             return self._printed(shlex.split(self._around.key_command()))
-        except ValueError as error:  # its text names a quotation mark, and repeats nothing
+        except ValueError as error:  # its text mentions a quotation mark and repeats none of the setting
             raise CommandFailed(f"key_command cannot be taken apart: {error}", fix=_SET) from None
 
     def read(self, key_id: str) -> UserKey:

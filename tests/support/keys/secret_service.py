@@ -1,6 +1,6 @@
-"""A real Secret Service of a test's own: a bus and a gnome-keyring in a private home and runtime folder.
+"""A real Secret Service for one test: a bus and a gnome-keyring in a private home and runtime folder.
 
-Import the fixture where it is needed. Each has its own bus, so that tests run side by side.
+Import the fixture where it is needed. Each has its own bus, so that tests run in parallel.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PASSWORD = "of the keyring"
 
 
 class SecretService:
-    """`environment` leads to it. It can be locked, die, and come again with what it kept."""
+    """A running Secret Service; `environment` leads to it. It can be locked, die, and restart with what it stored."""
 
     def __init__(self, folder: Path) -> None:
         self.home, self.runtime = folder / "home", folder / "run"
@@ -40,7 +40,7 @@ class SecretService:
 
     @property
     def environment(self) -> dict[str, str]:
-        """No display: a prompt would have nowhere to appear."""
+        """Return an environment without a display, so that no prompt can appear."""
         return {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
@@ -50,7 +50,7 @@ class SecretService:
         }
 
     def start(self, password: str = PASSWORD) -> None:
-        """The bus and the keyring, unlocked. Returns when it can be used."""
+        """Start the bus and the unlocked keyring; return when they are usable."""
         self._run(["dbus-daemon", "--session", "--nofork", "--nopidfile", f"--address={self.address}"])
         self._wait(lambda: (self.runtime / "bus").exists(), "the bus")
         keyring = self._run(
@@ -62,7 +62,7 @@ class SecretService:
         self._wait(self._is_owned, "gnome-keyring")
 
     def stop(self) -> None:
-        """Bus and keyring die; what was kept stays on the disk."""
+        """Kill bus and keyring; stored items stay on disk."""
         for process in reversed(self._processes):
             with suppress(ProcessLookupError):
                 process.kill()
@@ -99,7 +99,7 @@ class SecretService:
 
 @pytest.fixture
 def secret_service() -> Iterator[SecretService]:
-    """Running and unlocked. Skips where its programs are missing."""
+    """Yield a running, unlocked service. Skips where its programs are missing."""
     with _service() as service:
         service.start()
         yield service
@@ -107,7 +107,7 @@ def secret_service() -> Iterator[SecretService]:
 
 @pytest.fixture
 def secret_service_to_come() -> Iterator[SecretService]:
-    """The same, not started yet."""
+    """Yield a service that is not started yet."""
     with _service() as service:
         yield service
 
@@ -128,9 +128,9 @@ def _service() -> Iterator[SecretService]:
 
 @pytest.fixture
 def forked_keyring_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Answer each question to the keyring in a fork of this process instead of a new interpreter.
+    """Answer each keyring request in a fork of this process instead of a new interpreter.
 
-    A new one imports the keyring each time, which takes 0.15 CPU seconds.
+    A new one imports the keyring library each time, which takes 0.15 CPU seconds.
     """
     for place, _, _ in keyring_process._KNOWN:
         with suppress(Exception):  # the backend of another system

@@ -1,7 +1,7 @@
-"""A key in the keyring of the operating system: `keyring:NAME`, asked in a process of its own and for a limited time.
+"""Key in the OS keyring: `keyring:NAME`. Each request runs in a process of its own with a time limit.
 
-The same process asks that keeps the user's key (`lifeboat_keys.stores.keyring_store`): a keyring that waits for a
-window, or loads half a desktop, does it there.
+The same process handles the user's key (`lifeboat_keys.stores.keyring_store`): a keyring that opens a window or loads
+half a desktop does it there.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_keys import child_processes
 from lifeboat_keys.pairs.strict_base64 import to_base64
 from lifeboat_keys.stores import keyring_store
@@ -29,7 +29,7 @@ class KeyringKind:
         return LocalKey(f"{SCHEME}:{where}", lambda: _read(where))
 
     def make(self, where: str, *, outside: Path) -> None:
-        """What the keyring holds under this name stays."""
+        """Make a key. An existing one of this name stays."""
         try:
             answer = _asked("keep", where, to_base64(os.urandom(KEY_BYTES)))
         except KeyRevoked as error:
@@ -48,8 +48,8 @@ def _read(name: str) -> bytes | None:
     return key
 
 
-def _asked(what: str, name: str, secret: str | None) -> dict[str, Any]:
-    """The keyring's answer. Raises KeyRevoked when it gives none: locked, away or too slow."""
+def _asked(what: str, name: str, secret: str | None) -> JsonObject:
+    """Return the keyring's answer. Raises KeyRevoked when it gives none: locked, unavailable or too slow."""
     request = {"do": what, "service": SERVICE, "user": name, "secret": secret, "may_ask": False}
     ran = child_processes.run_child(
         keyring_store.PROGRAM,
