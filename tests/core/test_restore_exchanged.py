@@ -17,12 +17,13 @@ from lifeboat_alf.seams import held_folder
 from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
 from lifeboat_alf.seams.files_beneath import FilesBeneath
 from lifeboat_cli.restore.restore_commands import restore_exit_status
-from lifeboat_core.errors import RestoreFailed
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.restore import RestoreOptions, recover_restores, restore_agent
 from lifeboat_core.restore.restore_staging import FileStager
 from lifeboat_core.restore.restore_undo import undo_restore
 from lifeboat_core.restore.wanted_contents import DATABASE, WantedFile
 from lifeboat_vault.vault.state_inventory import ProvenState
+from support.alf.raising import raises_code
 from support.core.protected import Protected
 from support.exchanging import CHANGES, ExchangingFiles, everything_in, exchange, needs_exchange
 
@@ -131,7 +132,7 @@ def test_a_restore_that_meets_a_link_names_the_command_that_takes_it_away(jail: 
             jail.exchange()
 
     jail.files.before = before
-    with pytest.raises(RestoreFailed, match="a link stands in its path") as caught:
+    with raises_code(RestoreError.RESTORE_FAILED, match="a link stands in its path") as caught:
         jail.restore()
     assert caught.value.fix == f"mv {jail.notes} {jail.notes}.aside"
     jail.files.heal()

@@ -8,20 +8,21 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.file_operations import SystemFiles
-from lifeboat_core.errors import UnsafeName
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.restore import disk_names
 from lifeboat_core.restore.restore_options import RestoreOptions
+from support.alf.raising import raises_code
 
 
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/passwd", "a//b", "", ".", "a/.", "a\0b"])
 def test_a_name_that_climbs_out_is_refused(name: str) -> None:
-    with pytest.raises(UnsafeName):
+    with raises_code(RestoreError.UNSAFE_NAME):
         disk_names.name_of(f"raw/openclaw/{name}", {}, "raw/openclaw/")
 
 
 def test_a_name_that_climbs_out_in_its_raw_bytes_is_refused() -> None:
     meta = {"name_hex": b"../../.bashrc".hex()}
-    with pytest.raises(UnsafeName):
+    with raises_code(RestoreError.UNSAFE_NAME):
         disk_names.name_of("raw/openclaw/harmless", meta, "raw/openclaw/")
 
 

@@ -10,13 +10,14 @@ import pytest
 
 from lifeboat_alf.errors import SignatureError
 from lifeboat_core.agents import manage_agents
-from lifeboat_core.errors import NothingToUndo
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.exchange import export_agent, import_archive
 from lifeboat_core.purge import undo_folders
 from lifeboat_core.restore import RestoreOptions, restore_agent, undo_restore
 from lifeboat_core.restore import restore_journal as journals
 from lifeboat_core.verify import samples_and_drills
 from lifeboat_vault.vault import state_inventory as inventories
+from support.alf.raising import raises_code
 from support.core.protected import Protected
 from support.core.purged_here import purge
 from support.prepared_folders import PreparedFolders
@@ -110,7 +111,7 @@ def test_an_emptied_undo_folder_is_said(ada: Protected) -> None:
     restore_agent(ada.context, ada.agent, options(1))
     assert undo_folders.empty_undo_folders(ada.context, ada.agent) > 0
     assert undo_folders.list_undo_folders(ada.context, ada.agent) == []
-    with pytest.raises(NothingToUndo, match="purge"):
+    with raises_code(RestoreError.NOTHING_TO_UNDO, match="purge"):
         undo_restore(ada.context, ada.agent)
 
 

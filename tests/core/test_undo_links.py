@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.file_operations import SystemFiles
-from lifeboat_core.errors import RestoreFailed
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.restore import RestoreOptions, recover_restores, restore_agent
 from lifeboat_core.restore import restore_journal as journals
 from lifeboat_core.restore.restore_report import RestoreReport
 from lifeboat_core.restore.restore_undo import undo_restore
+from support.alf.raising import raises_code
 from support.core.protected import MEMORY, Protected
 
 AT_FIRST = RestoreOptions(at=0, yes=True, reindex=False)
@@ -114,11 +115,11 @@ def test_an_undo_that_stops_half_way_says_so_and_nothing_is_undone_before_it_is_
     ada.capture()
     restore_agent(ada.context, ada.agent, AT_FIRST)
     files.left = 2
-    with pytest.raises(RestoreFailed, match="putting everything back failed too"):
+    with raises_code(RestoreError.RESTORE_FAILED, match="putting everything back failed too"):
         undo_restore(ada.context, ada.agent)
-    with pytest.raises(RestoreFailed, match="cannot be finished yet"):
+    with raises_code(RestoreError.RESTORE_FAILED, match="cannot be finished yet"):
         undo_restore(ada.context, ada.agent, force=True)
-    with pytest.raises(RestoreFailed):
+    with raises_code(RestoreError.RESTORE_FAILED):
         restore_agent(ada.context, ada.agent, AT_FIRST)
     files.left = None
     assert any("it is finished now" in said for said in recover_restores(ada.context))

@@ -194,8 +194,9 @@ def _standing(context: Context, config: RemoteConfig) -> JsonObject:
     of them was never read back."""
     from lifeboat_core.remotes import remote_kinds
 
-    kind = None if config.problem else remote_kinds.find_installed_kind(config.url)
-    known = [] if config.problem else [_agent_json(context, agent, config) for agent in agents.list_agents(context)]
+    problem = remote_kinds.find_problem(config)
+    kind = None if problem else remote_kinds.find_kind(config.url)
+    known = [] if problem else [_agent_json(context, agent, config) for agent in agents.list_agents(context)]
     verified = [one["verified_at"] for one in known]
     oldest = min(verified) if verified and all(verified) else None
     return {
@@ -204,7 +205,7 @@ def _standing(context: Context, config: RemoteConfig) -> JsonObject:
         "readable": "" if kind is None else kind.readable_by(config),
         "needs_token": kind is not None and kind.needs_token,
         "has_token": remote_registry.load_token(context, config.name) is not None,
-        "problem": config.problem,
+        "problem": problem,
         "verified_at": oldest,
         "agents": known,
     }
@@ -282,7 +283,7 @@ def remove(session: CommandSession, remote: str, keep_token: bool, yes: bool) ->
 
 
 def _name_of(context: Context, text: str) -> str:
-    """Return the name of a remote, even if its file is invalid. Raises UnknownRemote."""
+    """Return the name of a remote, even if its file is invalid. Raises SecondCopyError.UNKNOWN_REMOTE."""
     same = [name for name in remote_registry.list_remote_names(context) if name.casefold() == text.casefold()]
     return same[0] if same else remote_registry.find_remote(context, text).name
 

@@ -13,13 +13,14 @@ import pytest
 
 from lifeboat_alf.memory.effective_view import visible_records
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_core.errors import RecordPurged
+from lifeboat_core.errors import UnknownRecord
 from lifeboat_core.exchange import export_agent
 from lifeboat_core.memories import edit_records
 from lifeboat_core.memories.memory_search import search_memories
 from lifeboat_core.restore import RestoreOptions, restore_agent
 from lifeboat_vault.legacy.legacy_state import legacy_view
 from support.alf.archive_files import ArchiveFile
+from support.alf.raising import raises_code
 from support.core.machines import Machine
 from support.core.purged import bodies, purge, request
 
@@ -129,7 +130,7 @@ def test_a_purged_version_is_shown_by_none_of_the_ids(story: Purged) -> None:
             shown = str(edit_records.show_records(story.ada.context, story.ada.agent, [record_id]))
             assert said(shown.encode()) == set(visible(story.ada))
         else:
-            with pytest.raises(RecordPurged):
+            with raises_code(UnknownRecord.PURGED):
                 edit_records.show_records(story.ada.context, story.ada.agent, [record_id])
 
 

@@ -17,7 +17,7 @@ from nacl.signing import VerifyKey
 
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_core.errors import SystemRefused, UnknownReceipt
+from lifeboat_core.errors import DaemonError, SystemRefused
 from lifeboat_core.home import user_key_rotation
 from lifeboat_core.purge import endpoint_pins, receipt_signing, receipt_store
 from lifeboat_core.purge.receipt_signing import ReceiptLevel
@@ -28,6 +28,7 @@ from lifeboat_keys.signed import purge_receipt
 from lifeboat_keys.signed import vault_receipts as vault_receipts
 from lifeboat_keys.signed.purge_receipt import VaultPurgeNote
 from lifeboat_vault.vault.open_vault import FILE
+from support.alf.raising import raises_code
 from support.core.purge_receipt_home import ENDPOINT, WAITING, WAITS_UNTIL, Purged, wrong
 
 
@@ -60,7 +61,7 @@ def test_the_beginning_of_an_id_is_enough(ada: Purged) -> None:
 
 @pytest.mark.parametrize("named", ["", "ffff", "../../config"])
 def test_what_names_no_receipt_finds_none(ada: Purged, named: str) -> None:
-    with pytest.raises(UnknownReceipt):
+    with raises_code(DaemonError.UNKNOWN_RECEIPT):
         receipt_signing.find_receipt(ada.context, named)
 
 

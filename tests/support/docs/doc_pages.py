@@ -158,14 +158,21 @@ def errors_page() -> str:
 
 def _meaning(kind: type[LifeboatError] | ErrorCode) -> str:
     """What a code says, or the tree on top of its module of a class, else the first sentence of its documentation."""
-    if isinstance(kind, ErrorCode):
+    name, owner = _name_and_owner(kind)
+    if isinstance(kind, ErrorCode) and kind.meaning:
         return kind.meaning
-    tree = importlib.import_module(kind.__module__).__doc__ or ""
-    found = re.search(rf"(?:\+-- |^){kind.__name__}[ ]{{2,}}(.+)", tree, flags=re.MULTILINE)
+    tree = importlib.import_module(owner.__module__).__doc__ or ""
+    found = re.search(rf"(?:\+-- |^|[ |]){name}[ ]{{2,}}(.+)", tree, flags=re.MULTILINE)
     if found:
         return found[1].strip()
-    own = kind.__dict__.get("__doc__") or ""
+    own = "" if isinstance(kind, ErrorCode) else kind.__dict__.get("__doc__") or ""
     return re.sub(r"\s+", " ", own).split(". ")[0].strip().rstrip(".")
+
+
+def _name_and_owner(kind: type[LifeboatError] | ErrorCode) -> tuple[str, type[LifeboatError]]:
+    if not isinstance(kind, ErrorCode):
+        return kind.__name__, kind
+    return next(name for name, value in vars(kind.owner).items() if value is kind), kind.owner
 
 
 def adapters_page() -> str:
