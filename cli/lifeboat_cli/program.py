@@ -11,7 +11,7 @@ import click
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.terminal import command_again
-from lifeboat_cli.terminal.lazy_group import LazyGroup
+from lifeboat_cli.terminal.lazy_group import ListedCommand, SectionedGroup
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.errors import DiskFull, UnexpectedError
 from lifeboat_core.system_refusals import convert_system_error
@@ -19,38 +19,72 @@ from lifeboat_core.texts import misplaced_words
 from lifeboat_core.texts.safe_text import block_text, json_text
 from lifeboat_keys.hardening import disable_core_dumps
 
-COMMANDS = {
-    "setup": "lifeboat_cli.setup.setup_command:setup",
-    "tui": "lifeboat_cli.commands.tui_command:tui",
-    "demo": "lifeboat_cli.commands.demo_command:demo",
-    "agents": "lifeboat_cli.agents.agent_commands:agents",
-    "keys": "lifeboat_cli.keys.key_commands:keys",
-    "status": "lifeboat_cli.status.status_command:status",
-    "sync": "lifeboat_cli.commands.sync_command:sync",
-    "timeline": "lifeboat_cli.history.history_commands:timeline",
-    "label": "lifeboat_cli.history.history_commands:label",
-    "log": "lifeboat_cli.history.log_command:log",
-    "diff": "lifeboat_cli.history.history_commands:diff",
-    "search": "lifeboat_cli.history.history_commands:search",
-    "records": "lifeboat_cli.history.record_commands:records",
-    "receipts": "lifeboat_cli.purge.receipt_commands:purge_receipts",
-    "restore": "lifeboat_cli.restore.restore_commands:restore",
-    "undo": "lifeboat_cli.restore.restore_commands:undo",
-    "purge": "lifeboat_cli.purge.purge_commands:purge",
-    "verify": "lifeboat_cli.restore.restore_commands:verify",
-    "remote": "lifeboat_cli.remote.remote_commands:remote",
-    "config": "lifeboat_cli.commands.config_commands:config",
-    "daemon": "lifeboat_cli.commands.daemon_commands:daemon",
-    "service": "lifeboat_cli.commands.service_commands:service",
-    "doctor": "lifeboat_cli.commands.doctor_command:doctor",
-    "endpoint": "lifeboat_cli.endpoint:endpoint",
-    "alf": "lifeboat_cli.archives.alf_commands:alf",
-    "completion": "lifeboat_cli.commands.completion_command:completion",
+SECTIONS = {
+    "Start": {
+        "setup": ListedCommand("lifeboat_cli.setup.setup_command:setup", "Protect your agents, or bring one back."),
+        "demo": ListedCommand("lifeboat_cli.commands.demo_command:demo", "Try everything on an invented agent."),
+        "tui": ListedCommand("lifeboat_cli.commands.tui_command:tui", "Open the dashboard."),
+        "help": ListedCommand("lifeboat_cli.commands.help_command:show_help", "Show the help of a command."),
+    },
+    "Agents": {
+        "agents": ListedCommand(
+            "lifeboat_cli.agents.agent_commands:agents", "Find, add, pause, move or remove agents."
+        ),
+        "status": ListedCommand("lifeboat_cli.status.status_command:status", "Show whether every agent is safe."),
+        "sync": ListedCommand("lifeboat_cli.commands.sync_command:sync", "Capture changes and push them to remotes."),
+        "verify": ListedCommand(
+            "lifeboat_cli.restore.restore_commands:verify", "Restore into a temporary folder and compare every byte."
+        ),
+    },
+    "History": {
+        "timeline": ListedCommand("lifeboat_cli.history.history_commands:timeline", "List the sequences of an agent."),
+        "diff": ListedCommand("lifeboat_cli.history.history_commands:diff", "Compare two sequences."),
+        "search": ListedCommand(
+            "lifeboat_cli.history.history_commands:search", "Search the memories of an agent, or all that it ever had."
+        ),
+        "records": ListedCommand(
+            "lifeboat_cli.history.record_commands:records", "List, show, forget, restore or pin memories."
+        ),
+        "label": ListedCommand("lifeboat_cli.history.history_commands:label", "Name a sequence and keep it."),
+        "log": ListedCommand("lifeboat_cli.history.log_command:log", "Show what was done with the agents, and when."),
+    },
+    "Restore and purge": {
+        "restore": ListedCommand(
+            "lifeboat_cli.restore.restore_commands:restore", "Restore an agent, whole or in part, as of any sequence."
+        ),
+        "undo": ListedCommand("lifeboat_cli.restore.restore_commands:undo", "Take back the last restore."),
+        "purge": ListedCommand(
+            "lifeboat_cli.purge.purge_commands:purge", "Destroy a text or memory in every copy, with a receipt."
+        ),
+        "receipts": ListedCommand(
+            "lifeboat_cli.purge.receipt_commands:purge_receipts", "Show and check purge receipts."
+        ),
+    },
+    "Keys and remotes": {
+        "keys": ListedCommand("lifeboat_cli.keys.key_commands:keys", "Manage the key and its 24 recovery words."),
+        "remote": ListedCommand(
+            "lifeboat_cli.remote.remote_commands:remote", "Manage copies on other machines or disks."
+        ),
+        "endpoint": ListedCommand("lifeboat_cli.endpoint:endpoint", "Run a server that keeps remotes."),
+    },
+    "Service": {
+        "daemon": ListedCommand("lifeboat_cli.commands.daemon_commands:daemon", "Start, stop or inspect the daemon."),
+        "service": ListedCommand("lifeboat_cli.commands.service_commands:service", "Start the daemon at every login."),
+        "config": ListedCommand("lifeboat_cli.commands.config_commands:config", "Show or change settings."),
+        "doctor": ListedCommand("lifeboat_cli.commands.doctor_command:doctor", "Find problems and how to fix them."),
+    },
+    "Formats and shells": {
+        "alf": ListedCommand("lifeboat_cli.archives.alf_commands:alf", "Export, import, check or convert archives."),
+        "completion": ListedCommand(
+            "lifeboat_cli.commands.completion_command:completion", "Print a completion script for bash, zsh or fish."
+        ),
+    },
 }
+"""The commands in the order people should read them."""
 INTERRUPTED = 130
 
 
-class ProgramGroup(LazyGroup):
+class ProgramGroup(SectionedGroup):
     """The group of all commands. Recovery words on a command line are refused before anything reads, repeats or stores
     them."""
 
@@ -61,8 +95,14 @@ class ProgramGroup(LazyGroup):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=ProgramGroup, lazy=COMMANDS, invoke_without_command=True, context_settings={"max_content_width": 110})
+@click.group(
+    cls=ProgramGroup,
+    sections=SECTIONS,
+    invoke_without_command=True,
+    context_settings={"max_content_width": 110, "help_option_names": ["-h", "--help"]},
+)
 @click.option(
+    "-V",
     "--version",
     is_flag=True,
     is_eager=True,
@@ -188,4 +228,6 @@ def _say_usage(output: CommandOutput, error: click.UsageError) -> None:
 
 def _help_command(error: click.UsageError) -> str:
     path = error.ctx.command_path if error.ctx is not None else "lifeboat"
+    if isinstance(error, click.exceptions.NoSuchCommand) and error.possibilities:
+        return f"{path} {error.possibilities[0]}"
     return f"{path} --help"

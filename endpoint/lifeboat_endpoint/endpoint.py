@@ -1,11 +1,11 @@
-"""An endpoint: made, opened, checked.
+"""An open endpoint, and how one is created.
 
-    endpoint.json     what it is and what was decided (`endpoint_config`)
-    tls/, run/        of the server
+    endpoint.json     identity and settings (`endpoint_config`)
+    tls/, run/        files of the server
     signing/          the key that signs receipts of purges
 
-Where the rest lies is the engine's business: in the same folder (`engines.files`), or in a database and an object store
-(`engines.shared`). The key that protects the data keys lies elsewhere.
+The engine decides where everything else is: in the same folder (`engines.files_engine`), or in a database and an object
+store (`engines.shared`). The key that protects the data keys is elsewhere.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import filelock
 import msgspec
@@ -28,7 +28,7 @@ import msgspec
 from lifeboat_alf.common import ids, json_codec, times
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.seams.file_operations import FileOperations, SystemFiles, read_all, write_atomic
+from lifeboat_alf.seams.file_operations import FileOperations, SystemFiles, write_atomic
 from lifeboat_alf.seams.system_clock import Clock, SystemClock
 from lifeboat_endpoint import endpoint_config
 from lifeboat_endpoint.endpoint_config import FILE, EndpointConfig
@@ -55,22 +55,23 @@ SIGNING = "signing"
 TRANSFER_KEY = "transfer_key"
 KEY_SOURCE = "key_source"
 OBJECTS = "objects"
-"""Names of notes of control."""
+"""Names of notes in the tables of control."""
 LOCK = "endpoint.lock"
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _MOST_SPACES = 64
 """How many tenants a thread keeps open."""
 _BEGUN = (CONTROL, f".{FILE}.")
-"""How the names of files begin that an attempt left that did not come to its end."""
+"""Prefixes of the files that an unfinished `create` leaves behind."""
 _OF_A_DISK = "lost+found"
 _SHRED_AFTER = timedelta(hours=23)
-"""When a tenant's keys are replaced after a purge: once for all purges of a day."""
+"""Delay between a purge and the replacement of the tenant's keys, so that one replacement serves all purges of a
+day."""
 _WAIT = 10.0
-"""Seconds."""
+"""Seconds to wait for the lock of another process."""
 
 
 class Endpoint:
-    """An open endpoint, for many threads. Close it: what was gathered for the audit is written then."""
+    """An open endpoint, usable by many threads. `close` writes the audit rows that are still in memory."""
 
     def __init__(
         self, folder: Path, found: EndpointConfig, engine: Engine, *, files: FileOperations, clock: Clock
@@ -101,10 +102,10 @@ class Endpoint:
         files: FileOperations | None = None,
         clock: Clock | None = None,
     ) -> Self:
-        """Make an endpoint in a new or empty folder, and its key where the source has none yet: a file in the user's
-        configuration folder unless `key_source` names another place. It appears whole or not at all.
+        """Create an endpoint in a new or empty folder. It appears completely or not at all.
 
-        Raises EndpointUnsafe, KeySourceRefused, VaultExists where there is one.
+        `key_source` defaults to a file in the user's configuration folder. Its key is made if it does not exist yet.
+        Raises EndpointUnsafe, KeySourceRefused, VaultExists if the folder holds an endpoint.
         """
         files, clock = files or SystemFiles(), clock or SystemClock()
         folder = Path(os.path.realpath(folder))
@@ -125,34 +126,32 @@ class Endpoint:
         files: FileOperations | None = None,
         clock: Clock | None = None,
     ) -> Self:
-        """`role`: as whom this process comes to a shared database. Raises NoEndpoint, EndpointUnsafe, EndpointNewer,
-        EndpointSettings."""
+        """Open the endpoint in a folder. `role` is the database role of this process on a shared endpoint.
+
+        Raises NoEndpoint, EndpointUnsafe, EndpointNewer, EndpointSettings.
+        """
         files, clock = files or SystemFiles(), clock or SystemClock()
         folder = Path(os.path.realpath(folder))
         with _system(folder):
-            try:
-                data = read_all(files, folder / FILE)
-            except (FileNotFoundError, NotADirectoryError):
-                raise errors.NoEndpoint(f"{folder} holds no {FILE}") from None
+            found = endpoint_config.read_config(folder, files)
             _check_safe(folder, files)
-        found = endpoint_config.decode_config(data)
         engine = engine_choice.open_engine(folder, found, role, files=files, clock=clock)
         return cls(folder, found, engine, files=files, clock=clock)
 
     @property
     def id(self) -> str:
-        """Made with the endpoint; stays, whatever name or address it is known by."""
+        """Id that was made with the endpoint and never changes, whatever its name or address."""
         return self.settings.id
 
     def close_thread(self) -> None:
-        """Close what this thread opened."""
+        """Close what the calling thread opened."""
         for space in self._spaces().values():
             space.close()
         self._spaces().clear()
         self.engine.close_thread()
 
     def close(self) -> None:
-        """Close what this thread opened, write what was gathered for the audit, and end."""
+        """Write the audit rows that are still in memory, then close everything."""
         try:
             self.control.close()
         finally:
@@ -168,9 +167,10 @@ class Endpoint:
     # Tenants ----------------------------------------------------------------------------------------------------
 
     def add_tenant(self, name: str, *, key_source: str | None = None, quota: int | None = None) -> Tenant:
-        """A tenant with a data key of its own. Its keys come first: those without a row are nobody's, and are swept.
+        """Add a tenant with a data key of its own.
 
-        Raises TenantExists, KeySourceRefused, KeyRevoked.
+        The keys are written before the row. Keys without a row belong to no tenant and are swept. Raises TenantExists,
+        KeySourceRefused, KeyRevoked.
         """
         with contextlib.suppress(errors.UnknownTenant):
             self.control.tenant(name)
@@ -185,10 +185,11 @@ class Endpoint:
         return self.control.add_tenant(name, key_source=key_source, quota=quota, tenant_id=tenant_id)
 
     def keys(self, tenant_id: str) -> DataKeys:
-        """The data keys of a tenant, shared by all threads. Raises UnknownTenant, VaultMissing."""
+        """Return the data keys of a tenant, which all threads share. Raises UnknownTenant, VaultMissing."""
         found = self._keys.get(tenant_id)
         if found is None:
-            # Nobody waits for the answer to another: the document may be far away.
+            # Read the document outside of the lock: it may be in a slow object store, and other threads need their
+            # keys.
             documents = self.engine.key_documents(_checked_id(tenant_id), partial(self._sources_of, tenant_id))
             made = DataKeys.open(documents, tenant_id, clock=self.clock, outside=self.folder)
             made.on_use = lambda key_id: self.control.note(None, "key.used", key_id, {"tenant": tenant_id})
@@ -197,17 +198,17 @@ class Endpoint:
         return found
 
     def expect_source(self, source: str) -> None:
-        """Whoever runs the endpoint says that a key source protects keys of tenants, or will."""
+        """Allow a key source for the keys of tenants. The operator named it in a command."""
         self._expected.add(source)
 
     def _sources_of(self, tenant_id: str) -> set[str]:
-        """Key sources that may protect the keys of a tenant, as far as they are known here."""
+        """Return the key sources that may protect the keys of a tenant, as far as this process knows them."""
         own = self.control.tenant(tenant_id).key_source
         return {self.key_source, self.settings.key_source, *self._expected} if own is None else {own, *self._expected}
 
     def space(self, tenant_id: str) -> TenantSpace:
-        """What the endpoint does for a tenant, for the calling thread, which keeps it. Raises UnknownTenant,
-        KeyRevoked, KeySourceRefused."""
+        """Return the tenant's space of the calling thread, which stays open. Raises UnknownTenant, KeyRevoked,
+        KeySourceRefused."""
         spaces = self._spaces()
         found = spaces.get(tenant_id)
         if found is None:
@@ -218,7 +219,7 @@ class Endpoint:
         return found
 
     def forget(self, tenant_id: str) -> None:
-        """Close what this thread has open of a tenant; keys are read anew."""
+        """Close this thread's space of a tenant, and read its keys again when they are needed next."""
         space = self._spaces().pop(tenant_id, None)
         if space is not None:
             space.close()
@@ -226,7 +227,7 @@ class Endpoint:
             self._keys.pop(tenant_id, None)
 
     def limits(self, tenant: Tenant) -> EndpointLimits:
-        """What a tenant may send and keep."""
+        """Return how much a tenant may send and keep."""
         return self._limits if tenant.quota is None else replace(self._limits, tenant_bytes=tenant.quota)
 
     def _opened(self, tenant: Tenant) -> TenantSpace:
@@ -243,8 +244,10 @@ class Endpoint:
         )
 
     def ask(self, kind: str, tenant_id: str, run_at: datetime | None = None) -> None:
-        """Have a worker do something for a tenant (`work.jobs`), at a time or now. Nothing where the server does such
-        things itself. Raises VaultError."""
+        """Ask a worker to run a job for a tenant (`work.job_handlers`) at `run_at`, or now. Raises VaultError.
+
+        Does nothing on an endpoint of files, whose server does this work itself.
+        """
         if self.engine.shared:
             from lifeboat_endpoint.work.shared_queue import open_queue
 
@@ -254,7 +257,8 @@ class Endpoint:
         def note(kind: str, subject: str, details: JsonObject) -> None:
             self.control.record(None, kind, subject, {"tenant": tenant_id, **details})
             if kind == WAITS:
-                with contextlib.suppress(errors.VaultError):  # workers look for what waits from time to time
+                # Not fatal: workers also look for waiting purges periodically
+                with contextlib.suppress(errors.VaultError):
                     self.ask("apply_purge", tenant_id, times.parse_time(details["applies_at"]))
 
         def shred_later() -> None:
@@ -264,16 +268,21 @@ class Endpoint:
         return PurgePolicy(self.id, self.signing_key, wait, note, lambda: is_trusted(self), shred_later)
 
     def signing_key(self) -> EndpointKey:
-        """The key that signs receipts of purges, made when it is needed first: a file of its own, or a secret that the
-        processes of a shared endpoint keep together. Raises EndpointUnsafe, KeyRevoked, KeySourceRefused."""
+        """Return the key that signs receipts of purges, and make it on first use.
+
+        It is a file on an endpoint of files, and a wrapped secret that all processes share on a shared endpoint. Raises
+        EndpointUnsafe, KeyRevoked, KeySourceRefused.
+        """
         with self._guard:
             if self._signing is None:
                 self._signing = self._shared_signing_key() if self.engine.shared else self._own_signing_key()
             return self._signing
 
     def check_key(self) -> None:
-        """Whether the key of a shared endpoint is the one that its processes share. What is away now is asked for when
-        it is needed. Raises KeyRevoked, KeySourceRefused."""
+        """Check on a shared endpoint that the key source unwraps the secrets that all processes share.
+
+        A source that is unreachable now is asked again when a key is needed. Raises KeyRevoked, KeySourceRefused.
+        """
         if self.engine.shared:
             with contextlib.suppress(errors.VaultBusy, errors.EndpointBusy, errors.KeySourceAway):
                 self.signing_key()
@@ -298,9 +307,11 @@ class Endpoint:
 
     @property
     def key_source(self) -> str:
-        """What protects the keys of tenants without a source of their own: as endpoint.json says it, or, where
-        processes of several machines share the endpoint, as it was moved to for all of them. Raises KeySourceRefused
-        where nobody vouches for what the database says, KeySourceAway."""
+        """The key source of tenants without one of their own.
+
+        It is the one in endpoint.json, or on a shared endpoint the one that all processes were moved to since. Raises
+        KeySourceRefused if the note in the database is not vouched for by the former source, KeySourceAway.
+        """
         begin = self.settings.key_source
         note = self.control.get(KEY_SOURCE) if self.engine.shared else None
         if note is None:
@@ -312,13 +323,17 @@ class Endpoint:
         return self._followed[known]
 
     def move_secrets(self, source: str) -> None:
-        """All processes of a shared endpoint use another source from now on, also for what they keep together, which
-        moves with it or not at all. Raises KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged."""
+        """Make all processes of a shared endpoint use another key source, and wrap their shared secrets with it.
+
+        The source and the secrets change in one transaction. Raises KeyRevoked, KeySourceAway, KeySourceRefused,
+        VaultDamaged.
+        """
         before, after = (
             key_source_registry.open_key_source(each, outside=self.folder) for each in (self.key_source, source)
         )
-        moved: dict[str, Any] = {SIGNING: endpoint_secrets.rewrap_secret(self.control, before, after, SIGNING)}
-        with contextlib.suppress(errors.KeyRevoked, errors.VaultDamaged):  # made anew by whoever needs it
+        moved: JsonObject = {SIGNING: endpoint_secrets.rewrap_secret(self.control, before, after, SIGNING)}
+        # The transfer key is made again when a server needs it
+        with contextlib.suppress(errors.KeyRevoked, errors.VaultDamaged):
             moved[TRANSFER_KEY] = endpoint_secrets.rewrap_secret(self.control, before, after, TRANSFER_KEY)
         notes = {name: note for name, note in moved.items() if note is not None}
         notes[KEY_SOURCE] = moved_key_source.note_move(self.control.get(KEY_SOURCE), before, source)
@@ -332,14 +347,14 @@ class Endpoint:
 
 
 def _checked_id(tenant_id: str) -> str:
-    """Raises UnknownTenant for what is no id: it names a folder."""
+    """Return the id if it is a UUID, since it becomes the name of a folder. Raises UnknownTenant."""
     if not ids.is_uuid(tenant_id):
         raise errors.UnknownTenant(f"{tenant_id!r} is not the id of a tenant")
     return tenant_id
 
 
 def limits_of(found: EndpointConfig) -> EndpointLimits:
-    """Raises EndpointSettings for a limit that there is not, or that cannot be so."""
+    """Return the limits that endpoint.json sets. Raises EndpointSettings for an unknown limit or a bad value."""
     unknown = found.limits.keys() - {field.name for field in fields(EndpointLimits)}
     if unknown:
         raise errors.EndpointSettings(f"{FILE}: there is no limit {', '.join(sorted(unknown))}")
@@ -357,7 +372,7 @@ def _fresh(key_source: str | None, key_scope: str, clock: Clock) -> EndpointConf
 
 
 def _make(folder: Path, found: EndpointConfig, files: FileOperations, clock: Clock) -> None:
-    """endpoint.json comes last: without it there is no endpoint."""
+    """Make the files of a new endpoint. endpoint.json is written last: without it there is no endpoint."""
     key_source_registry.open_key_source(found.key_source, outside=folder)
     files.make_folders(folder / TENANTS, 0o700)
     create_control(folder / CONTROL, clock)
@@ -376,7 +391,7 @@ def _check_empty(folder: Path, files: FileOperations) -> None:
 
 
 def _check_safe(folder: Path, files: FileOperations) -> None:
-    """Raises EndpointUnsafe where others could change what is kept."""
+    """Raise EndpointUnsafe if other users could change the data."""
     found = files.lstat(folder)
     if not stat.S_ISDIR(found.st_mode):
         raise errors.EndpointUnsafe(f"{folder} is not a folder")
@@ -399,7 +414,7 @@ def _making(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _system(folder: Path) -> Iterator[None]:
-    """What the system refuses, as an EndpointError."""
+    """Convert OSError to EndpointError."""
     try:
         yield
     except OSError as error:

@@ -1,13 +1,15 @@
-"""endpoint.json: what an endpoint is, and what whoever runs it decided."""
+"""endpoint.json: the identity of an endpoint, and the settings of its operator."""
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
 
 import msgspec
 
 from lifeboat_alf.common import json_codec, times
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.seams.file_operations import FileOperations, read_all
 from lifeboat_vault import errors
 from lifeboat_vault.retention.retention_policy import Retention
 
@@ -19,8 +21,8 @@ _LONGEST_WAIT = 90 * _DAY
 
 
 class SizeCap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How much history may take, in bytes; None: as much as there is room. Above it old bytes of large files go first,
-    then history thins sooner."""
+    """How much history may take in bytes, None for no cap. Above it old bytes of large files go first, then history is
+    thinned sooner."""
 
     agent: int | None = None
     tenant: int | None = None
@@ -31,7 +33,7 @@ class SizeCap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AuditKept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How long rows of the audit stay, and how many at most."""
+    """How long audit rows are kept, and how many at most."""
 
     days: int = 400
     rows: int = 1_000_000
@@ -42,8 +44,8 @@ class AuditKept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class KeptHistory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All sequences of `all_hours`, then one each hour for `hourly_days`, one each day for `daily_days`, one each week
-    for ever."""
+    """All sequences of `all_hours`, then one each hour for `hourly_days`, one each day for `daily_days`, and one each
+    week without limit."""
 
     all_hours: int = 24
     hourly_days: int = 7
@@ -58,12 +60,15 @@ class KeptHistory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SharedStore(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Where processes of several machines keep everything: `database` as libpq writes an address
-    (`postgresql:///lifeboat?host=/run/postgresql`), without a password; `objects` as `s3://bucket/prefix`, `gs://...`
-    or `az://...`, with `object_options` of that kind of store, none of them secret. Bodies of more than `inline_bytes`
-    are objects. Whoever serves connects as `api_role`, workers and people who look after it as `worker_role`; tables
-    belong to `owner_role`. A process has at most `connections` to each kind of table. Objects that nothing names are
-    removed after `loose_days`: older backups of the database could not be put back whole."""
+    """The database and object store that processes on several machines share.
+
+    `database` is an address as libpq writes it (`postgresql:///lifeboat?host=/run/postgresql`), without a password.
+    `objects` is `s3://bucket/prefix`, `gs://...` or `az://...`, with `object_options` for that kind of store, none of
+    them secret. Bodies of more than `inline_bytes` are objects. Servers connect as `api_role`, workers and the
+    operator's commands as `worker_role`; tables belong to `owner_role`. A process has at most `connections` to each
+    kind of table. Unnamed objects are removed after `loose_days`: an older backup of the database could not be restored
+    completely then.
+    """
 
     database: str
     objects: str
@@ -85,8 +90,11 @@ class SharedStore(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 
 
 class WorkHours(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How often the workers of a shared endpoint do what, in hours. Purges are applied when their time comes, and what
-    was missed is looked for as often as `apply_purge` says. `verify` reads all bodies back; 0: never."""
+    """How often workers of a shared endpoint do each kind of work, in hours.
+
+    Purges are applied when they are due, and `apply_purge` is how often missed ones are looked for. `verify` reads all
+    bodies; 0 means never.
+    """
 
     apply_purge: int = 1
     look_after: int = 1
@@ -102,10 +110,13 @@ class WorkHours(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """`key_source` protects the data keys of tenants without one of their own; `key_scope` "tenant" or "agent" says
-    who gets a data key. `limits` are those of `service.limits.Limits` that differ from the default. Of a large file the
-    newest `large_file_versions` keep their bytes. A purge that nobody confirms waits for `purge_hours`. With `store`
-    processes of several machines share the endpoint, each with an endpoint.json of the same content."""
+    """The content of endpoint.json.
+
+    `key_source` protects the data keys of tenants without one of their own; `key_scope` "tenant" or "agent" says who
+    gets a data key. `limits` are those of `EndpointLimits` that differ from the default. Of a large file the newest
+    `large_file_versions` keep their bytes. An unconfirmed purge waits for `purge_hours`. With `store` processes on
+    several machines share the endpoint, each with an endpoint.json of the same content.
+    """
 
     kind: str
     version: int
@@ -113,7 +124,7 @@ class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, om
     created_at: str
     key_source: str
     key_scope: str
-    limits: dict[str, Any] = msgspec.field(default_factory=dict)
+    limits: JsonObject = msgspec.field(default_factory=dict)
     retention: KeptHistory = KeptHistory()
     size_cap: SizeCap = SizeCap()
     large_file_versions: int = 3
@@ -132,8 +143,17 @@ class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, om
             raise ValueError(f"a purge waits for 0 to {_LONGEST_WAIT} hours")
 
 
+def read_config(folder: Path, files: FileOperations, *, fix: str | None = None) -> EndpointConfig:
+    """Read endpoint.json in a folder. Raises NoEndpoint with this fix, EndpointNewer, EndpointSettings."""
+    try:
+        data = read_all(files, folder / FILE)
+    except (FileNotFoundError, NotADirectoryError):
+        raise errors.NoEndpoint(f"{folder} holds no {FILE}", fix=fix) from None
+    return decode_config(data)
+
+
 def decode_config(data: bytes) -> EndpointConfig:
-    """Raises NoEndpoint, EndpointNewer, EndpointSettings."""
+    """Parse endpoint.json. Raises NoEndpoint, EndpointNewer, EndpointSettings."""
     try:
         found = json_codec.decode_object(data, entry=FILE)
     except LifeboatError as error:
@@ -150,5 +170,5 @@ def decode_config(data: bytes) -> EndpointConfig:
 
 
 def encode_config(settings: EndpointConfig) -> bytes:
-    """As a person can read and edit it."""
+    """Format endpoint.json, readable and editable."""
     return json_codec.encode_pretty(settings) + b"\n"

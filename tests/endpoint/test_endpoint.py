@@ -1,4 +1,4 @@
-"""An endpoint's folder: made whole, checked, opened."""
+"""The folder of an endpoint: created completely, checked, opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever has a token that counts, and means harm: to other tenants, to the memory, to the disk, to its own agents."""
+"""Attacks with a valid token: on other tenants, on the memory, on the disk, and on the attacker's own agents."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LAST = 2**53 - 1
 
 
 def repacked(data: bytes, change: Callable[[str, bytes], bytes | None], **more: bytes) -> bytes:
-    """A bundle with other entries."""
+    """Return a bundle with other entries."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
         for name in source.namelist():
@@ -119,7 +119,7 @@ def sequence(number: int, epoch: int = FIRST_EPOCH) -> Sequence:
 
 @pytest.mark.parametrize("number", [LAST, 2**53, append_rules.LARGEST_FIRST + 1])
 def test_nobody_takes_the_last_number_at_once(number: int) -> None:
-    """After it no other state could follow, of nobody and for ever."""
+    """After the last number no other sequence could ever follow."""
     with pytest.raises(RemoteRefused):
         append_rules.check_fit(sequence(number), None, None, FIRST_EPOCH)
 
@@ -295,10 +295,10 @@ def test_uploads_that_never_end_make_room_for_those_that_begin(tmp_path: Path) -
         space.register(AGENT, "ada", "openclaw")
         data = b"x" * 100
         part = ExpectedPart(hashlib.sha256(data).hexdigest(), 100)
-        begun = [space.begin_upload(AGENT, "snapshot", None, [part]) for _ in range(3)]
-        space.put_part(begun[0].id, part.sha256, data)
-        begun += [space.begin_upload(AGENT, "snapshot", None, [part]) for _ in range(20)]
-        assert begun[-1].missing == []  # what came for the first one is still there
+        begun = [space.uploads.begin(AGENT, "snapshot", None, [part]) for _ in range(3)]
+        space.uploads.put_part(begun[0].id, part.sha256, data)
+        begun += [space.uploads.begin(AGENT, "snapshot", None, [part]) for _ in range(20)]
+        assert begun[-1].missing == []  # the part of the first upload is still there
         rows = space._metadata.row("select count(*) from upload", ())
         assert rows == (4,)
 
@@ -309,7 +309,7 @@ def test_parts_that_never_come_count_for_the_quota(tmp_path: Path) -> None:
         space.register(AGENT, "ada", "openclaw")
         with pytest.raises(RemoteFull):
             for _ in range(5):
-                space.begin_upload(AGENT, "snapshot", None, parts)
+                space.uploads.begin(AGENT, "snapshot", None, parts)
 
 
 def test_keys_are_small_and_count_for_the_quota(tmp_path: Path) -> None:
@@ -331,7 +331,7 @@ def test_heads_and_names_of_sealed_agents_count_for_the_quota(tmp_path: Path) ->
                 space.sealed_files.put(AGENT, f"empty-{number}.age", b"")
         with pytest.raises(RemoteFull):
             space.sealed_files.set_head(AGENT, b"h" * 99_000, tag)
-        space.sealed_files.set_head(AGENT, b"h" * 10, tag)  # whoever makes room may
+        space.sealed_files.set_head(AGENT, b"h" * 10, tag)  # a smaller head makes room
 
 
 # What others are told -----------------------------------------------------------------------------------------------

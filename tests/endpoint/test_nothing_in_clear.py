@@ -1,4 +1,4 @@
-"""A real endpoint leaves nothing decrypted on any disk (ALF §10.13): whatever was sent, read, begun and cut off."""
+"""A real endpoint leaves nothing decrypted on any disk (ALF §10.13), whatever was sent, read, begun and interrupted."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TOLD += (base64.b64encode(CANARY)[:20], CANARY.hex().encode())
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[TrialMachine]:
-    """Its own vault lies beside what is looked through."""
+    """A machine, whose own vault is beside the searched folders."""
     agent_id = ids.make_id("2026-11-20T12:00:00.000Z")
     with Vault.create(tmp_path / "laptop", agent_id) as vault:
         yield TrialMachine(agent_id, vault, DeviceKey.generate(UserKey.generate()), MACHINE)
@@ -51,7 +51,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def in_clear(folder: Path, *more: bytes) -> list[tuple[str, bytes]]:
-    """Where a file below says something, by its name or its bytes."""
+    """Return the files below whose name or bytes contain the text."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert files
     return [
@@ -63,7 +63,7 @@ def in_clear(folder: Path, *more: bytes) -> list[tuple[str, bytes]]:
 
 
 def body(number: int) -> bytes:
-    """A file of which some lies in a row and most in a file."""
+    """A file of which a part is in a row and most in a file."""
     return CANARY * 20_000 + str(number).encode()
 
 
@@ -74,7 +74,7 @@ def register(client: httpx.Client, machine: TrialMachine) -> str:
 
 
 def in_parts(client: httpx.Client, path: str, data: bytes, base: int, *, leave_out: int = 0) -> str:
-    """Send a delta in parts, the last ones not; its upload."""
+    """Send a delta in parts except the last ones; return its upload."""
     parts = [data[start : start + 5_000] for start in range(0, len(data), 5_000)]
     listed = [{"sha256": hashlib.sha256(part).hexdigest(), "size": len(part)} for part in parts]
     asked = {"kind": "delta", "base_sequence": base, "parts": listed}
@@ -89,7 +89,7 @@ def test_nothing_that_was_decrypted_remains_on_a_disk(machine: TrialMachine, ser
         with endpoint.client() as client:
             path = register(client, machine)
             everything_done(client, path, machine)
-        assert in_clear(server, endpoint.token.encode()) == []  # while it runs, write-ahead logs and all
+        assert in_clear(server, endpoint.token.encode()) == []  # while it runs, with write-ahead logs
         cut_off(endpoint, path, machine, CrashPoint.ENDPOINT_ACCEPTED)
         assert in_clear(server) == []
         endpoint.restart()
@@ -103,7 +103,7 @@ def test_nothing_that_was_decrypted_remains_on_a_disk(machine: TrialMachine, ser
 
 
 def everything_done(client: httpx.Client, path: str, machine: TrialMachine) -> None:
-    """Each way to send something, and each way to fetch it."""
+    """Send and fetch in every way."""
     named = {"X-Lifeboat-Machine": MACHINE.replace(" ", "%20")}
     machine.capture(raw__openclaw__canary=body(0), raw__openclaw__small=CANARY)
     snapshot = machine.snapshot(keys={"agent_id": "invented", "secret": CANARY.decode()}).file.read()
@@ -138,7 +138,7 @@ def read_back(client: httpx.Client, path: str) -> bytes:
 
 
 def cut_off(endpoint: RunningEndpoint, path: str, machine: TrialMachine, step: CrashPoint) -> None:
-    """A push in the middle of which the endpoint dies."""
+    """Push while the endpoint dies in the middle."""
     endpoint.restart(dies=(step, 1))
     with endpoint.client() as client:
         base = client.get(f"{path}/head").json()["sequence"]

@@ -1,4 +1,4 @@
-"""Rows of a vault are lost or changed, and sequences are put back from another copy of it."""
+"""Rows of a vault are lost or changed, and sequences are repaired from another copy of it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SEALERS = {"plain": PLAIN, "sealed": TestKeys().sealer("agent")}
 
 
 class VaultPair:
-    """A vault and a copy that nothing happens to."""
+    """A vault and an unchanged copy."""
 
     def __init__(self, folder: Path, sealer: Sealer) -> None:
         self.folder = folder
@@ -68,7 +68,7 @@ class VaultPair:
             how(connection, chance)
 
     def mend(self) -> list[int]:
-        """Put back what is damaged, the oldest first; the numbers that were sent."""
+        """Repair damaged sequences, the oldest first; return the numbers that were sent."""
         sent = []
         with self.opened() as vault, self.opened("copy") as copy:
             vault.note_damage(vault.verify(trusted=None))

@@ -1,4 +1,4 @@
-"""What an endpoint keeps without being able to read it: files that never change, and one head per agent."""
+"""Sealed agents: files that never change, and one head per agent."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """One tenant against another (ALF §8.5.4, §10.13): with ids, tokens, paths, numbers and SQL, over HTTP and below it.
 
-What is not yours is answered as what is not there: by design, since a tenant's requests are looked up in the tenant's
-own tables alone and never in those of another, neither their words nor their time can tell the two apart.
+Requests for data of another tenant are answered as for missing data. A tenant's requests are looked up only in its own
+tables, so neither texts nor durations of responses differ.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ INJECTIONS = (
 
 
 def of_agents() -> list[Route]:
-    """Every route that names an agent."""
+    """Return every route that names an agent."""
     return [route for route in route_table.OWN if "{agent_id}" in route.path and route.scopes is not OPEN]
 
 
 def asked(client: httpx.Client, route: Route, agent_id: str, token: str, upload_id: str = "0" * 32) -> httpx.Response:
-    """A request of the route that is whole but for whose agent it names."""
+    """Return a complete request of the route, for any agent."""
     parts = {"agent_id": agent_id, "upload_id": upload_id, "sha256": DIGEST, "sequence": "0", "name": "0-x.alf.age"}
     path = re.sub(r"{([a-z0-9_]+)}", lambda found: parts[found[1]], route.path)
     body = next((json.dumps(body) for ending, body in BODIES.items() if route.path.endswith(ending)), "x")
@@ -81,7 +81,7 @@ def asked(client: httpx.Client, route: Route, agent_id: str, token: str, upload_
 
 
 def shape(answer: httpx.Response, agent_id: str) -> tuple[int, dict[str, Any], dict[str, str]]:
-    """An answer without what differs from request to request."""
+    """Return a response without what differs between requests."""
     document = json.loads(answer.text.replace(agent_id, "AGENT")) if answer.text else {}
     for name in ("request_id", "delta_id", "upload_id", "upload_url", "expires_at"):
         document.pop(name, None)
@@ -118,7 +118,7 @@ def test_a_tenant_lists_and_counts_its_own_only(served: ServedApp, client: httpx
 
 
 def test_two_tenants_may_have_an_agent_of_one_id(served: ServedApp, client: httpx.Client) -> None:
-    """Nobody learns from a refusal that somebody else has it."""
+    """A refusal would tell that another tenant has it."""
     ours = served.pushed(client, captures=2)
     foreign = bearer(served.new_token(tenant="office"))
     document = {"id": ours.agent_id, "name": "twin", "source_runtime": "openclaw"}
@@ -192,18 +192,18 @@ def test_a_token_for_one_thing_does_nothing_else(scope: str, served: ServedApp, 
 
 
 def test_no_query_of_a_tenants_tables_can_name_another_tenant() -> None:
-    """There is no row of another tenant in them, and nothing that a statement could pick one by."""
+    """The tables contain no row of another tenant, and no column that a statement could select one by."""
     statements = [text for module in (sql, sealed_statements) for name, text in vars(module).items() if name.isupper()]
     assert len(statements) > 30
     for text in statements:
-        assert "%" not in text and "{" not in text  # nothing is put into a statement but by its parameters
+        assert "%" not in text and "{" not in text  # values reach statements as parameters only
         assert "attach" not in text.lower()
         if "tenant" in text:
             assert text in (sql.ADD_TENANT, sql.TENANT)
 
 
 def test_an_id_that_was_made_for_it_leads_out_of_no_tenant(tmp_path: Path) -> None:
-    """The methods of the service themselves, whatever let the id through."""
+    """The methods of the service themselves, as if the id had passed all checks."""
     with space_in(tmp_path / "home") as ours, space_in(tmp_path / "office") as theirs:
         theirs.register("ada", "Ada", "openclaw")
         for agent_id in ("ada", "../../office/agents/ada", "ada' or '1'='1", "' union select 1 --", "%", "_da"):
@@ -211,7 +211,7 @@ def test_an_id_that_was_made_for_it_leads_out_of_no_tenant(tmp_path: Path) -> No
                 with pytest.raises(errors.UnknownAtRemote):
                     work(agent_id)
             with pytest.raises(errors.UnknownAtRemote):
-                ours.begin_upload(agent_id, "snapshot")
+                ours.uploads.begin(agent_id, "snapshot")
             with pytest.raises(errors.UnknownAtRemote):
                 ours.sealed_files.names(agent_id)
         assert ours.agent_ids() == []
@@ -225,7 +225,7 @@ def test_the_tables_of_one_tenant_are_not_opened_for_another(tmp_path: Path) -> 
 
 
 def test_what_was_moved_to_another_tenant_opens_nowhere(tmp_path: Path) -> None:
-    """Defence in depth: who gets another tenant's files past every query still has none of its keys."""
+    """Defence in depth: files of another tenant are useless without its keys."""
     mine, theirs = data_keys(tmp_path, "home"), data_keys(tmp_path, "office")
     Vault.create(tmp_path / "vault", UNKNOWN, sealer=theirs.sealer(UNKNOWN)).close()
     with pytest.raises((errors.OtherDataKey, errors.VaultDamaged, errors.KeyRevoked)):
@@ -251,7 +251,7 @@ def test_a_row_that_was_copied_from_another_tenant_is_read_by_nobody(tmp_path: P
 
 
 class FixedKeys(TestKeys):
-    """A tenant that has its own key and no other."""
+    """A tenant with one key of its own."""
 
     def sealer_of(self, key_id: str, agent_id: str | None = None) -> Any:
         if key_id != f"{self._current:012x}":

@@ -80,7 +80,6 @@ WRITERS = {
     "lifeboat_endpoint.maintenance.history_thinning": TRIED,
     "lifeboat_vault.remote.checks.purge_checks": TEST,
     "lifeboat_vault.remote.checks.remote_trial": TEST,
-    "lifeboat_endpoint.service.in_process_remote": ASKED,
     "lifeboat_endpoint.server.routes.redaction_routes": ASKED,
     "lifeboat_endpoint.service.purge.waiting_redactions": ASKED,
     "lifeboat_endpoint.service.purge.tenant_redactions": ASKED,
@@ -106,15 +105,14 @@ OPERATIONS = {
 """Everything that the daemon has done by itself, in a worker."""
 
 MAINTENANCE = {
-    "care": TRIED,
-    "due": TRIED,
-    "figures": "reads",
-    "history": TRIED,
-    "proving": "reads",
-    "purges": TRIED,
-    "removal": TRIED,
-    "rotation": TRIED,
-    "trust": "reads",
+    "data_key_rotation": TRIED,
+    "endpoint_verification": "reads",
+    "history_thinning": TRIED,
+    "periodic_maintenance": TRIED,
+    "tenant_care": TRIED,
+    "tenant_purges": TRIED,
+    "tenant_removal": TRIED,
+    "trusted_time": "reads",
 }
 """Everything that an endpoint does by itself."""
 

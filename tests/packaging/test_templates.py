@@ -221,7 +221,7 @@ def test_systemd_understands_the_unit(tmp_path: Path) -> None:
 
 def test_the_manual_page_names_every_command_and_option() -> None:
     plain = manual.page("2026-11-22", "0.2.0").replace("\\-", "-")
-    for words, command in manual.typed("lifeboat", manual.program):
+    for words, command in manual.walk_commands("lifeboat", manual.program):
         assert f".SS {words}" in plain
         options = [item for item in command.params if isinstance(item, click.Option) and not item.hidden]
         assert [item.opts[-1] for item in options if f"{item.opts[-1]}" not in plain] == [], words

@@ -18,11 +18,11 @@ from lifeboat_core.remotes import acknowledged_states, remote_drill
 from lifeboat_core.remotes.remote_kinds import open_remote
 from lifeboat_endpoint.doctor import bodies
 from lifeboat_endpoint.maintenance.endpoint_verification import EndpointVerification, verify_endpoint
-from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_keys.errors import KeyLocked
 from lifeboat_keys.home.home_keys import HomeKeys
 from lifeboat_vault.remote.remote_contract import RemoteVerification
 from lifeboat_vault.vault import Retention
+from support.endpoint.in_process_remote import InProcessRemote
 from support.oracle import disk_model
 from support.oracle.copies import HOME, PLAIN, STICK, Copies, make_copies
 from support.prepared_folders import PreparedFolders

@@ -15,11 +15,11 @@ from lifeboat_core.health.agent_status import ERROR
 from lifeboat_core.history import thin_history
 from lifeboat_endpoint.doctor import bodies
 from lifeboat_endpoint.maintenance.endpoint_verification import EndpointVerification, verify_endpoint
-from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_vault.errors import RemoteDamaged, RemoteError, RemoteTooLarge, UnknownAtRemote
 from lifeboat_vault.remote.remote_contract import RemoteBundle, RemoteHead
 from lifeboat_vault.vault import Retention
 from support.core import purged
+from support.endpoint.in_process_remote import InProcessRemote
 from support.killing import killed_at
 from support.oracle import disk_model
 from support.oracle.copies import HOME, Copies, make_copies

@@ -25,13 +25,13 @@ from lifeboat_core.verify import samples_and_drills
 from lifeboat_core.verify.samples_and_drills import Drill
 from lifeboat_daemon.work.operations import verify as operation
 from lifeboat_daemon.work.worker_loop import RunningJob
-from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_vault.errors import UnknownAtRemote, VaultDamaged
 from lifeboat_vault.remote.remote_contract import RemoteBundle
 from lifeboat_vault.vault import Vault
 from support.cli import cli_client
 from support.core import purged
 from support.core.replication_life import HOME, STICK
+from support.endpoint.in_process_remote import InProcessRemote
 from support.endpoint.row_damage import (
     HARMS,
     Harm,

@@ -17,9 +17,9 @@ from lifeboat_core.remotes.agent_replication import replicate_agent
 from lifeboat_core.remotes.mending_pause import MendingPause
 from lifeboat_core.remotes.replication_outcome import ReplicationOutcome
 from lifeboat_endpoint.maintenance.endpoint_verification import EndpointVerification, verify_endpoint
-from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_vault.remote.remote_contract import FileKey
 from lifeboat_vault.vault import Retention
+from support.endpoint.in_process_remote import InProcessRemote
 from support.oracle.copies import HOME, Copies, make_copies
 from support.prepared_folders import PreparedFolders
 

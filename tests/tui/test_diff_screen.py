@@ -1,4 +1,4 @@
-"""What changed between two moments, on a screen: names, lines, jumps, and what is left out."""
+"""The screen of differences: names, lines, jumps, and omitted content."""
 
 from __future__ import annotations
 

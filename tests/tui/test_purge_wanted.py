@@ -1,4 +1,4 @@
-"""What was chosen in the purge wizard, and the words of the command that does it."""
+"""The choices of the purge wizard, and the command built from them."""
 
 from __future__ import annotations
 

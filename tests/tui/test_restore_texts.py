@@ -1,4 +1,4 @@
-"""What the wizard says of a restore that is done."""
+"""Texts about a completed restore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The conformance suite of second copies over a tenant of an endpoint in this process."""
+"""The conformance checks of remotes, run on a tenant of an endpoint in this process."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_vault.remote.conformance_checks import CHECKS, RemoteCheck
+from support.endpoint.in_process_remote import InProcessRemote
 from support.endpoint.spaces import TestKeys, remote_in
 
 

@@ -1,4 +1,4 @@
-"""The conformance suite finds a second copy out that does otherwise, each time by the check that says so."""
+"""The conformance checks catch misbehaving remotes, each by the check that describes it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_vault.errors import StaleBase
 from lifeboat_vault.remote.conformance_checks import CHECKS
 from lifeboat_vault.remote.remote_contract import (
@@ -20,11 +19,12 @@ from lifeboat_vault.remote.remote_contract import (
     RemoteHead,
     RemoteVerification,
 )
+from support.endpoint.in_process_remote import InProcessRemote
 from support.endpoint.spaces import remote_in, space_in
 
 
 class TakesAnything(InProcessRemote):
-    """Says that it took what it did not take."""
+    """Acknowledges pushes that it does not store."""
 
     def push(self, agent_id: str, bundle: RemoteBundle, *, machine: str = "") -> RemoteHead:
         try:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.agents.agents_add_as import add_as, refuse_lookalike
 from lifeboat_cli.agents.agents_adopt import adopt, print_remote_agents
@@ -18,6 +19,7 @@ from lifeboat_cli.commands.sync_command import print_capture
 from lifeboat_cli.keys.key_status_text import NEVER_PROVEN
 from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmation, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 from lifeboat_cli.terminal.option_types import AGENT, DURATION, REMOTE, RUNTIME
 from lifeboat_core.agents import manage_agents as registry
 from lifeboat_core.agents import offers
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
-@click.group()
+@click.group(cls=DefaultCommandGroup, default="list")
 def agents() -> None:
     """Agents: find, protect, look into, move, copy, pause."""
 
@@ -54,7 +56,7 @@ agents.add_command(uncut)
 agents.add_command(adopt)
 
 
-def _document(agent: Agent) -> dict[str, Any]:
+def _document(agent: Agent) -> JsonObject:
     return {"id": agent.id, "name": agent.name, "runtime": agent.runtime, "workspace": str(agent.workspace)}
 
 
@@ -181,7 +183,7 @@ def add(
     return 0 if is_whole(capture) else 1
 
 
-def _original(session: CommandSession, agent: Agent, folder: Path) -> dict[str, Any] | None:
+def _original(session: CommandSession, agent: Agent, folder: Path) -> JsonObject | None:
     """Return what is known of the agent that a folder was restored from, if it is another agent."""
     from lifeboat_core.restore import read_restore_origin
 
@@ -189,7 +191,7 @@ def _original(session: CommandSession, agent: Agent, folder: Path) -> dict[str, 
     return None if origin is None or origin["agent"] == agent.id else origin
 
 
-def _copy(session: CommandSession, origin: dict[str, Any], folder: Path) -> str:
+def _copy(session: CommandSession, origin: JsonObject, folder: Path) -> str:
     """Describe for people that a folder was restored from another agent, which is not affected."""
     known = next((one for one in registry.list_agents(session.context) if one.id == origin["agent"]), None)
     if known is None:

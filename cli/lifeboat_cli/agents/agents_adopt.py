@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.commands.sync_command import print_capture
 from lifeboat_cli.terminal.command_session import (
     CommandSession,
@@ -114,7 +115,7 @@ def _give_way(
         done.adoption.warnings.append(f"{remote.name} had another history, which is kept here for 90 days")
 
 
-def _adoption_document(context: Context, adoption: Adoption) -> dict[str, Any]:
+def _adoption_document(context: Context, adoption: Adoption) -> JsonObject:
     """Return what an adoption would do. `take_over` is the machine that the user has to name, or None."""
     from lifeboat_core.remotes import writer_epochs
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmation, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import AGENT
@@ -104,7 +103,7 @@ def uncut(session: CommandSession, agent: str, paths: tuple[str, ...], *, yes: b
     session.output.document(document, text)
 
 
-def _listed(places: Places) -> list[dict[str, Any]]:
+def _listed(places: Places) -> list[JsonObject]:
     return [
         {"path": path, "places": [{"line": place.line, "kind": place.kind} for place in found]}
         for path, found in sorted(places.items())

@@ -84,7 +84,7 @@ def show(session: CommandSession, file: Path, passphrase_stdin: bool) -> None:
     session.output.document(document, text)
 
 
-def _rows(document: dict[str, Any]) -> list[tuple[str, str]]:
+def _rows(document: JsonObject) -> list[tuple[str, str]]:
     """Return the figures of a file for people. Nested documents are left to `--json`."""
     return [(key.replace("_", " "), _cell(key, value)) for key, value in document.items() if not _is_nested(value)]
 
@@ -101,19 +101,19 @@ def _cell(key: str, value: Any) -> str:
     return time_text(value) if key.endswith(("_at", "_timestamp")) and value else str(value)
 
 
-def _describe(archive: Archive) -> dict[str, Any]:
+def _describe(archive: Archive) -> JsonObject:
     described = _describe_delta(archive) if archive.is_delta else _describe_snapshot(archive)
     return {**described, "encryption": archive.encryption_json()}
 
 
-def _describe_delta(archive: Archive) -> dict[str, Any]:
+def _describe_delta(archive: Archive) -> JsonObject:
     from lifeboat_alf.deltas.delta_writer import DeltaReader
 
     with DeltaReader(archive.stream) as delta:
         return {"kind": "delta", "agent_id": delta.agent_id, "manifest": delta.manifest, **_sync(delta.manifest)}
 
 
-def _describe_snapshot(archive: Archive) -> dict[str, Any]:
+def _describe_snapshot(archive: Archive) -> JsonObject:
     from lifeboat_alf.snapshot import SnapshotReader
 
     with SnapshotReader(archive.stream) as snapshot:
@@ -374,6 +374,7 @@ def export(
     written to the history, the file has the newest captured sequence, and exit 1 says so.
     """
     from lifeboat_core import exchange
+    from lifeboat_core.exchange.agent_export import ExportOptions
 
     seal = encryption_options.choose_export_encryption(
         encrypt, recipients, encryption_options.passphrase_from_stdin(passphrase_stdin)
@@ -384,9 +385,7 @@ def export(
             runtime,
             folder,
             target,
-            since=since,
-            threshold=artifact_threshold,
-            embeddings_inline=embeddings == "inline",
+            ExportOptions(since=since, threshold=artifact_threshold, embeddings_inline=embeddings == "inline"),
             force=force,
             encryption=seal,
         )

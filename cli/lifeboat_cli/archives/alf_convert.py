@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from lifeboat_adapters.item_fates import ItemOutcome, count_outcomes
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.archives import encryption_options
 from lifeboat_cli.keys import passphrase_input
 from lifeboat_cli.terminal.command_session import CommandSession, can_ask, session_command
@@ -17,13 +18,13 @@ from lifeboat_cli.terminal.option_types import NameOption
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.errors import WouldLose
 from lifeboat_core.exchange import conversion_options
-from lifeboat_core.exchange.conversion_report import LOST, ConversionReport, group_fates
 from lifeboat_core.exchange.conversion_run import ConversionOrder, convert_source
 from lifeboat_core.exchange.conversion_source import ALF, ConversionSource
 from lifeboat_core.exchange.encrypted_archives import SUFFIX, Archive, ArchiveEncryption
 from lifeboat_core.texts.human_text import count_text, join_names, size_text, snippet_text
 from lifeboat_formats.interchange import format_registry
 from lifeboat_formats.interchange.contract import FormatOption, OptionKind, Value
+from lifeboat_formats.interchange.conversion_report import LOST, ConversionReport, group_fates
 
 _FOUND = "found_"
 _SHOWN = 20
@@ -50,7 +51,7 @@ def _parameter(name: str) -> str:
     return f"of_format_{name.replace('-', '_')}"
 
 
-def _kind(option: FormatOption) -> dict[str, Any]:
+def _kind(option: FormatOption) -> JsonObject:
     if option.kind is OptionKind.FLAG:
         return {"is_flag": True, "default": None}
     if option.kind is OptionKind.CHOICE:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.terminal.command_session import CommandSession
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.texts.human_text import count_text, path_text
@@ -120,7 +121,7 @@ def _from_stdin() -> str:
     return text.removeprefix("\ufeff").removesuffix("\n").removesuffix("\r")
 
 
-def describe_planned_purge(purged: FilePurgeResult) -> dict[str, Any]:
+def describe_planned_purge(purged: FilePurgeResult) -> JsonObject:
     """Return the document of a dry run: the audit record as it would be, and what would be removed from where."""
     return {
         **purged.audit,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.texts.human_text import count_text
 from lifeboat_core.texts.misplaced_words import refuse_in_field
@@ -97,7 +98,7 @@ def _encryption(recipients: tuple[str, ...], passphrase: str | None) -> ArchiveE
     return ArchiveEncryption(recipients, passphrase)
 
 
-def describe_encryption(encryption: dict[str, Any] | None) -> str:
+def describe_encryption(encryption: JsonObject | None) -> str:
     """Describe for people who can decrypt a file. `encryption` is as in reports."""
     if encryption is None:
         return "none"

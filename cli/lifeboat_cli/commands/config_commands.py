@@ -9,6 +9,7 @@ import msgspec
 
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 from lifeboat_cli.terminal.option_types import AGENT, SETTING
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent
@@ -28,7 +29,7 @@ _LONGEST = 64 * 1024
 """Characters of a value on standard input."""
 
 
-@click.group()
+@click.group(cls=DefaultCommandGroup, default="list")
 def config() -> None:
     """Settings: each with its value, its source and its effect."""
 

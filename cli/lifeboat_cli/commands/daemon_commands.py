@@ -12,6 +12,7 @@ import click
 
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 from lifeboat_cli.terminal.option_types import COUNT
 from lifeboat_core.processes.installed_release import read_release
 from lifeboat_core.texts.human_text import age_text, size_text
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _COVERAGE = {"events": "watched", "partial": "partly watched", "polling": "looked at", "none": "not watched"}
 
 
-@click.group()
+@click.group(cls=DefaultCommandGroup, default="status")
 def daemon() -> None:
     """The process that watches and captures."""
 

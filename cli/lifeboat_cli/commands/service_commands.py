@@ -8,6 +8,7 @@ import click
 
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 
 if TYPE_CHECKING:
     from lifeboat_daemon.units.service_unit import UnitState
@@ -16,7 +17,7 @@ _MANAGERS = {"systemd": "systemd", "launchd": "launchd", "task_scheduler": "the 
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 
 
-@click.group()
+@click.group(cls=DefaultCommandGroup, default="status")
 def service() -> None:
     """The daemon at every login.
 

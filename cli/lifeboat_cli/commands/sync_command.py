@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import AGENT
@@ -68,7 +67,7 @@ def _tell_of_erased(session: CommandSession) -> None:
         agent_purge.tell_remotes_of_purged_agents(session.context)
 
 
-def _has_failed(document: dict[str, Any]) -> bool:
+def _has_failed(document: JsonObject) -> bool:
     return not is_whole(document) or any(map(remote_health.has_failed, document["remotes"]))
 
 
@@ -81,7 +80,7 @@ def _rests(session: CommandSession, agent: Agent) -> bool:
     return True
 
 
-def _captured_by_daemon(session: CommandSession, chosen: list[Agent]) -> list[dict[str, Any]] | None:
+def _captured_by_daemon(session: CommandSession, chosen: list[Agent]) -> list[JsonObject] | None:
     """Return the daemon's answer about captures that it makes now, or None if no daemon answers."""
     from lifeboat_daemon.control import control_methods
     from lifeboat_daemon.control.daemon_client import connect_if_running
@@ -91,7 +90,7 @@ def _captured_by_daemon(session: CommandSession, chosen: list[Agent]) -> list[di
         if client is None:
             return None
         with client, session.output.progress("Capturing and sending"):
-            documents: list[dict[str, Any]] = client.ask(control_methods.SYNC, agents=[agent.id for agent in chosen])[
+            documents: list[JsonObject] = client.ask(control_methods.SYNC, agents=[agent.id for agent in chosen])[
                 "agents"
             ]
     except ServiceError as error:
@@ -100,14 +99,14 @@ def _captured_by_daemon(session: CommandSession, chosen: list[Agent]) -> list[di
     return [_with_patience(session, chosen, document) for document in documents]
 
 
-def _with_patience(session: CommandSession, chosen: list[Agent], document: dict[str, Any]) -> dict[str, Any]:
+def _with_patience(session: CommandSession, chosen: list[Agent], document: JsonObject) -> JsonObject:
     """Return the daemon's answer about one agent. The daemon does not wait for the agent's lock, but this command does
     if that may help."""
     agent = next((one for one in chosen if one.id == document["id"]), None)
     return document if agent is None or document.get("code") != Busy.code else _synced(session, agent)
 
 
-def _synced(session: CommandSession, agent: Agent) -> dict[str, Any]:
+def _synced(session: CommandSession, agent: Agent) -> JsonObject:
     """Capture and push one agent in this process."""
     document = _capture(session, agent)
     with session.output.progress(f"Sending {agent.name}") as tell:
@@ -115,7 +114,7 @@ def _synced(session: CommandSession, agent: Agent) -> dict[str, Any]:
     return {**document, "remotes": remotes}
 
 
-def _capture(session: CommandSession, agent: Agent) -> dict[str, Any]:
+def _capture(session: CommandSession, agent: Agent) -> JsonObject:
     """Capture one agent. A failure does not affect the other agents."""
     try:
         with session.output.progress(f"Capturing {agent.name}"):
@@ -124,7 +123,7 @@ def _capture(session: CommandSession, agent: Agent) -> dict[str, Any]:
         return failure_document(agent, agent_sync.find_head_number(session.context, agent), convert_error(error))
 
 
-def _print(output: CommandOutput, documents: list[dict[str, Any]]) -> None:
+def _print(output: CommandOutput, documents: list[JsonObject]) -> None:
     for document in documents:
         print_capture(output, document)
         if document.get("fix"):
@@ -133,7 +132,7 @@ def _print(output: CommandOutput, documents: list[dict[str, Any]]) -> None:
             _print_remote(output, document["name"], remote)
 
 
-def _print_remote(output: CommandOutput, name: str, remote: dict[str, Any]) -> None:
+def _print_remote(output: CommandOutput, name: str, remote: JsonObject) -> None:
     """Print one line for each remote, and the command that helps separately."""
     text = describe_remote_result(remote)
     if remote["state"] in ("ok", "held") or remote["optional"]:
@@ -144,7 +143,7 @@ def _print_remote(output: CommandOutput, name: str, remote: dict[str, Any]) -> N
         output.note(f"  what helps: {remote['fix']}")
 
 
-def describe_remote_result(remote: dict[str, Any]) -> str:
+def describe_remote_result(remote: JsonObject) -> str:
     """Describe the result of a push to one remote in one line."""
     place = f"{remote['name']} (optional)" if remote["optional"] else remote["name"]
     if remote["state"] == "ok":
@@ -155,13 +154,13 @@ def describe_remote_result(remote: dict[str, Any]) -> str:
     return said if remote["code"] in _UNREADABLE else f"{said}; it has nothing yet"
 
 
-def print_capture(output: CommandOutput, document: dict[str, Any]) -> None:
+def print_capture(output: CommandOutput, document: JsonObject) -> None:
     """Print what one capture contains and what it left out."""
     output.line(_sentence(document))
     _print_remarks(output, document)
 
 
-def _print_remarks(output: CommandOutput, document: dict[str, Any]) -> None:
+def _print_remarks(output: CommandOutput, document: JsonObject) -> None:
     """Print to standard error what a capture could not keep unchanged, and what it found."""
     for warning in document["warnings"]:
         output.warn(warning)
@@ -185,7 +184,7 @@ def _print_remarks(output: CommandOutput, document: dict[str, Any]) -> None:
         output.note(f"  let it go:    lifeboat agents accept {name}")
 
 
-def _sentence(document: dict[str, Any]) -> str:
+def _sentence(document: JsonObject) -> str:
     """Describe one capture in one line."""
     name, number = document["name"], document["sequence"]
     if document["state"] == "error":

@@ -25,7 +25,8 @@ def check(context: Context) -> Iterator[DoctorFinding]:
 def _findings(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
     try:
         installation = context.installation(agent)
-        for offer in context.adapter(agent.runtime).offers(installation):
+        databases = context.adapter(agent.runtime).databases
+        for offer in databases.offers(installation) if databases is not None else ():
             command = offer.command.replace(" AGENT", f" {quote_argument(agent.name)}")
             yield DoctorFinding(DoctorLevel.WARNING, agent.name, offer.what, command)
     except AdapterError:

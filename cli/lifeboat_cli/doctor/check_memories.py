@@ -38,4 +38,5 @@ def _finding(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
 def _store(context: Context, agent: Agent) -> MemoryStore | None:
     may_ask, server = bool(context.setting("remote_memory", agent)), str(context.setting("memory_server", agent))
     installation = replace(context.installation(agent), remote=may_ask, server=server)
-    return context.adapter(agent.runtime).memory_store(installation)
+    databases = context.adapter(agent.runtime).databases
+    return databases.memory_store(installation) if databases is not None else None

@@ -30,7 +30,8 @@ def _findings(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
         installation = context.installation(agent)
     except AdapterError:
         return  # The check of the runtimes reports it.
-    for leftover in context.adapter(agent.runtime).leftovers(installation):
+    credentials = context.adapter(agent.runtime).credentials
+    for leftover in credentials.leftovers(installation) if credentials is not None else ():
         try:
             mode = stat.S_IMODE(leftover.path.stat().st_mode)
         except FileNotFoundError:

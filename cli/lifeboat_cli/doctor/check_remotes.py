@@ -9,13 +9,15 @@ from lifeboat_alf.common import times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
 from lifeboat_core.agents.agent import Agent, list_agents
+from lifeboat_core.errors import BadSetting
 from lifeboat_core.health import due_checks
 from lifeboat_core.health.agent_status import ERROR, FENCED, HELD, OK, WAITING
 from lifeboat_core.health.remote_health import DAMAGED, FORGOT
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import acknowledged_states, remote_registry
 from lifeboat_core.remotes.acknowledged_states import AcknowledgedState, describe_damage
-from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.contract import RemoteConfig, RemoteKind
+from lifeboat_core.remotes.remote_kinds import find_kind
 from lifeboat_core.texts.human_text import age_text, quote_argument
 
 TITLE = "Second copies"
@@ -29,17 +31,23 @@ def check(context: Context) -> Iterator[DoctorFinding]:
             fix = f"lifeboat remote remove {quote_argument(config.name)}"
             yield DoctorFinding(DoctorLevel.ERROR, config.name, f"{config.problem}: it gets nothing", fix)
             continue
-        yield from _token(context, config)
+        try:
+            kind = find_kind(config.url)
+            kind.check_url(config.url)
+        except BadSetting as error:
+            yield DoctorFinding(DoctorLevel.ERROR, config.name, f"{error.message}: it gets nothing", error.fix)
+            continue
+        yield from _token(context, config, kind)
         yield from _agents(context, config)
 
 
-def _token(context: Context, config: RemoteConfig) -> Iterator[DoctorFinding]:
+def _token(context: Context, config: RemoteConfig, kind: RemoteKind) -> Iterator[DoctorFinding]:
     path = remote_registry.locate_token_file(context, config.name)
     fix = f"lifeboat remote token {quote_argument(config.name)} --token-stdin"
     try:
         found = context.files.lstat(path)
     except FileNotFoundError:
-        if config.url.startswith("http"):
+        if kind.needs_token:
             yield DoctorFinding(
                 DoctorLevel.ERROR, config.name, "no token is kept for it: it lets this machine in no more", fix
             )

@@ -24,8 +24,10 @@ def check(context: Context) -> Iterator[DoctorFinding]:
 
 def _of_key(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
     """Check a key that exists and cannot be used."""
+    credentials = context.adapter(agent.runtime).credentials
     try:
-        context.adapter(agent.runtime).key_file(context.installation(agent))
+        if credentials is not None:
+            credentials.key_file(context.installation(agent))
     except SecretsError as error:
         yield DoctorFinding(DoctorLevel.WARNING, agent.name, error.message, error.fix)
     except AdapterError:

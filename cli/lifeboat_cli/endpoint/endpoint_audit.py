@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
 from lifeboat_cli.terminal.command_session import is_json_wanted
 from lifeboat_cli.terminal.help_examples import format_examples
@@ -153,7 +154,7 @@ def _listed(session: EndpointSession, tenant: str | None, limit: int) -> int:
     return 0
 
 
-def _document(row: AuditRow) -> dict[str, Any]:
+def _document(row: AuditRow) -> JsonObject:
     details = {name: value for name, value in row.details.items() if name not in ("tenant", "token")}
     return {
         "number": row.number,
@@ -167,7 +168,7 @@ def _document(row: AuditRow) -> dict[str, Any]:
     }
 
 
-def _row(document: dict[str, Any], names: dict[str, str]) -> tuple[object, ...]:
+def _row(document: JsonObject, names: dict[str, str]) -> tuple[object, ...]:
     tenant = document["tenant"] or ""
     details = " ".join(f"{name}={value}" for name, value in document["details"].items() if value is not None)
     when = time_text(document["time"])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
 from lifeboat_cli.endpoint.endpoint_tenants import KEY_SOURCE, describe_key_backup
 from lifeboat_cli.terminal.help_examples import format_examples
@@ -75,7 +76,7 @@ def _rotated(endpoint: Endpoint, named: str | None, source: str | None) -> tuple
     return done, problems
 
 
-def _document(one: RotatedKeys) -> dict[str, Any]:
+def _document(one: RotatedKeys) -> JsonObject:
     return {
         "tenant": one.tenant.name,
         "id": one.tenant.id,

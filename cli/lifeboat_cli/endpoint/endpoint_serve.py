@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.endpoint.endpoint_join_line import save_server_address
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
 from lifeboat_cli.terminal.help_examples import format_examples
@@ -116,9 +117,10 @@ def serve(
 
     Without --certificate the endpoint has an authority of its own, which machines know by the pin in that line.
     """
-    server = _server_module()
-    host, port = server.names.parsed_listen(listen or (_LISTEN_PLAIN if plain_http else _LISTEN))
-    wanted = server.Wanted(
+    with _server_required():
+        from lifeboat_endpoint.server import connections, server_names, serving
+    host, port = server_names.parse_listen(listen or (_LISTEN_PLAIN if plain_http else _LISTEN))
+    wanted = serving.ServeOptions(
         session.data,
         host,
         port,
@@ -130,13 +132,13 @@ def serve(
         tuple(names),
         drain=drain,
         finish=finish,
-        bounds=server.ConnectionBounds(
-            max_connections, max_connections_per_address, server.connections.parse_proxies(proxies)
+        bounds=connections.ConnectionBounds(
+            max_connections, max_connections_per_address, connections.parse_proxies(proxies)
         ),
     )
-    server.check(wanted)
+    serving.check_options(wanted)
     new = _token(session, join)
-    server.serve(wanted, lambda served: _say(session, served, new), _ServerWatchdog().feed)
+    serving.serve_endpoint(wanted, lambda served: _say(session, served, new), _ServerWatchdog().feed)
 
 
 class _ServerWatchdog:
@@ -152,12 +154,13 @@ class _ServerWatchdog:
             systemd_notify.notify_watchdog()
 
 
-def _server_module() -> Any:
-    """Return the module of the server. Raises ServerMissing."""
+@contextlib.contextmanager
+def _server_required() -> Iterator[None]:
+    """Raise ServerMissing where the extra of the server is not installed."""
     from lifeboat_vault.errors import ServerMissing
 
     try:
-        return import_module("lifeboat_endpoint.server.serving")
+        yield
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in _EXTRA:
             raise ServerMissing(f"{error.name} is not installed") from None
@@ -212,7 +215,7 @@ def _say(session: EndpointSession, served: ServedEndpoint, new: _NewToken | None
         _print(session, served, new, told["join"])
 
 
-def describe_server(served: ServedEndpoint, new: _NewToken | None) -> dict[str, Any]:
+def describe_server(served: ServedEndpoint, new: _NewToken | None) -> JsonObject:
     """Return the document for scripts once the server answers."""
     from lifeboat_vault.remote.join_lines import JoinLine, format_join_line
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.endpoint.endpoint_join_line import make_join_line, print_join_line
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, confirm_name, endpoint_command
 from lifeboat_cli.terminal.help_examples import format_examples
@@ -136,10 +137,9 @@ def list_command(session: EndpointSession) -> None:
     session.output.document({"tenants": documents}, text)
 
 
-def _document(endpoint: Endpoint, one: Tenant) -> dict[str, Any]:
-    from lifeboat_endpoint.maintenance.tenant_usage import measure_tenant
+def _document(endpoint: Endpoint, one: Tenant) -> JsonObject:
 
-    taken = measure_tenant(endpoint, one)
+    taken = endpoint.engine.figures(one.id)
     return {
         "tenant": one.name,
         "id": one.id,
@@ -153,7 +153,7 @@ def _document(endpoint: Endpoint, one: Tenant) -> dict[str, Any]:
     }
 
 
-def _row(document: dict[str, Any]) -> tuple[object, ...]:
+def _row(document: JsonObject) -> tuple[object, ...]:
     name = document["tenant"] if document["state"] == "active" else f"{document['tenant']} (being removed)"
     quota = "none" if document["quota"] is None else size_text(document["quota"])
     size = size_text(document["bytes"])

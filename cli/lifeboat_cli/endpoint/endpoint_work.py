@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_core.texts.human_text import time_text
@@ -197,7 +198,7 @@ def _said(session: EndpointSession, row: JobRow, word: str, sentence: str) -> No
     session.output.document(document, lambda: session.output.line(sentence))
 
 
-def _document(row: JobRow, names: dict[str, str]) -> dict[str, Any]:
+def _document(row: JobRow, names: dict[str, str]) -> JsonObject:
     from lifeboat_alf.common import times
 
     return {

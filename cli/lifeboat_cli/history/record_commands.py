@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import click
 
@@ -120,7 +119,7 @@ def _about(about: JsonObject) -> Iterator[str]:
 
 def _change(session: CommandSession, agent: str, ids: tuple[str, ...], change: Change, word: str) -> None:
     row = change(session.context, agents.find_agent(session.context, agent), ids)
-    document: dict[str, Any] = {"sequence": None if row is None else row.number, "changed": row is not None}
+    document: JsonObject = {"sequence": None if row is None else row.number, "changed": row is not None}
     counted = count_text(len(ids), "memory", "memories")
     said = f"{counted} {word} (sequence {row.number})." if row is not None else "Nothing to change."
     session.output.document(document, lambda: session.output.line(said))

@@ -14,7 +14,7 @@ from lifeboat_cli.keys import key_status_text, passphrase_input
 from lifeboat_cli.terminal import word_screen
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
-from lifeboat_cli.terminal.lazy_group import LazyGroup
+from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 from lifeboat_cli.terminal.option_types import DURATION
 from lifeboat_cli.terminal.private_text_files import DASH, OUT_FILE, open_destination, refuse_mixture
 from lifeboat_core.errors import NobodyToAsk
@@ -36,7 +36,7 @@ ELSEWHERE = {
 """Commands of this group that have a module of their own."""
 
 
-@click.group(cls=LazyGroup, lazy=ELSEWHERE)
+@click.group(cls=DefaultCommandGroup, lazy=ELSEWHERE, default="status")
 def keys() -> None:
     """The key that opens the credentials, and its 24 words."""
 

@@ -23,9 +23,8 @@ from lifeboat_core.texts.safe_text import line_text, name_text
 from lifeboat_daemon.control.poke_daemon import wake_daemon
 
 if TYPE_CHECKING:
-    from lifeboat_core.purge.purge_request import PurgeRequest
     from lifeboat_core.purge.purge_run import Owners
-    from lifeboat_core.purge.purge_search import PurgeMatches
+    from lifeboat_core.purge.purge_search import PurgeMatches, PurgeRequest
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C."""
@@ -108,7 +107,7 @@ def _request(session: CommandSession, flags: dict[str, Any]) -> PurgeRequest:
     from lifeboat_alf.purging.bounded_patterns import compile_pattern
     from lifeboat_alf.purging.purge_items import PurgeOptions
     from lifeboat_alf.purging.purge_terms import PurgeTerms
-    from lifeboat_core.purge.purge_request import PurgeRequest
+    from lifeboat_core.purge.purge_search import PurgeRequest
 
     text = flags["text"]
     if flags["text_stdin"] or flags["pattern_stdin"]:
@@ -210,14 +209,15 @@ def _owners(session: CommandSession, found: PurgeMatches | None, *, ask: bool) -
     """Ask for the owner tokens of remotes where a purge would wait. They are never stored."""
     if not ask or not can_ask(session):
         return {}
+    from lifeboat_core.remotes import remote_kinds, remote_registry
+
     asked = [] if found is None else [each.config for each in found.remotes if each.problem is None]
     if found is None:
-        from lifeboat_core.remotes import remote_registry
-
         asked = remote_registry.list_usable_remotes(session.context)
     owners: dict[str, str] = {}
     for config in asked:
-        if config.url.startswith("http") and not config.sealed:
+        kind = remote_kinds.find_installed_kind(config.url)
+        if kind is not None and kind.waits_for_owner(config):
             question = f"Second token of {config.name} (Enter: it waits there)"
             token = click.prompt(line_text(question), default="", show_default=False, hide_input=True, err=True).strip()
             misplaced_words.refuse_in_field("the token", token)

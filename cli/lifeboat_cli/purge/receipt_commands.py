@@ -6,11 +6,12 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import BadJson, LifeboatError, TooLarge
 from lifeboat_cli.purge import purge_receipt_text as texts
 from lifeboat_cli.terminal.command_session import CommandSession, can_ask, is_json_wanted, session_command
@@ -99,7 +100,7 @@ def show(session: CommandSession, receipt_id: str, audit: bool) -> int:
     document = receipt.to_json()
     found = receipt_signing.verify_receipt(context, document)
     holds = not receipt_signing.has_wrong_finding(found)
-    judged: dict[str, Any] = {"holds": holds, "findings": [each.to_json() for each in found]}
+    judged: JsonObject = {"holds": holds, "findings": [each.to_json() for each in found]}
     if audit:
         view = {**texts.make_audit_view(receipt), **judged}
         session.output.document(view, lambda: texts.print_audit(session.output, receipt, found))

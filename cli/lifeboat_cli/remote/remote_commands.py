@@ -14,6 +14,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.remote.remote_test_command import test
 from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmation, can_ask, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 from lifeboat_cli.terminal.option_types import REMOTE
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.documents.remote_documents import AgentThere, Met, Removed, SecondCopies, SecondCopy, Token
@@ -28,10 +29,8 @@ from lifeboat_daemon.control.poke_daemon import wake_daemon
 if TYPE_CHECKING:
     from lifeboat_core.remotes.remote_probe import ProbeResult
 
-_FOLDER = "file"
 
-
-@click.group()
+@click.group(cls=DefaultCommandGroup, default="list")
 def remote() -> None:
     """Second copies: endpoints on other machines, folders on other disks."""
 
@@ -85,8 +84,8 @@ def add(
     text = _one_line(session, "The join line") if join_stdin else str(address)
     token = _one_line(session, "The token") if token_stdin else None
     given = remote_access.parse_remote_access(text, pin=pin, token=token)
-    is_folder = given.url.startswith(f"{_FOLDER}:")
-    if plain and not is_folder:
+    is_sealed_by_default = remote_kinds.find_kind(given.url).is_sealed_by_default
+    if plain and not is_sealed_by_default:
         raise click.UsageError("--plain is for folders: an endpoint encrypts what it keeps by itself.")
     with session.output.progress("Asking it who it is"):
         config, met = manage_remotes.add_remote(
@@ -94,7 +93,7 @@ def add(
             name,
             given,
             optional=optional,
-            sealed=sealed or (is_folder and not plain),
+            sealed=sealed or (is_sealed_by_default and not plain),
             save=not dry_run,
         )
     if not dry_run:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.history import conversion_receipt_text
 from lifeboat_cli.keys import passphrase_input
 from lifeboat_cli.restore import quarantine_view, restore_from_remote
@@ -129,7 +130,7 @@ def run_restore_plan(
     return restore_exit_status(report)
 
 
-def restore_exit_status(report: dict[str, Any]) -> int:
+def restore_exit_status(report: JsonObject) -> int:
     """Return 1 if a restore or an import left something out, if the capture after it did, or if a written file is not
     in its place."""
     return 1 if any(report[each] for each in ("left_out", "lacking", "not_captured", "moved_away")) else 0
@@ -146,7 +147,7 @@ def _print_plan(session: CommandSession, plan: Any) -> None:
 
 
 def print_restore_report(
-    output: CommandOutput, report: dict[str, Any], globs: tuple[str, ...] = (), *, is_dry_run: bool = False
+    output: CommandOutput, report: JsonObject, globs: tuple[str, ...] = (), *, is_dry_run: bool = False
 ) -> None:
     """Print what a restore did, or would do, for people. `globs`: it was limited to these files."""
     output.line(_headline(report, globs, is_dry_run=is_dry_run), style="bold")
@@ -180,7 +181,7 @@ def print_restore_report(
         output.verbatim(f"  {command}")
 
 
-def _headline(report: dict[str, Any], globs: tuple[str, ...], *, is_dry_run: bool) -> str:
+def _headline(report: JsonObject, globs: tuple[str, ...], *, is_dry_run: bool) -> str:
     if report["kind"] == "undo":
         return f"The last restore of {report['name']} is taken back in {report['to']}."
     what = f"What fits {' '.join(globs)} of sequence" if globs else "Sequence"
@@ -189,13 +190,13 @@ def _headline(report: dict[str, Any], globs: tuple[str, ...], *, is_dry_run: boo
     return f"{what} {report['sequence']} of {report['name']} {state} in {report['to']}{lost}."
 
 
-def _credentials(report: dict[str, Any]) -> str:
+def _credentials(report: JsonObject) -> str:
     counts = report["credentials"]
     left = f", {counts['skipped']} left out" if counts["skipped"] else ""
     return f"Credentials: {counts['injected']} in their places{left}."
 
 
-def _left_out(report: dict[str, Any]) -> Iterator[str]:
+def _left_out(report: JsonObject) -> Iterator[str]:
     """Print the credentials that are left out and why, those that need an action of the user, and what lacks them."""
     from lifeboat_core.restore.left_out_reasons import ADVISING
 
@@ -217,7 +218,7 @@ def _left_out(report: dict[str, Any]) -> Iterator[str]:
         yield f"{each['name']} stays without {', '.join(each['credentials'])}"
 
 
-def _next(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _next(report: JsonObject) -> Iterator[tuple[str, str]]:
     """Print what is left to do, each with its command."""
     from lifeboat_adapters.credential_types import CredentialRefusal
     from lifeboat_core.restore.left_out_reasons import LeftOutCode

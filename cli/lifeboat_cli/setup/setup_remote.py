@@ -10,6 +10,7 @@ from lifeboat_cli.terminal.command_session import CommandSession
 from lifeboat_core.errors import BadSetting
 from lifeboat_core.machine.typed_folders import parse_existing_folder, parse_whole_path
 from lifeboat_core.remotes import remote_registry
+from lifeboat_core.remotes.sealed.folder_kind import make_folder_url
 
 _KINDS = (
     "another machine, with the join line that it says",
@@ -58,7 +59,7 @@ def _by_folder(session: CommandSession, name: str, *, must_exist: bool) -> Lifeb
     if not folder:
         return LifeboatError("no folder was named")
     try:
-        url = (parse_existing_folder(folder) if must_exist else parse_whole_path(folder)).as_uri()
+        url = make_folder_url(parse_existing_folder(folder) if must_exist else parse_whole_path(folder))
     except BadSetting as error:
         session.output.error(error)
         return error

@@ -4,7 +4,6 @@ message."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
@@ -24,9 +23,8 @@ def describe_remotes(context: Context, numbers: Mapping[str, str]) -> JsonObject
 
 
 def _remote(context: Context, config: RemoteConfig, numbers: Mapping[str, str]) -> JsonObject:
-    scheme = urlsplit(config.url).scheme
     return {
-        "kind": scheme if scheme in remote_kinds.list_schemes() else None,
+        "kind": remote_kinds.find_scheme(config.url),
         "usable": config.problem is None,
         "optional": config.optional,
         "sealed": config.sealed,

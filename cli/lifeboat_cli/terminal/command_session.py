@@ -12,6 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.agents.locks import LockPatience
@@ -79,7 +80,7 @@ def is_json_wanted() -> bool:
     return bool(click.get_current_context().find_root().params.get("as_json"))
 
 
-def _with_names(fix: str | None, options: dict[str, Any]) -> str | None:
+def _with_names(fix: str | None, options: JsonObject) -> str | None:
     """Return a fix with the agent, file or remote that this command was given."""
     for option, word in (("agent", "AGENT"), ("file", "FILE"), ("remote", "NAME")):
         given = options.get(option)

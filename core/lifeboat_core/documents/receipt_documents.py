@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.documents.purge_documents import Unreachable
 
 DONE, WAITING, PENDING = "done", "waiting", "pending"
@@ -22,7 +21,7 @@ class Vault(msgspec.Struct, frozen=True):
     applies_at: str | None = None
     message: str = ""
     """how it stands in each: `state` is `done`, `waiting` or `pending`, see [Receipts](receipts.md)"""
-    receipt: dict[str, Any] | None = None
+    receipt: JsonObject | None = None
     """of `receipts show`: what that vault signed, or null"""
 
 
@@ -130,8 +129,8 @@ class Position(msgspec.Struct, frozen=True):
     leaves: int = 0
     objects: int = 0
     remaining: int = 0
-    head: dict[str, Any] | None = None
-    audit: dict[str, Any] | None = None
+    head: JsonObject | None = None
+    audit: JsonObject | None = None
     completed_at: str | None = None
     found: dict[str, int] = {}
     signer: str = ""

@@ -37,6 +37,10 @@ class SecondCopy(msgspec.Struct, frozen=True):
     """every second copy"""
     readable: str = ""
     """one sentence: what the other side can read; "" where its file cannot be used"""
+    kind: str | None = None
+    """`endpoint`, `folder` or another installed kind, null where its file cannot be used"""
+    needs_token: bool = False
+    """whether a remote of this kind wants a token"""
     has_token: bool = False
     """whether a token is kept for it"""
     problem: str | None = None
@@ -44,10 +48,6 @@ class SecondCopy(msgspec.Struct, frozen=True):
     verified_at: str | None = None
     """when the agent that was read back longest ago was read back, null while one never was"""
     agents: tuple[AgentThere, ...] = ()
-
-    @property
-    def is_folder(self) -> bool:
-        return (self.url or "").startswith("file:")
 
 
 class SecondCopies(msgspec.Struct, frozen=True):

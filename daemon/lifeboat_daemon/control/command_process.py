@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from lifeboat_daemon.control.command_messages import (
     RunCommand,
 )
 from lifeboat_daemon.control.line_splitter import LineSplitter
+from lifeboat_keys.child_processes import start_child
 
 SERVER = make_python_command("-m", "lifeboat_cli.command_server")
 _PIECE = 256 * 1024
@@ -59,16 +59,7 @@ class CommandProcess:
     ) -> CommandProcess:
         """Start a process. Commands can be sent to it immediately. Raises WorkerFailed."""
         try:
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                *(["--one"] if alone else []),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=dict(environment),
-                start_new_session=True,  # Ctrl-C in the terminal of the program must not reach the commands.
-                creationflags=_flags(),
-            )
+            process = await start_child([*command, *(["--one"] if alone else [])], environment=environment)
         except OSError as error:
             raise WorkerFailed(f"commands cannot be run: {error.strerror or error}") from error
         return cls(process, alone=alone)
@@ -196,9 +187,3 @@ def _stop_signal() -> int:
     if sys.platform == "win32":
         return signal.CTRL_BREAK_EVENT
     return signal.SIGINT
-
-
-def _flags() -> int:
-    if sys.platform == "win32":
-        return subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
-    return 0

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -27,8 +26,11 @@ from lifeboat_daemon.control.daemon_client import DaemonClient, connect_if_runni
 from lifeboat_daemon.service import event_log_reader
 from lifeboat_daemon.service.daemon_lock import LockHolder, find_lock_holder
 from lifeboat_daemon.service.event_log import format_event
+from lifeboat_keys.child_processes import start_detached
 
 if TYPE_CHECKING:
+    from subprocess import Popen
+
     from lifeboat_core.home.context import Context
 
 Say = Callable[[str], None]
@@ -147,14 +149,14 @@ def start_daemon(context: Context, say: Say) -> DaemonStart:
         units.find_manager(context).start()
         return DaemonStart("unit", _answering(context, say))
     with _last_words(context) as words:
-        child = _detached(context, words)
+        child = start_detached(COMMAND, environment=context.environment, errors=words)
         return DaemonStart("process", _answering(context, say, child, words))
 
 
 def _answering(
     context: Context,
     say: Say,
-    child: subprocess.Popen[bytes] | None = None,
+    child: Popen[bytes] | None = None,
     words: IO[bytes] | None = None,
 ) -> DaemonState:
     """Wait until the daemon answers. Raises ServiceError if `child` ended, DoesNotAnswer after the time limit. The lock
@@ -182,21 +184,6 @@ def _if_it_answers(context: Context) -> DaemonClient | None:
         raise
     except LifeboatError:
         return None
-
-
-def _detached(context: Context, words: IO[bytes] | None) -> subprocess.Popen[bytes]:
-    """Start a daemon with a session of its own that inherits no open file."""
-    windows = getattr(subprocess, "DETACHED_PROCESS", 0) | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
-    return subprocess.Popen(
-        COMMAND,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=words or subprocess.DEVNULL,
-        cwd=os.path.abspath(os.sep),
-        env=dict(context.environment),
-        start_new_session=os.name != "nt",
-        creationflags=windows,
-    )
 
 
 @contextlib.contextmanager

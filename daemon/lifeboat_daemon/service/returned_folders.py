@@ -30,9 +30,8 @@ def look_for_folders(context: Context, names: Collection[str], tell: Callable[[d
 def find_present_folders(context: Context, names: Collection[str]) -> dict[str, bool]:
     """Return, for those of the named remotes that are directories, whether the remote exists."""
     from lifeboat_core.remotes import remote_registry
-    from lifeboat_core.remotes.sealed.folder_kind import has_folder_remote
+    from lifeboat_core.remotes.remote_kinds import find_installed_kind
 
-    known = (
-        one for one in remote_registry.list_usable_remotes(context) if one.name in names and one.url.startswith("file:")
-    )
-    return {one.name: has_folder_remote(one.url) for one in known}
+    known = (one for one in remote_registry.list_usable_remotes(context) if one.name in names)
+    found = ((one.name, kind.is_present(one.url)) for one in known if (kind := find_installed_kind(one.url)))
+    return {name: is_present for name, is_present in found if is_present is not None}

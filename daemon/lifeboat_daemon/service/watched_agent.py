@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.health.agent_status import AgentStatus, StatusFacts
 from lifeboat_daemon.schedule.cadence import CapturePacer
@@ -25,7 +25,7 @@ class WatchedAgent:
     failure: str | None = None
     blocked: str | None = None
     works: list[str] = field(default_factory=list)
-    last: dict[str, Any] | None = None
+    last: JsonObject | None = None
     is_gone: bool = False
     look_again: bool = False
     captures: int = 0

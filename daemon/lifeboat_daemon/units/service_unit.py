@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.file_operations import read_all, write_atomic
 from lifeboat_core.errors import UnitError
 from lifeboat_core.home.lifeboat_home import Home
 from lifeboat_core.home.path_variables import HOME as HOME_VARIABLE
 from lifeboat_core.processes.own_interpreter import make_python_command
 from lifeboat_core.system_refusals import convert_system_errors
+from lifeboat_keys.child_processes import run_child
 
 if TYPE_CHECKING:
     from lifeboat_core.home.context import Context
@@ -75,7 +76,7 @@ class UnitState:
     def installed(self) -> bool:
         return self.path is not None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         document = asdict(self)
         document["path"] = None if self.path is None else str(self.path)
         return {"installed": self.installed} | document
@@ -150,16 +151,11 @@ class ServiceManager(Protocol):
 
 def run_tool(context: Context, command: Sequence[str], *, patience: float = PATIENCE, **more: str) -> ToolResult:
     """Run a system tool with a time limit; `more` are additional variables. Never raises."""
-    environment = {**context.environment, "LC_ALL": "C", **more}
-    try:
-        done = subprocess.run(
-            command, capture_output=True, timeout=patience, stdin=subprocess.DEVNULL, env=environment, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return ToolResult(None, "", f"{command[0]} gave no answer for {patience:.0f} seconds")
-    except OSError as error:
-        return ToolResult(None, "", f"{command[0]}: {error.strerror or error}")
-    return ToolResult(done.returncode, _text(done.stdout), _text(done.stderr))
+    ran = run_child(command, environment={**context.environment, "LC_ALL": "C", **more}, seconds=patience)
+    if ran.exit_status is None:
+        problem = f"gave no answer for {patience:.0f} seconds" if ran.timed_out else ran.problem
+        return ToolResult(None, "", f"{command[0]} {problem}")
+    return ToolResult(ran.exit_status, _text(ran.output), _text(ran.errors))
 
 
 def _text(data: bytes) -> str:

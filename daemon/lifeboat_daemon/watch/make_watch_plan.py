@@ -21,12 +21,13 @@ from lifeboat_adapters import exclusion_rules
 from lifeboat_adapters.contract import Adapter, CaptureRoot, FolderCap, Installation, Placement
 from lifeboat_adapters.credential_types import UnparsableSecrets
 from lifeboat_adapters.errors import AdapterError
+from lifeboat_adapters.stable_reads.file_reading import OverLimit, Unstable, read_file
+from lifeboat_alf.archive import archive_names
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.capture import archive_names, ignore_file
-from lifeboat_core.capture.archive_names import OURS
-from lifeboat_core.capture.file_reading import OverLimit, Unstable, read_file
+from lifeboat_core.capture import ignore_file
 from lifeboat_core.capture.known_installation import recall_installation
+from lifeboat_core.capture.scan_cache import OURS
 from lifeboat_core.home.context import Context
 from lifeboat_daemon.watch.watch_plan import PlannedFolder, WatchPlan
 
@@ -239,7 +240,7 @@ def _files(found: Installation, adapter: Adapter) -> Iterator[PlannedFolder]:
     if found.config is not None:
         wanted[os.path.realpath(found.config.parent)] = {glob.escape(found.config.name)}
     with suppress(*_UNKNOWABLE):
-        for path in adapter.databases(found):
+        for path in adapter.databases.files(found) if adapter.databases is not None else ():
             only = wanted.setdefault(os.path.realpath(path.parent), set())
             only |= {glob.escape(path.name) + ending for ending in ("", "-wal")}
     for folder, only in wanted.items():

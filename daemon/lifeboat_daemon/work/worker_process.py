@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from lifeboat_alf.errors import LifeboatError
@@ -16,9 +13,12 @@ from lifeboat_core.errors import WorkerFailed
 from lifeboat_core.processes.own_interpreter import describe_exit
 from lifeboat_daemon.work import worker_messages
 from lifeboat_daemon.work.worker_messages import CancelJob, JobFailure, JobProgress, JobResult, WorkerJob, WorkerReady
+from lifeboat_keys.child_processes import kill_group, start_child
 
 READY_WITHIN = 60.0
 """Seconds. A machine that has just woken up may be very slow."""
+_ROOT = os.path.abspath(os.sep)
+"""A worker that runs there keeps no file system busy."""
 _PIPES_WITHIN = 5.0
 _MOST_SAID = 8192
 _MOST_LINES = 50
@@ -46,7 +46,11 @@ class WorkerProcess:
     async def start(cls, command: Sequence[str], environment: Mapping[str, str]) -> tuple[WorkerProcess, WorkerReady]:
         """Start a worker and wait for its first message. Raises WorkerFailed."""
         try:
-            worker = cls(await _spawn(command, environment))
+            worker = cls(
+                await start_child(
+                    command, environment=environment, folder=_ROOT, longest_line=worker_messages.LONGEST_LINE
+                )
+            )
         except OSError as error:
             raise WorkerFailed(f"a worker cannot be started: {error.strerror or error}") from error
         try:
@@ -105,11 +109,7 @@ class WorkerProcess:
         work leaves no trace."""
         self.dismissed = True
         self._why = self._why or why
-        with contextlib.suppress(ProcessLookupError):
-            if sys.platform == "win32":
-                self._process.kill()
-            else:  # It leads a session of its own.
-                os.killpg(self._process.pid, signal.SIGKILL)
+        kill_group(self._process)
 
     async def put_away(self) -> None:
         """End a worker that is no longer needed, and wait for its end."""
@@ -184,23 +184,6 @@ class WorkerProcess:
             last = self.last_lines()
             return WorkerFailed(f"a worker {self.how()} before it began" + (f": {last[-1]}" if last else ""))
         return WorkerFailed(f"the worker {self.how()}")
-
-
-async def _spawn(command: Sequence[str], environment: Mapping[str, str]) -> asyncio.subprocess.Process:
-    flags = 0
-    if sys.platform == "win32":
-        flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
-    return await asyncio.create_subprocess_exec(
-        *command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        limit=worker_messages.LONGEST_LINE,
-        cwd=os.path.abspath(os.sep),  # A worker must not keep a file system busy.
-        env=dict(environment),
-        start_new_session=True,  # Ctrl+C ends a daemon in a terminal, but lets its workers finish.
-        creationflags=flags,
-    )
 
 
 def _nobody(_: JobProgress) -> None:

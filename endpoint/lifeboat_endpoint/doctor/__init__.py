@@ -1,7 +1,7 @@
-"""`lifeboat endpoint doctor`: what an endpoint stands on, and what whoever runs it has decided (see
-`lifeboat_alf.common.doctor_checks`).
+"""Checks of `lifeboat endpoint doctor`: the parts that an endpoint depends on, and the operator's settings.
 
-Each check says in `NEEDS` without which parts of the endpoint (`Engine.checks`) it cannot be made.
+Each check is a module of this folder with `TITLE`, `NEEDS` and `check` (see `lifeboat_alf.findings`). `NEEDS` names the
+parts of the endpoint (`Engine.checks`) without which the check cannot be made.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ _PARTS = {
 
 
 def examine_endpoint(endpoint: Endpoint, amended: Callable[[LifeboatError], object]) -> Iterator[DoctorCheckResult]:
-    """Whether every part answers, then every check of this folder, by name. `amended` changes what errors say, for
-    whoever reads it. Nothing is changed but one small object that is written and removed again."""
+    """Check that every part of the endpoint answers, then make every check of this folder, ordered by name.
+
+    `amended` may change the errors that checks raise before they are shown. The checks change nothing, except that they
+    write one small object and remove it again.
+    """
     missing = set()
     for part, answers in endpoint.engine.checks().items():
         title = _PARTS[part]

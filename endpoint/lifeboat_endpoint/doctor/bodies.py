@@ -1,4 +1,4 @@
-"""What a verification found lost or changed, until a machine that has it sent it again."""
+"""Check for bodies that a verification found lost or changed and that no machine has sent again yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The certificate that an endpoint makes itself: a server that runs renews it in time."""
+"""Check when the certificate ends that the endpoint made itself. A running server renews it in time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SOON = timedelta(days=30)
 
 
 def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
-    """Nothing is said where the endpoint has none of its own."""
+    """Yield nothing if the endpoint has no certificate of its own."""
     ends = tls.find_certificate_end(endpoint.folder / tls.FOLDER)
     if ends is None:
         return

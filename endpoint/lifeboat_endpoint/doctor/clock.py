@@ -1,4 +1,4 @@
-"""The clock: what lets go of anything trusts it only while it goes on as it should."""
+"""Check whether the clock is trusted. Nothing is thinned, swept or purged while it is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the database keeps what it acknowledges, and how much is left of what runs out."""
+"""Check whether the database keeps what it acknowledges, and how much is left of its limits."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 TITLE = "PostgreSQL"
 NEEDS = ("database",)
 _MANY = 0.8
-"""The part of the connections that may be taken."""
+"""Share of the connections that may be in use before a warning."""
 _LIMIT_OF_ROLE = """select r.rolconnlimit, (select count(*) from pg_stat_activity a where a.usesysid = r.oid)
     from pg_roles r where r.rolname = ?"""
 _MORE_CONNECTIONS = (
     "a higher max_connections and connection limit of this role, or fewer `connections` in endpoint.json"
 )
 _OLD = 1_000_000_000
-"""Transactions: PostgreSQL freezes by itself long before, and takes no writes any more after twice as many."""
+"""Age in transactions that is an error. PostgreSQL freezes long before, and refuses writes at twice this age."""
 
 
 def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
@@ -41,7 +41,7 @@ def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
 
 
 def _durable(said: DatabaseSetup) -> Iterator[DoctorFinding]:
-    """What was acknowledged is on a disk."""
+    """Check that acknowledged changes are on a disk."""
     lax = [name for name in ("fsync", "full_page_writes", "synchronous_commit") if getattr(said, name) == "off"]
     for name in lax:
         result = f"{name} is off: a push that was acknowledged is lost when the power fails"
@@ -71,7 +71,7 @@ def _connections(said: DatabaseSetup) -> DoctorFinding:
 
 
 def _reserved(said: DatabaseSetup, engine: SharedEngine) -> Iterator[DoctorFinding]:
-    """Who serves leaves connections for workers and for this examination."""
+    """Check that the role of the servers leaves connections for workers and for this command."""
     from lifeboat_endpoint.engines.postgres.postgres_schema import RESERVED_CONNECTIONS
 
     api = engine.store.api_role

@@ -1,4 +1,4 @@
-"""Room where an endpoint of files keeps everything."""
+"""Check the free space on the disk of an endpoint that is a data folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lifeboat_endpoint.endpoint import Endpoint
 TITLE = "Space on the disk"
 NEEDS = ()
 _LITTLE, _NONE = 1_000_000_000, 100_000_000
-"""Bytes."""
+"""Free bytes below which the check warns, and below which it fails."""
 
 
 def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:

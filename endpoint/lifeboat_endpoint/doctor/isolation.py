@@ -1,4 +1,5 @@
-"""Whether the database keeps tenants apart, as it was prepared: rights can be changed behind an endpoint's back."""
+"""Check whether the database still isolates tenants as it was prepared: its rights can be changed without the
+endpoint."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
 
 
 def _apart(api: str, worker: str) -> DoctorFinding:
-    """What holds, and for whom it does not."""
+    """Return the finding for a database that isolates tenants; it also names what each role sees of all tenants."""
     result = (
         f"row-level security is forced on every table; {api} sees rows of one tenant at a time, and of what belongs to"
         f" none it reads the notes, the version of the schema and the end of the audit; {worker} sees tokens, keys and"

@@ -1,4 +1,4 @@
-"""Whether the places of keys give them: each is asked for the key of one tenant."""
+"""Check whether each key source gives its key: ask it for the key of one tenant."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ NEEDS = ("database", "schema", "objects")
 
 
 def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
-    """A tenant that took its key away did what it may do, so that is no fault of the endpoint."""
+    """Yield a warning, not an error, for a tenant that revoked its own key: this is its right and no fault of the
+    endpoint."""
     endpoint.signing_key()
     source = endpoint.key_source
     by_source: dict[str, list[Tenant]] = {source: []}

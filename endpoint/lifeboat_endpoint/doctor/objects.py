@@ -1,4 +1,4 @@
-"""Whether an object that is deleted is gone: a purge and the end of a key rest on that."""
+"""Check whether the object store removes deleted objects for good. Purges and crypto-shredding depend on it."""
 
 from __future__ import annotations
 

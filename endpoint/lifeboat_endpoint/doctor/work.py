@@ -1,4 +1,4 @@
-"""Whether anybody looks after a shared endpoint, and gets to it."""
+"""Check whether workers run on a shared endpoint, and whether they keep up."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
 
 
 def _working(endpoint: Endpoint, latest: LatestRuns) -> DoctorFinding:
-    """Something is due in each of the shortest periods, whether there are tenants or not."""
+    """Check that a job ended recently. One is due in each of the shortest periods, even without tenants."""
     period = timedelta(hours=min(filter(None, msgspec.structs.asdict(endpoint.settings.work_hours).values())))
     since = max(latest.ended.values(), default=times.parse_time(endpoint.settings.created_at))
     if latest.now - since < 2 * period:
@@ -47,7 +47,7 @@ def _waiting(counts: Iterable[JobCount]) -> DoctorFinding:
         return DoctorFinding(DoctorLevel.OK, TITLE, "nothing that is due has waited for an hour")
     kind = max(late, key=lambda each: late[each])
     result = f"what is due has waited for {longest // timedelta(minutes=1)} minutes ({kind})"
-    # What was purged here is to be gone by the time that was promised.
+    # The endpoint promised when a purge is applied.
     level = DoctorLevel.ERROR if timedelta(seconds=late.get("apply_purge", 0)) >= _LONG else DoctorLevel.WARNING
     return DoctorFinding(level, TITLE, result, f"one more worker: {_START}")
 
@@ -62,7 +62,7 @@ def _given_up(counts: Iterable[JobCount]) -> DoctorFinding:
 
 
 def _read_back(endpoint: Endpoint, latest: LatestRuns) -> DoctorFinding:
-    """Of every tenant, in twice the time that was decided."""
+    """Check that the data of every tenant was verified within twice the configured period."""
     hours = endpoint.settings.work_hours.verify
     if not hours:
         return DoctorFinding(DoctorLevel.OK, TITLE, "nothing is read back by itself: `verify` is 0 in `work_hours`")

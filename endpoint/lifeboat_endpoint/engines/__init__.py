@@ -1,2 +1,5 @@
-"""What an endpoint keeps everything on: files of one machine (`files`), or a database and an object store that many
-processes on many machines share (`shared`). One contract (`contract`)."""
+"""Where an endpoint keeps its data, behind one contract (`contract`).
+
+`files_engine` uses files of one machine. `shared` uses a database and an object store that many processes on many
+machines share.
+"""

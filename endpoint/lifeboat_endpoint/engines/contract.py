@@ -1,5 +1,7 @@
-"""What an endpoint asks of the place where it keeps everything. Two implement it: `files`, a data folder with SQLite
-files and folders of bodies, and `shared`, PostgreSQL and an object store."""
+"""The interface of an endpoint's storage.
+
+`files_engine` implements it with SQLite files and folders of bodies, `shared` with PostgreSQL and an object store.
+"""
 
 from __future__ import annotations
 
@@ -16,66 +18,65 @@ from lifeboat_vault.vault import Vault
 
 
 class TenantUsage(NamedTuple):
-    """How much is kept of a tenant, told without any of its keys. `bytes` as they are kept."""
+    """How much a tenant keeps, measured without its keys. `bytes` counts encrypted bytes."""
 
     agents: int
     bytes: int
 
 
 class BucketRows(Protocol):
-    """Buckets of limits that all processes share, by the clock of whoever keeps them. For many threads."""
+    """Token buckets that all processes share, filled by the clock of the store. For many threads."""
 
     def take(self, key: bytes, wanted: float, rate: float, burst: float) -> tuple[float, float]:
-        """Take up to `wanted` whole ones from a bucket that gets `rate` a second, `burst` at most: how many there were,
-        and the level that is left. Raises VaultError, soon."""
-        ...
+        """Take up to `wanted` tokens from a bucket that gets `rate` tokens a second and holds `burst` at most.
+
+        Return how many whole tokens were taken and the level that is left. Raises VaultError after a short time at
+        most.
+        """
 
 
 class TenantPlace(Protocol):
-    """Where everything of one tenant is kept but its keys. Belongs to one thread; close it."""
+    """Everything of one tenant except its keys. Belongs to one thread; close it."""
 
     @property
     def leaves_remains(self) -> bool:
-        """Whether sealed bytes of what is deleted stay somewhere for a while (see `service.shredding`)."""
-        ...
+        """Whether sealed bytes of deleted rows survive for a while, in logs or backups (see
+        `service.purge.crypto_shredding`)."""
 
     @property
     def metadata(self) -> MetadataStore:
-        """The tables of `service.schema`."""
-        ...
+        """The tables of `service.tenant_schema`."""
 
     @property
     def blobs(self) -> BlobStore:
-        """Bodies outside of vaults (`service.bodies`)."""
-        ...
+        """Bodies outside of vaults (`service.tenant_bodies`)."""
 
     def open_vault(self, agent_id: str, sealer: Sealer) -> Vault:
-        """Raises VaultMissing, VaultDamaged, OtherDataKey, which names it."""
-        ...
+        """Open the vault of an agent. Raises VaultMissing, VaultDamaged, OtherDataKey, which names the key."""
 
     def create_vault(self, agent_id: str, sealer: Sealer) -> Vault:
-        """An empty vault, open; it appears whole or not at all. What an earlier agent of that id left is removed."""
-        ...
+        """Create an empty vault and return it open. It appears completely or not at all.
+
+        Remains of an earlier agent with this id are removed.
+        """
 
     def has_vault(self, agent_id: str) -> bool: ...
 
     def vault_ids(self) -> list[str]:
-        """Every agent of which there is a vault or a part of one."""
-        ...
+        """Return every agent that has a vault or a part of one."""
 
     def remains(self, agent_id: str) -> int:
-        """How many files, rows or objects there are of a vault."""
-        ...
+        """Count the files, rows or objects that exist of a vault."""
 
     def remove_vault(self, agent_id: str, vault_id: str | None = None) -> None:
-        """Destroy it, but with `vault_id` no other one, which somebody made meanwhile. What is open elsewhere finds
-        nothing any more."""
-        ...
+        """Destroy the vault of an agent. Handles that other threads or processes have open find nothing afterwards.
+
+        With `vault_id`, leave a vault with another id alone: another process made it meanwhile.
+        """
 
     def alone(self, agent_id: str, *, seconds: float) -> AbstractContextManager[None]:
-        """Nobody else cares for this agent meanwhile, on any machine. Pushes do not wait for it. Raises
+        """Keep other processes on all machines from maintaining this agent. Pushes do not wait for it. Raises
         EndpointBusy."""
-        ...
 
     def close(self) -> None: ...
 
@@ -84,77 +85,72 @@ Sources = Callable[[], Collection[str]]
 
 
 class Engine(Protocol):
-    """For many threads."""
+    """Storage of one endpoint, usable by many threads."""
 
     @property
     def shared(self) -> bool:
-        """Whether processes of other machines keep their things there too. Then workers take the care
-        that a server of files takes itself (see `work`)."""
-        ...
+        """Whether processes on other machines use this storage too.
+
+        Workers then do the maintenance that a server does itself on an endpoint of files (see `work`).
+        """
 
     def control(self, *, tenant: str | None = None, token: str | None = None) -> MetadataStore:
-        """The tables of `tenancy.schema`, for the calling thread, which keeps them open. An engine that isolates
-        tenants shows the rows of `tenant`, or the one of the token whose id is `token`, and those that are nobody's."""
-        ...
+        """Return the tables of `tenancy.control_schema` for the calling thread, which keeps them open.
+
+        An engine that isolates tenants shows the rows of `tenant`, or of the tenant that the token with the id `token`
+        belongs to, and the rows that belong to no tenant.
+        """
 
     def tenant(self, tenant_id: str, now: datetime) -> TenantPlace:
-        """The tables are made when missing. Raises VaultDamaged, VaultNewer."""
-        ...
+        """Return the storage of a tenant. Missing tables are made. Raises VaultDamaged, VaultNewer."""
 
     def key_documents(self, tenant_id: str, sources: Sources = ...) -> KeyDocumentStore:
-        """`sources` are specifications of those that may protect the tenant's keys: of a document that nobody vouches
-        for, no other one is asked."""
-        ...
+        """Return the wrapped data keys of a tenant.
+
+        `sources` returns the key sources that may protect them. A document that the database does not vouch for may
+        name no other source.
+        """
 
     def alone(self, what: str, *, seconds: float) -> AbstractContextManager[None]:
-        """One process at a time, on any machine, does `what` (a word). Raises EndpointBusy."""
-        ...
+        """Let one process at a time, on any machine, do `what` (a word). Raises EndpointBusy."""
 
     def figures(self, tenant_id: str) -> TenantUsage:
-        """Raises VaultDamaged."""
-        ...
+        """Measure how much a tenant keeps. Raises VaultDamaged."""
 
     def remove_tenant(self, tenant_id: str) -> int:
-        """All that is kept of a tenant whose key document is gone; bytes that are free then."""
-        ...
+        """Remove all data of a tenant whose key document is gone; return the bytes that were freed."""
 
     def remove_nobodys(self, known: Collection[str], before: datetime) -> int:
-        """What was made before a moment for tenants that are not known; how many."""
-        ...
+        """Remove the data of tenants that are not in `known` and that is older than `before`; return how many
+        tenants."""
 
     def sweep(self, now: datetime) -> int:
-        """Remove what no row names, and has not for long; how many. Nothing of what is on its way is taken."""
-        ...
+        """Remove objects that no row has named for a long time; return how many. Objects that are being written
+        stay."""
 
     def buckets(self) -> BucketRows | None:
-        """None where processes of other machines keep nothing here."""
-        ...
+        """Return the token buckets that all machines share, or None on an endpoint of files."""
 
     def connections(self) -> Mapping[str, ConnectionCounts]:
-        """By kind of work, for figures; empty where there are none."""
-        ...
+        """Return the connections by kind of table, for metrics; empty if there are none."""
 
     def check_unmoved(self, *, changes: bool = False) -> None:
-        """Whether anybody is served here; with `changes`, whether anything may change (tenants and vaults look for
-        themselves, inside each transaction). Raises EndpointMoved, EndpointMoving."""
-        ...
+        """Check that this endpoint still serves requests, and with `changes` that it accepts changes.
+
+        Tenants and vaults check this themselves inside of each transaction. Raises EndpointMoved, EndpointMoving.
+        """
 
     def time(self) -> datetime | None:
-        """What another clock than this machine's says, None where there is none."""
-        ...
+        """Return the time of another clock than this machine's, or None if there is none."""
 
     def check(self) -> None:
-        """Whether all of it answers. Raises VaultError."""
-        ...
+        """Check that all parts answer. Raises VaultError."""
 
     def checks(self) -> Mapping[str, Callable[[], None]]:
-        """The same by the names of its parts, for readiness; each raises VaultError."""
-        ...
+        """Return the checks of the parts by name, for readiness. Each raises VaultError."""
 
     def close_thread(self) -> None:
         """Close what the calling thread opened."""
-        ...
 
     def close(self) -> None:
         """Close what all threads share."""
-        ...

@@ -1,5 +1,7 @@
-"""A shared endpoint begins, or its tables are brought up to this program: the tables by their owner, then who the
-endpoint is, then the endpoint.json of this process. Each step is done once, whoever gives the command again."""
+"""Preparation of a shared endpoint: make or upgrade the tables, write its identity, then endpoint.json of this process.
+
+The tables belong to their owner role. Repeating the command skips the steps that are done.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,6 @@ import contextlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-
-import msgspec
 
 from lifeboat_alf.common import ids, json_codec, times
 from lifeboat_alf.seams.file_operations import FileOperations, SystemFiles, read_all, write_atomic
@@ -37,8 +37,10 @@ from lifeboat_vault.store.store_protocols import MetadataStore
 
 @dataclass(frozen=True, slots=True)
 class PreparedEndpoint:
-    """`migrations` that were run, by number. `made`: there was no endpoint in the database before; `joined`: this
-    folder had no endpoint.json, and has one of the endpoint that is there."""
+    """What was done. `migrations` are the numbers of those that were run.
+
+    `made`: the database held no endpoint before. `joined`: this folder got an endpoint.json of the existing endpoint.
+    """
 
     id: str
     migrations: list[int]
@@ -55,21 +57,16 @@ def prepare_endpoint(
     files: FileOperations | None = None,
     clock: Clock | None = None,
 ) -> PreparedEndpoint:
-    """Make or upgrade the tables, and endpoint.json in `folder` where there is none; then the key of `key_source` is
-    made, too, where there is none. Another process needs the very same one.
+    """Make or upgrade the tables, and endpoint.json in `folder` if there is none.
 
-    Raises EndpointSettings for addresses that are not safe, missing roles, a folder of another endpoint, or a place for
-    objects that is not the endpoint's, EndpointNewer, KeySourceRefused, KeyRevoked for another key than the endpoint's,
-    VaultBusy and VaultUnusable for a database or an object store that does not answer.
+    A new folder also gets the key of `key_source` if it does not exist yet; all processes need the same key. Raises
+    EndpointSettings for unsafe addresses, missing roles, a folder of another endpoint, or a place for objects that
+    belongs to another endpoint, EndpointNewer, KeySourceRefused, KeyRevoked if the key is not the endpoint's, VaultBusy
+    and VaultUnusable if database or object store do not answer.
     """
     files, clock = files or SystemFiles(), clock or SystemClock()
     folder = Path(os.path.realpath(folder))
     known = _known(folder, files)
-    if known is not None and known.store is None:
-        raise errors.EndpointSettings(
-            f"{folder} holds an endpoint of files",
-            fix="name another folder, and then: lifeboat endpoint migrate --data OLD --to NEW",
-        )
     place = store_address.check_store_address(store.objects, store.object_options)
     bucket = store_address.open_store(place)
     bucket.check()
@@ -77,7 +74,7 @@ def prepare_endpoint(
     owner = Database(database, store.owner_role)
     run = postgres_schema.prepare_schema(owner, api_role=store.api_role, worker_role=store.worker_role)
     files.make_folders(folder, 0o700)
-    if known is None:  # else it may have moved to another source, and nothing is made for it any more
+    if known is None:  # an endpoint that exists may use another source by now, so its old key is not made again
         key_source_registry.make_key(key_source, outside=folder)
     wanted = known.id if known is not None else ids.make_id(times.to_text(clock.now()))
     with contextlib.closing(Pools(Database(database, store.worker_role), connections=store.connections)) as pools:
@@ -85,29 +82,36 @@ def prepare_endpoint(
         found, made = _endpoint_in(control, wanted, clock)
         if known is not None and known.id != found:
             raise errors.EndpointSettings(f"the database holds the endpoint {found}, {folder / FILE} is of {known.id}")
-        _claim(bucket, _told(place), found, control)
+        _claim(bucket, place, found, control)
     if known is not None:
         return PreparedEndpoint(found, run, made, False)
+    created = times.to_text(clock.now())
     fresh = EndpointConfig(
-        endpoint_config.KIND, endpoint_config.VERSION, found, times.to_text(clock.now()), key_source, key_scope
+        endpoint_config.KIND, endpoint_config.VERSION, found, created, key_source, key_scope, store=store
     )
-    fresh = msgspec.structs.replace(fresh, store=store)
-    with Endpoint(
-        folder, fresh, open_engine(folder, fresh, "worker", files=files, clock=clock), files=files, clock=clock
-    ) as begun:
+    engine = open_engine(folder, fresh, "worker", files=files, clock=clock)
+    with Endpoint(folder, fresh, engine, files=files, clock=clock) as begun:
         begun.signing_key()
     write_atomic(files, folder / FILE, endpoint_config.encode_config(fresh))
     return PreparedEndpoint(found, run, made, True)
 
 
 def _known(folder: Path, files: FileOperations) -> EndpointConfig | None:
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        return endpoint_config.decode_config(read_all(files, folder / FILE))
-    return None
+    """Return the endpoint.json in the folder, if there is one. Raises EndpointSettings for an endpoint of files."""
+    try:
+        found = endpoint_config.decode_config(read_all(files, folder / FILE))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if found.store is None:
+        raise errors.EndpointSettings(
+            f"{folder} holds an endpoint of files",
+            fix="name another folder, and then: lifeboat endpoint migrate --data OLD --to NEW",
+        )
+    return found
 
 
 def _endpoint_in(control: MetadataStore, wanted: str, clock: Clock) -> tuple[str, bool]:
-    """The id of the endpoint that the tables hold, and whether it began now."""
+    """Return the id of the endpoint in the tables, and whether it was written now."""
     with control.transaction():
         row = control.row(sql.ENDPOINT)
         if row is not None:
@@ -128,12 +132,9 @@ def _finished(found: str) -> str:
     return found
 
 
-def _told(place: ObjectStore) -> str:
-    return f"{place} ({place.endpoint})" if place.endpoint else str(place)
-
-
-def _claim(bucket: Bucket, place: str, endpoint_id: str, control: MetadataStore) -> None:
-    """An endpoint has one place for its objects: what a process wrote into another one the others would miss."""
+def _claim(bucket: Bucket, store: ObjectStore, endpoint_id: str, control: MetadataStore) -> None:
+    """Mark the place for objects as this endpoint's. Other processes would miss objects written to a second place."""
+    place = f"{store} ({store.endpoint})" if store.endpoint else str(store)
     row = control.row(control_sql.NOTE, (OBJECTS,))
     known = None if row is None else str(json_of(row[0]))
     if known not in (None, place) and find_owner(bucket) is None:

@@ -1,4 +1,4 @@
-"""Which engine an endpoint stands on, by its settings. What a shared one needs is loaded for it alone."""
+"""Choice of the engine by the settings. The libraries of a shared engine are loaded only for one."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from lifeboat_endpoint.engines.shared import SharedEngine
 
 Role = Literal["api", "worker"]
-"""As whom a process comes to a shared database: to serve, or to look after everything."""
+"""Database role of a process on a shared endpoint: "api" serves requests, "worker" maintains all tenants."""
 
 
 def open_engine(folder: Path, found: EndpointConfig, role: Role, *, files: FileOperations, clock: Clock) -> Engine:
-    """Raises VaultError for files that cannot be used; of a shared engine nothing is asked yet."""
+    """Open the engine. Raises VaultError for files that cannot be used; a shared engine does not connect yet."""
     if found.store is None:
         return FilesEngine(folder, files=files, clock=clock)
     from lifeboat_endpoint.engines.shared import SharedEngine
@@ -28,7 +28,7 @@ def open_engine(folder: Path, found: EndpointConfig, role: Role, *, files: FileO
 
 
 def as_shared_engine(engine: Engine) -> SharedEngine | None:
-    """The engine itself where it is a shared one, with what only such a one has."""
+    """Return the engine as a `SharedEngine`, or None if it is not one."""
     if not engine.shared:
         return None
     from lifeboat_endpoint.engines.shared import SharedEngine

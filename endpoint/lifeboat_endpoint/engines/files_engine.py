@@ -1,4 +1,4 @@
-"""Everything of an endpoint in one data folder:
+"""Storage of an endpoint in one data folder:
 
 control.db        tenants, tokens, audit (`tenancy`)
 tenants/<id>/     keys.json, tenant.db, files/, and the vaults of its agents in agents/<id>/
@@ -37,7 +37,7 @@ TENANTS = "tenants"
 AGENTS = "agents"
 _CARE_LOCK = "care.lock"
 _FOLDERS = {"care": "", "removal": TENANTS}
-"""Where the locks lay before others came; processes of earlier releases hold them there."""
+"""Folders of the locks that releases before the others already had; older processes still lock there."""
 
 
 class FilesEngine:
@@ -97,7 +97,7 @@ class FilesEngine:
         self.control().row("select schema from control")
 
     def sweep(self, now: datetime) -> int:
-        """Nothing: vaults and tenants sweep their own folders."""
+        """Do nothing: vaults and tenants sweep their own folders."""
         return 0
 
     def buckets(self) -> None:
@@ -113,7 +113,7 @@ class FilesEngine:
         self._control.close_thread()
 
     def close(self) -> None:
-        """Nothing is shared by threads."""
+        """Do nothing: threads share no resources."""
 
     def _tenant_folder(self, tenant_id: str) -> Path:
         return self._folder / TENANTS / tenant_id
@@ -131,7 +131,7 @@ class FilesEngine:
 
 
 class FolderPlace:
-    """A `TenantPlace` in a folder. `allowed` may refuse changes by what it raises."""
+    """A `TenantPlace` in a folder. `allowed` raises when changes are not allowed."""
 
     leaves_remains = False
 
@@ -190,7 +190,7 @@ class FolderPlace:
 
 
 def _vault_in(folder: Path) -> str | None:
-    """The id of a vault, None where it cannot be read."""
+    """Return the id of a vault, or None if it cannot be read."""
     with contextlib.suppress(errors.VaultError), contextlib.closing(SqliteStore(folder / VAULT)) as metadata:
         row = metadata.row("select id from vault")
         return None if row is None else str(row[0])
@@ -198,8 +198,10 @@ def _vault_in(folder: Path) -> str | None:
 
 
 def files_in(files: FileOperations, folder: Path) -> Iterator[tuple[Path, int]]:
-    """Everything under a folder with its size, what lies deepest first; folders have none. What goes meanwhile is left
-    out, and links are not followed."""
+    """Yield everything under a folder with its size, deepest first. Folders have size 0.
+
+    Files that disappear meanwhile are left out, and links are not followed.
+    """
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         for entry in files.scan(folder):
             path = Path(entry.path)
@@ -219,7 +221,10 @@ def _agents(folder: Path) -> int:
 
 
 def hold_care_lock(folder: Path, *, seconds: float) -> AbstractContextManager[None]:
-    """Nobody else cares for a folder meanwhile. Pushes do not wait for it: what writes to a vault waits for its
-    transactions, and each of the care's is as short as its work. Raises EndpointBusy."""
+    """Keep other processes from maintaining what is in a folder. Raises EndpointBusy.
+
+    Pushes do not wait for this lock: a writer waits for the transactions of the vault, and each step of the maintenance
+    is one short transaction.
+    """
     busy = errors.EndpointBusy(f"another process looks after {folder.name}")
     return hold_lock_file(folder / _CARE_LOCK, seconds=seconds, busy=busy)

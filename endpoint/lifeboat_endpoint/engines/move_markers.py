@@ -1,5 +1,8 @@
-"""An endpoint of files that is being moved to another place, or was moved, says so by an empty file in its folder:
-making one needs no room, and every process looks for it whenever it begins to change something."""
+"""Marker files that say that an endpoint of files is being moved, or was moved.
+
+The markers are empty, because creating an empty file needs no free space. Every process looks for them at the beginning
+of each change.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ MOVING, MOVED = "moving", "moved"
 
 
 class MoveMarkers:
-    """The files in `folder` that say it."""
+    """The marker files in `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -26,7 +29,7 @@ class MoveMarkers:
 
     @property
     def since(self) -> datetime | None:
-        """Since when it takes nothing new: another time with each attempt. None: it does."""
+        """When the endpoint stopped accepting changes, None while it accepts them. Each attempt has another time."""
         try:
             return times.from_nanoseconds(os.stat(self._moving).st_mtime_ns)
         except FileNotFoundError:
@@ -34,23 +37,25 @@ class MoveMarkers:
 
     @property
     def is_over(self) -> bool:
-        """Whether everything of it is elsewhere, or may be."""
+        """Whether everything has been moved, or may have been."""
         return os.path.exists(self._moved)
 
     def check(self) -> None:
-        """Whether what is kept may change. Raises EndpointMoving, EndpointMoved."""
+        """Check that the endpoint accepts changes. Raises EndpointMoving, EndpointMoved."""
         self.check_here()
         if os.path.exists(self._moving):
             raise errors.EndpointMoving("this endpoint is being moved: until that is done it gives, and takes nothing")
 
     def check_here(self) -> None:
-        """Whether anybody is served here. Raises EndpointMoved."""
+        """Check that the endpoint serves requests. Raises EndpointMoved."""
         if os.path.exists(self._moved):
             raise errors.EndpointMoved("this endpoint was moved: its address has to lead to where it is now")
 
     def begin(self) -> datetime:
-        """From now on nothing changes; since when. Whatever was being changed ends first, since it is looked for inside
-        each transaction. Again is no error. Raises VaultFull, VaultUnusable."""
+        """Stop accepting changes and return since when. Repeating it is not an error. Raises VaultFull, VaultUnusable.
+
+        Running transactions end first, since each looks for the marker inside of the transaction.
+        """
         self._make(self._moving)
         since = self.since
         assert since is not None
@@ -60,7 +65,7 @@ class MoveMarkers:
         self._make(self._moved)
 
     def take_back(self) -> None:
-        """It goes on as before."""
+        """Accept changes again."""
         with translate_errors():
             for path in (self._moved, self._moving):
                 with contextlib.suppress(FileNotFoundError):

@@ -1,7 +1,7 @@
-"""Everything of an endpoint in PostgreSQL and an object store, for any number of processes on any number of machines.
+"""Storage of an endpoint in PostgreSQL and an object store, for any number of processes on any number of machines.
 
-Rows are the truth. A large body is an object of a random name, listed by a row before it is written; the wrapped data
-keys are objects too, since an object that is deleted is gone, while a row leaves dead ones behind.
+The rows decide what exists. A large body is an object with a random name, which a row lists before it is written. The
+wrapped data keys are objects too: a deleted object is gone, while a deleted row survives for a while.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ if TYPE_CHECKING:
     from lifeboat_endpoint.engines.engine_choice import Role
 
 UNFINISHED = "unfinished:"
-"""How the id in the database begins while an endpoint is being moved there (see `migration`)."""
+"""Prefix of the id in the database while an endpoint is being moved into it (see `migration`)."""
 BODIES = "bodies"
-"""A folder of the object store; each tenant has one of its own below."""
+"""Folder of the object store with one folder per tenant."""
 _MOST_DOCUMENTS = 1000
 _REPLACED = timedelta(days=2)
-"""How long a key document that a crash left beside its successor may stay."""
+"""How long a replaced key document may stay that a crash left behind."""
 
 
 class SharedEngine:
-    """An `Engine` on a `SharedStore`. Nothing is asked before it is needed."""
+    """An `Engine` on a `SharedStore`. It connects on first use."""
 
     shared = True
 
@@ -66,8 +66,8 @@ class SharedEngine:
         clock: Clock,
         begun: bool = False,
     ) -> None:
-        """`begun`: for whoever moves an endpoint there. Raises EndpointSettings for addresses that are not safe,
-        ServerMissing where a library is missing."""
+        """`begun`: the caller is moving an endpoint there. Raises EndpointSettings for unsafe addresses,
+        ServerMissing."""
         self.store = store
         self._endpoint_id = endpoint_id
         self.files = files
@@ -81,7 +81,7 @@ class SharedEngine:
         self._checked = False
         self._documents: dict[str, bytes] = {}
 
-    # What the database holds --------------------------------------------------------------------------------------
+    # Database -----------------------------------------------------------------------------------------------------
 
     def control(self, *, tenant: str | None = None, token: str | None = None) -> MetadataStore:
         self._check_tables()
@@ -109,11 +109,14 @@ class SharedEngine:
     def body_rows(self, tenant_id: str) -> PostgresStore:
         return PostgresStore(self.pools.bodies, "bodies", tenant=tenant_id)
 
-    # What the object store holds ----------------------------------------------------------------------------------
+    # Object store -------------------------------------------------------------------------------------------------
 
     @property
     def bucket(self) -> Bucket:
-        """Raises EndpointSettings for the place of another endpoint. No thread waits for the answer to another."""
+        """The object store. Raises EndpointSettings if the place belongs to another endpoint.
+
+        Two threads may open it at the same time, so that no thread waits for the answer to another.
+        """
         if self._bucket is None:
             bucket = store_address.open_store(self._objects)
             check_claim(bucket, self._endpoint_id)
@@ -121,7 +124,7 @@ class SharedEngine:
         return self._bucket
 
     def blobs(self, tenant_id: str, scope: str) -> ObjectBlobs:
-        """Bodies of a vault (`scope`: the agent's id), or of a tenant ("")."""
+        """Return the bodies of a vault (`scope`: the agent's id), or of a tenant ("")."""
         return ObjectBlobs(
             self.bucket,
             self.body_rows(tenant_id),
@@ -133,8 +136,10 @@ class SharedEngine:
         )
 
     def document(self, key: str) -> bytes | None:
-        """A key document, which never changes under its name; None when it is not there. Raises VaultDamaged for what
-        is not the document that the name says."""
+        """Return a key document, or None if it does not exist. Documents never change, so they are cached.
+
+        Raises VaultDamaged if the content does not match the digest in the name.
+        """
         found = self._documents.get(key)
         if found is None:
             try:
@@ -148,11 +153,11 @@ class SharedEngine:
             self._documents[key] = found
         return found
 
-    # Alone --------------------------------------------------------------------------------------------------------
+    # Locks --------------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def alone(self, what: str, *, seconds: float) -> Iterator[None]:
-        """By a lock of a connection of its own: it ends with the process, or with the connection."""
+        """Take an advisory lock on a connection of its own: it ends with the process or the connection."""
         deadline = time.monotonic() + seconds
         with self.pools.lone() as connection:
             while connection.execute(sql.TRY_LOCK, (_lock_number(what),)).fetchone() != (True,):
@@ -170,7 +175,7 @@ class SharedEngine:
         return TenantUsage(agents, size + sum(self.vault_rows(tenant_id, each).size() for each in place.vault_ids()))
 
     def remove_tenant(self, tenant_id: str) -> int:
-        """Objects first: their rows are the only list of them."""
+        """Remove a tenant. Objects go first, because their rows are the only list of them."""
         freed = self.figures(tenant_id).bytes
         place = self.tenant(tenant_id, self.clock.now())
         for agent_id in place.vault_ids():
@@ -182,7 +187,7 @@ class SharedEngine:
         return freed
 
     def remove_nobodys(self, known: Collection[str], before: datetime) -> int:
-        """Key documents of tenants that there are not. What else they have is found by them."""
+        """Remove tenants that have a key document and no row. All their other data is found by the tenant's id."""
         self._check_held()
         rows = list(self.control().rows(sql.OLD_DOCUMENTS, (times.to_text(before),)))
         loose = [tenant_id for (tenant_id,) in rows if tenant_id not in known]
@@ -191,10 +196,10 @@ class SharedEngine:
             self.key_documents(tenant_id).remove()
         return len(loose)
 
-    # Itself -------------------------------------------------------------------------------------------------------
+    # Checks and sweeps --------------------------------------------------------------------------------------------
 
     def check_unmoved(self, *, changes: bool = False) -> None:
-        """Nobody moves it while it is served."""
+        """Do nothing: a shared endpoint is not moved while it is served."""
 
     def time(self) -> datetime:
         row = self.control().row(sql.TIME)
@@ -206,23 +211,27 @@ class SharedEngine:
             check()
 
     def sweep(self, now: datetime) -> int:
-        """Objects that were left when a database was restored to an earlier moment, or by a process that ended."""
+        """Remove objects that were left when a database was restored to an earlier time, or by a process that ended."""
         self._check_held()
         before = now - timedelta(days=self.store.loose_days)
         bodies = sweep_bucket(self.bucket, self._needed_bodies, prefix=BODIES, before=before)
-        # A document that another one replaced holds keys that were destroyed, perhaps.
+        # A replaced document may hold keys that were destroyed since, so it goes sooner.
         keys = sweep_bucket(self.bucket, self._needed_documents, prefix=KEYS, before=now - _REPLACED)
         return bodies.removed + keys.removed
 
     def _needed_bodies(self, keys: Sequence[str]) -> Collection[str]:
-        """Those that rows name, and all of tenants that the database does not know: it may be put back yet."""
+        """Return the keys that rows name, and those of unknown tenants: the database may yet be restored to a time that
+        has them."""
         known = self._documents_named()
         mine, needed = named_by(self.body_rows), {key for key in keys if tenant_of(key) not in known}
         return needed.union(mine([key for key in keys if key not in needed]))
 
     def _needed_documents(self, keys: Sequence[str]) -> Collection[str]:
-        """Those that rows name. Of a tenant that the database does not know, or whose document is not the one that its
-        row names, all: without them nothing of it could be read when the database is put back."""
+        """Return the key documents that rows name.
+
+        All documents of a tenant are needed if the database does not know it, or if the document that its row names is
+        missing: without them its data could not be read after the database is restored.
+        """
         known, needed = self._documents_named(), set[str]()
         for tenant_id in {tenant_of(key) for key in keys}:
             own = {key for key in keys if tenant_of(key) == tenant_id}
@@ -254,14 +263,16 @@ class SharedEngine:
         }
 
     def _check_tables(self) -> None:
-        """Once, before anything else is asked."""
+        """Check the tables once, before the first use."""
         if not self._checked:
             self._check_held()
             self._checked = True
 
     def _check_held(self) -> None:
-        """That the tables are of this program and of this endpoint: another one may have been moved there since. Raises
-        EndpointSettings, EndpointNewer."""
+        """Check that the tables are of this version and this endpoint; another one may have been moved there since.
+
+        Raises EndpointSettings, EndpointNewer.
+        """
         postgres_schema.check_schema(self.pools)
         row = PostgresStore(self.pools.control, "control", tenant=None).row(sql.ENDPOINT)
         if row is None:
@@ -275,7 +286,7 @@ class SharedEngine:
             raise errors.EndpointSettings(f"the database holds the endpoint {row[0]}, endpoint.json is of another one")
 
     def close_thread(self) -> None:
-        """Connections belong to the pools."""
+        """Drop the stores of this thread; connections belong to the pools."""
         self._own.__dict__.clear()
 
     def close(self) -> None:
@@ -295,7 +306,7 @@ class SharedPlace:
         check_tenant(self.metadata, tenant_id, times.to_text(now))
 
     def open_vault(self, agent_id: str, sealer: Sealer) -> Vault:
-        """What a commit that was cut off left is swept by workers: opening happens with most pushes."""
+        """Open a vault without sweeping remains of interrupted commits: most pushes open it, and workers sweep."""
         engine = self._engine
         rows, blobs = engine.vault_rows(self._tenant, agent_id), engine.blobs(self._tenant, agent_id)
         if rows.row(sql.HAS_VAULT) is None:
@@ -303,8 +314,11 @@ class SharedPlace:
         return Vault(rows, blobs, files=engine.files, clock=engine.clock, sealer=sealer)
 
     def create_vault(self, agent_id: str, sealer: Sealer) -> Vault:
-        """Raises VaultBusy for an agent that is listed with a vault: another process was first, and this one lost the
-        lock that it made the vault under."""
+        """Create a vault.
+
+        Raises VaultBusy if the agent is listed with a vault: this process lost its lock, and another one made the
+        vault.
+        """
         self._remove_vault(agent_id, lambda rows: rows.row(sql.LISTED, (agent_id,)) is None)
         if self.has_vault(agent_id):
             raise errors.VaultBusy(f"another process made the agent {agent_id}")
@@ -327,8 +341,11 @@ class SharedPlace:
         self._remove_vault(agent_id, lambda rows: vault_id is None or rows.row(sql.VAULT_ID) in (None, (vault_id,)))
 
     def _remove_vault(self, agent_id: str, is_meant: Callable[[MetadataStore], bool]) -> None:
-        """Bodies are written under the lock of the vault, so those that there are belong to what is removed, and none
-        of them to a vault that is made as soon as the lock is free."""
+        """Remove rows and bodies of a vault if `is_meant` accepts it.
+
+        Bodies are written under the lock of the vault. Those listed under the lock belong to this vault, and not to one
+        that is made as soon as the lock is free.
+        """
         rows, blobs = self._engine.vault_rows(self._tenant, agent_id), self._engine.blobs(self._tenant, agent_id)
         with rows.transaction():
             if not is_meant(rows):
@@ -343,7 +360,7 @@ class SharedPlace:
         return self._engine.alone(f"care of {self._tenant} {agent_id}", seconds=seconds)
 
     def close(self) -> None:
-        """It holds nothing."""
+        """Do nothing: it holds no resources."""
 
 
 def _remove_all(blobs: BlobStore) -> None:
@@ -357,6 +374,6 @@ def _number(rows: MetadataStore, statement: str) -> int:
 
 
 def _lock_number(what: str) -> int:
-    """64 bits, as locks of the database are named."""
+    """Return the 64-bit number of an advisory lock."""
     digest = hashlib.blake2b(what.encode(), digest_size=8, person=b"lifeboat lock").digest()
     return int.from_bytes(digest, signed=True)

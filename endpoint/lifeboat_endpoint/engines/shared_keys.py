@@ -1,8 +1,8 @@
-"""Where a shared endpoint keeps the wrapped data keys of its tenants.
+"""Wrapped data keys of the tenants of a shared endpoint, as objects.
 
-A document says which key source is asked, so whoever could change one would be shown data keys, and the tokens that
-key services are asked with. An object store is trusted with neither: the name of a document, which stands in the
-database, holds the digest of what was written.
+A document names the key source that is asked. Whoever could replace it would receive data keys and the tokens for key
+services. The object store is not trusted with this: the name of a document, which a row holds, includes the digest of
+its content.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from lifeboat_endpoint.engines.shared import SharedEngine
 
 KEYS = "keys"
-"""A folder of the object store; each tenant has one of its own below."""
+"""Folder of the object store with one folder per tenant."""
 _LOCK_SECONDS = 30.0
 _MOVED = "where it was given another one since: lifeboat endpoint rotate-key TENANT --key-source SOURCE --data DIR"
 _TIME, _DIGEST, _RANDOM = 16, 64, 16
-"""Hexadecimal digits of which the last part of a name consists: microseconds since 1970, SHA-256, and at random."""
+"""Hexadecimal digits in the last part of a name: microseconds since 1970, SHA-256, random."""
 
 
 def nothing_known() -> Collection[str]:
@@ -37,14 +37,14 @@ def nothing_known() -> Collection[str]:
 
 
 class _DocumentName(NamedTuple):
-    """What the name of a document says: when it was written, later than the one before, and the digest of it."""
+    """Parts of the name of a document: the time, which is later than that of the document before, and the digest."""
 
     time: int
     digest: str
 
 
 def new_name(tenant_id: str, data: bytes, now: datetime, before: str | None) -> str:
-    """`before` is the name of the document that this one replaces, whatever the clock of its writer said."""
+    """Return a new name. It is later than `before`, the name of the replaced document, even if clocks differ."""
     found = None if before is None else _named(before)
     time = (now - times.from_nanoseconds(0)) // timedelta(microseconds=1)
     time = time if found is None else max(time, found.time + 1)
@@ -54,13 +54,13 @@ def new_name(tenant_id: str, data: bytes, now: datetime, before: str | None) -> 
 
 
 def is_of(name: str, data: bytes) -> bool:
-    """Whether this is what was written under a name."""
+    """Whether this content was written under a name."""
     found = _named(name)
     return found is not None and found.digest == hashlib.sha256(data).hexdigest()
 
 
 def find_newer(names: Collection[str], than: str) -> str | None:
-    """The newest of these documents, None when none is newer."""
+    """Return the newest of these documents, or None if none is newer than `than`."""
     before = _named(than)
     later = [(found.time, each) for each in names if (found := _named(each)) and before and found.time > before.time]
     return max(later)[1] if later else None
@@ -74,8 +74,11 @@ def _named(name: str) -> _DocumentName | None:
 
 
 class ObjectKeyDocuments:
-    """`KeyDocuments` as objects that never change, the one in force named by a row. The object comes before the row
-    and goes after it; what a crash leaves in between nobody names, and the sweep of the bucket takes it."""
+    """`KeyDocuments` as immutable objects; a row names the current one.
+
+    The object is written before the row and deleted after it. The sweep of the bucket removes what a crash leaves
+    between.
+    """
 
     def __init__(self, engine: SharedEngine, tenant_id: str, sources: Sources) -> None:
         self._engine = engine
@@ -85,7 +88,7 @@ class ObjectKeyDocuments:
 
     @property
     def _rows(self) -> PostgresStore:
-        """Another one each time: many threads read the keys of a tenant."""
+        """The row of the tenant. A new store each time, since many threads read the keys of a tenant."""
         return PostgresStore(self._engine.pools.control, "control", tenant=self._tenant)
 
     @property
@@ -93,7 +96,7 @@ class ObjectKeyDocuments:
         return f"the key document of {self._tenant}"
 
     def read(self) -> bytes:
-        """Raises VaultMissing, VaultDamaged, KeySourceRefused."""
+        """Return the current document. Raises VaultMissing, VaultDamaged, KeySourceRefused."""
         key = self._key()
         if key is None:
             raise errors.VaultMissing(f"{self.name} does not exist")
@@ -101,12 +104,15 @@ class ObjectKeyDocuments:
         return found if found is not None else self._successor(key)
 
     def _successor(self, missing: str) -> bytes:
-        """What replaced a document that a row still names: the database was restored to an earlier moment. It holds all
-        keys that were not destroyed since. An older one does not, and is left alone: the bucket may be put back yet."""
+        """Return the document that replaced a missing one, after the database was restored to an earlier time.
+
+        A newer document holds all keys that were not destroyed since. An older one may lack some and is not used: the
+        bucket may yet be restored.
+        """
         listed = [each.key for each in self._engine.bucket.list(f"{KEYS}/{self._tenant}")]
         now = self._key()
         if now is not None and now != missing:
-            return self._there(now)  # somebody replaced it a moment ago
+            return self._there(now)  # another process replaced it a moment ago
         newest = find_newer(listed, than=missing)
         if newest is None:
             what_is = "; what lies there is older" if set(listed) - {missing} else ""
@@ -124,7 +130,7 @@ class ObjectKeyDocuments:
         return found
 
     def _check_source(self, data: bytes) -> None:
-        """No row vouches for this document, and whoever can write to the object store could have put it there."""
+        """Raise KeySourceRefused if the document names an unknown key source: no row vouches for its content."""
         if wrapped_keys.decode_key_document(data, self.name, self._tenant).source not in self._sources():
             raise errors.KeySourceRefused(
                 f"{self.name} is newer than the database, and names another key source than the tenant has there",
@@ -132,8 +138,10 @@ class ObjectKeyDocuments:
             )
 
     def replace(self, data: bytes) -> None:
-        """Raises VaultBusy where another process replaced it since `changing` began: the lock ends with its connection,
-        whatever its holder is at."""
+        """Replace the document. Raises VaultBusy if another process did so since `changing` began.
+
+        The lock ends with its connection, even while this process still works.
+        """
         key = new_name(self._tenant, data, self._engine.clock.now(), self._before)
         self._engine.bucket.put(key, data)
         if not self._named(key):
@@ -143,20 +151,21 @@ class ObjectKeyDocuments:
         self._remove_others(key)
 
     def _named(self, key: str) -> bool:
-        """Whether the row that was there when `changing` began names this one now."""
+        """Make the row name this document; return whether it still named the one from the beginning of `changing`."""
         now = times.to_text(self._engine.clock.now())
         if self._before is None:
             return self._rows.execute(sql.ADD_DOCUMENT, (self._tenant, key, now)) == 1
         return self._rows.execute(sql.REPLACE_DOCUMENT, (key, now, self._tenant, self._before)) == 1
 
     def _remove_others(self, key: str | None) -> None:
-        """Also what an earlier change left that could not remove it: it holds keys that were destroyed, perhaps."""
+        """Delete all other documents, including those an earlier change failed to delete: they may hold destroyed
+        keys."""
         for each in list(self._engine.bucket.list(f"{KEYS}/{self._tenant}")):
             if each.key != key:
                 self._engine.bucket.delete(each.key)
 
     def remove(self) -> None:
-        """The object first: what is destroyed is gone before anybody is told so."""
+        """Delete the object first, so that the keys are gone before the removal is acknowledged."""
         key = self._key()
         if key is not None:
             self._engine.bucket.delete(key)

@@ -1,4 +1,4 @@
-"""The SQL that only a shared engine speaks, beside that of vaults, tenants and control."""
+"""SQL of the shared engine only, beside that of vaults, tenants and control."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DOCUMENTS = "select tenant, object from key_document"
 ADD_DOCUMENT = "insert into key_document(tenant, object, written_at) values (?, ?, ?) on conflict do nothing"
 REPLACE_DOCUMENT = "update key_document set object = ?, written_at = ? where tenant = ? and object = ?"
 
-# Vaults: rows name their place, which the database fills in and checks
+# Vaults. The database fills in and checks the column `place` of every row.
 HAS_VAULT = "select 1 from vault"
 VAULT_ID = "select id from vault"
 LISTED = "select 1 from lifeboat_tenant.agent a join vault v on v.id = a.vault where a.id = ?"

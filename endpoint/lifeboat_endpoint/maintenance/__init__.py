@@ -1,1 +1,1 @@
-"""What keeps an endpoint well: old history goes, what nobody needs is swept, keys change, and all of it is proven."""
+"""Maintenance of an endpoint: thinning, sweeping, key rotation, verification, removal of tenants."""

@@ -1,4 +1,4 @@
-"""New data keys, and other places for the key that wraps them."""
+"""Rotation of data keys, and moves to another key source."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from lifeboat_vault.store.disk_blobs import translate_errors
 
 @dataclass(frozen=True, slots=True)
 class RotatedKeys:
-    """What a tenant has now: `key_id` seals what is new, `older` are keys that still open what they sealed."""
+    """The keys of a tenant after a rotation. `key_id` seals new data; `older` counts keys that still open earlier
+    data."""
 
     tenant: Tenant
     key_id: str
@@ -27,9 +28,11 @@ class RotatedKeys:
 
 
 def rotate_keys(endpoint: Endpoint, tenant: Tenant, source: str | None = None) -> RotatedKeys:
-    """A new data key for a tenant; with `source` all its keys are wrapped under that one, whose key is made where there
-    is none. Workers, where there are any, are asked to encrypt anew what is kept. Raises KeyRevoked where the present
-    source does not give its key, KeySourceRefused, KeySourceAway."""
+    """Make a new data key for a tenant, and ask workers, if there are any, to encrypt its data again.
+
+    With `source` all keys of the tenant are wrapped under that source, whose key is made if it does not exist. Raises
+    KeyRevoked if the present source does not give its key, KeySourceRefused, KeySourceAway.
+    """
     if source is not None:
         endpoint.expect_source(source)
     keys = endpoint.keys(tenant.id)
@@ -45,8 +48,10 @@ def rotate_keys(endpoint: Endpoint, tenant: Tenant, source: str | None = None) -
 def rotate_all(
     endpoint: Endpoint, tenants: Sequence[Tenant], source: str | None = None
 ) -> tuple[list[RotatedKeys], list[str]]:
-    """The same for each, and sentences about those whose keys cannot be had: they keep nobody else from new keys.
-    Raises KeySourceRefused, KeySourceAway for a new source that cannot be used."""
+    """Rotate the keys of each tenant; return the results, and sentences about tenants whose keys are not available.
+
+    Raises KeySourceRefused, KeySourceAway for a new source that cannot be used.
+    """
     if source is not None:
         key_source_registry.make_key(source, outside=endpoint.folder)
     done: list[RotatedKeys] = []
@@ -60,8 +65,8 @@ def rotate_all(
 
 
 def move_endpoint_keys(endpoint: Endpoint, source: str) -> None:
-    """Tenants without a key source of their own are protected by another one from now on; also those that come. Their
-    keys were moved before (`rotate_keys`)."""
+    """Use another key source for present and future tenants without one of their own, whose keys `rotate_keys` moved
+    before."""
     if endpoint.engine.shared:
         endpoint.move_secrets(source)
     endpoint.settings = msgspec.structs.replace(endpoint.settings, key_source=source)

@@ -1,5 +1,7 @@
-"""Everything an endpoint keeps is read back, opened, and held against what it must be. What is wrong is a finding,
-never raised: a damaged tenant keeps nobody from seeing how the others are."""
+"""Verification of an endpoint: read everything back, decrypt it and check it.
+
+What is wrong becomes a finding and is never raised, so that a damaged tenant does not hide the state of the others.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,13 @@ from lifeboat_vault.at_rest.key_sources import key_service, key_source_registry
 from lifeboat_vault.vault import Verification
 
 _CONTROL, _TENANT = "control", "tenant"
-"""What a finding calls the tables, whichever database has them."""
+"""Names of the tables in findings, whichever database holds them."""
 _READABLE_BY_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointFinding:
-    """One thing that is wrong. `kind`: folder, key, clock, audit, tenant, sealed, or that of a vault's finding (body,
+    """One problem. `kind`: folder, key, clock, audit, tenant, sealed, absent, or the kind of a vault's finding (body,
     digest, signature, rows, database). `tenant` is a name, "" for the endpoint; `agent` an id or ""."""
 
     kind: str
@@ -37,9 +39,11 @@ class EndpointFinding:
 
 @dataclass
 class EndpointVerification:
-    """What was read back. `orphans` are bodies that nothing names: of uploads that ended, until they are swept.
-    `absent` are files whose bytes never came: their machine may still be about to send them, or what was said of them
-    was falsified."""
+    """What was verified.
+
+    `orphans` are bodies without a name, of uploads that ended, until they are swept. `absent` are files whose bytes
+    never came: their machine may be about to send them, or the statement about them was falsified.
+    """
 
     tenants: int = 0
     agents: int = 0
@@ -60,7 +64,7 @@ class EndpointVerification:
 
 
 def verify_endpoint(endpoint: Endpoint, tenants: Sequence[Tenant]) -> EndpointVerification:
-    """The endpoint itself, and every blob of every agent of these tenants."""
+    """Verify the endpoint itself, and every blob of every agent of these tenants."""
     proof = EndpointVerification()
     _prove_folder(endpoint, proof)
     _prove_source(endpoint, proof, is_asked=any(tenant.key_source is None for tenant in tenants))
@@ -73,15 +77,17 @@ def verify_endpoint(endpoint: Endpoint, tenants: Sequence[Tenant]) -> EndpointVe
 def verify_tenant(
     endpoint: Endpoint, tenant: Tenant, *, agents: Sequence[str] | None = None, step: Callable[[], None] = do_nothing
 ) -> EndpointVerification:
-    """A tenant, and every blob of every agent of it, or of these. `step` is called before each agent; what it raises
-    ends the work."""
+    """Verify a tenant and every blob of all its agents, or of the given ones.
+
+    `step` is called before each agent; an error that it raises ends the work.
+    """
     proof = EndpointVerification()
     _TenantVerification(endpoint, tenant, proof, step).prove(agents)
     return proof
 
 
 def verify_agent(endpoint: Endpoint, tenant: Tenant, agent_id: str) -> EndpointVerification:
-    """Every blob of one agent; nothing where it is gone."""
+    """Verify every blob of one agent. Does nothing if it is gone."""
     proof = EndpointVerification()
     _TenantVerification(endpoint, tenant, proof).prove_agent(agent_id)
     return proof
@@ -94,7 +100,8 @@ def _prove_folder(endpoint: Endpoint, proof: EndpointVerification) -> None:
 
 
 def _prove_source(endpoint: Endpoint, proof: EndpointVerification, *, is_asked: bool) -> None:
-    """Where the endpoint's own key lies, and that it wraps and unwraps, unless a tenant's keys show it (`is_asked`)."""
+    """Check where the endpoint's own key is, and that it wraps and unwraps, unless a tenant's keys prove it
+    (`is_asked`)."""
     spec = endpoint.key_source
     try:
         source = key_source_registry.open_key_source(spec, outside=endpoint.folder)
@@ -124,7 +131,7 @@ def _prove_control(endpoint: Endpoint, proof: EndpointVerification) -> None:
 
 
 class _TenantVerification:
-    """One tenant of one proof."""
+    """The verification of one tenant."""
 
     def __init__(
         self, endpoint: Endpoint, tenant: Tenant, proof: EndpointVerification, step: Callable[[], None] = do_nothing
@@ -199,7 +206,7 @@ class _TenantVerification:
 
     @contextlib.contextmanager
     def _finding(self, kind: str, agent: str = "") -> Iterator[None]:
-        """What cannot be looked at is a finding."""
+        """Record errors as findings."""
         try:
             yield
         except (errors.KeyRevoked, errors.KeySourceRefused, errors.KeySourceAway) as error:

@@ -1,4 +1,4 @@
-"""Old history of one agent goes: by the retention, then by the size cap, each step said."""
+"""Thinning of one agent: by the retention, then by the size cap."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lifeboat_vault.vault import ThinReport, Vault
 
 @dataclass
 class AgentCare:
-    """What was let go of one agent. `steps` are sentences; `bytes_freed` on disk."""
+    """What was thinned of one agent. `steps` are sentences; `bytes_freed` on disk."""
 
     sequences: int = 0
     large_files: int = 0
@@ -29,8 +29,10 @@ class AgentCare:
 
 
 def thin_history(vault: Vault, settings: EndpointConfig, now: datetime | None, care: AgentCare) -> None:
-    """By the retention. `now` is a time that is trusted; None: no sequence goes, and no pin has run out. Writes nothing
-    when nothing is too old."""
+    """Thin by the retention. Writes nothing if nothing is too old.
+
+    `now` is a trusted time. With None, no sequence is dropped and no pin expires.
+    """
     policy = settings.retention.retention()
     if now is not None and sequences_to_drop(vault.sequences(), policy, now, vault.last_verified()):
         report = vault.thin(policy, now)
@@ -39,8 +41,10 @@ def thin_history(vault: Vault, settings: EndpointConfig, now: datetime | None, c
 
 
 def keep_below(vault: Vault, cap: int, settings: EndpointConfig, now: datetime | None, care: AgentCare) -> bool:
-    """Steps towards a smaller vault while it is above its cap: old bytes of large files first, then history, a tenth of
-    it at a time; the head and what is pinned stay. Whether it is within its cap then."""
+    """Make a vault smaller while it is above its cap; return whether it is within its cap then.
+
+    Old bytes of large files go first, then history, a tenth at a time. The head and pinned sequences stay.
+    """
     if vault.size() > cap:
         _drop_versions(vault, 1, now, care)
     if vault.size() > cap and now is not None:
@@ -49,6 +53,7 @@ def keep_below(vault: Vault, cap: int, settings: EndpointConfig, now: datetime |
 
 
 def _thin_sooner(vault: Vault, settings: EndpointConfig, now: datetime, care: AgentCare) -> None:
+    """Thin by a shorter retention, for the size cap."""
     policy = shorten_retention(settings.retention.retention())
     if sequences_to_drop(vault.sequences(), policy, now, vault.last_verified()):
         report = vault.thin(policy, now)

@@ -1,4 +1,4 @@
-"""What a server does now and then by itself."""
+"""Maintenance that a server of an endpoint of files runs periodically."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ NOTE, TRIMMED, PURGED = "looked_after_at", "audit_trimmed_at", "purged_at"
 
 
 def run_due(endpoint: Endpoint, now: datetime) -> list[TenantCare]:
-    """Write what was gathered for the audit, and apply purges that have waited long enough; once an hour also look
-    after every tenant, finish removals and let go of old rows of the audit. What was done; nothing where nothing was
-    due, or another process is at it.
+    """Run the work that is due: flush the audit, apply purges, and once an hour maintain every tenant.
 
-    Takes as long as the work does: not for a thread that answers requests. Raises VaultError for trouble with
-    control.db; what is wrong with one tenant stands in its TenantCare.
+    The hourly work also finishes removals and trims the audit. Return what was done; nothing if nothing was due or
+    another process does it. It may take long, so it must not run in a thread that answers requests. Raises VaultError
+    for trouble with control.db; problems with a tenant are in its TenantCare.
     """
     endpoint.control.flush()
     try:
@@ -42,7 +41,7 @@ def run_due(endpoint: Endpoint, now: datetime) -> list[TenantCare]:
 
 
 def _purged(endpoint: Endpoint, now: datetime) -> list[TenantCare]:
-    """Tenants of which a purge could not be applied."""
+    """Apply purges that are due; return the tenants with problems."""
     if not _is_due(endpoint, PURGED, PURGED_EVERY, now):
         return []
     endpoint.control.set(PURGED, times.to_text(now))
@@ -51,7 +50,8 @@ def _purged(endpoint: Endpoint, now: datetime) -> list[TenantCare]:
 
 
 def _is_due(endpoint: Endpoint, note: str, every: timedelta, now: datetime) -> bool:
-    """A clock that was set back is no reason to wait for years."""
+    """Whether a period has passed since the time in a note. A time in the future, from a clock that was set back,
+    counts as due."""
     last = endpoint.control.get(note)
     return last is None or not timedelta(0) <= now - times.parse_time(last) < every
 
@@ -68,7 +68,7 @@ def _looked_after(endpoint: Endpoint, now: datetime) -> list[TenantCare]:
 
 
 def _trim_audit(endpoint: Endpoint, now: datetime) -> None:
-    """Once a day: a row stands for each time."""
+    """Trim the audit once a day only, because each time adds a row to it."""
     if _is_due(endpoint, TRIMMED, TRIMMED_EVERY, now):
         kept = endpoint.settings.audit
         endpoint.control.trim_audit(now - timedelta(days=kept.days), kept.rows)

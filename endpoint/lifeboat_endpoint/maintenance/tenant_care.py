@@ -1,5 +1,4 @@
-"""What is done for a tenant again and again: old history goes, what ended is swept, keys that count no more are
-replaced wherever they were used."""
+"""Periodic maintenance of a tenant: thin history, sweep, and replace old keys."""
 
 from __future__ import annotations
 
@@ -18,13 +17,15 @@ from lifeboat_vault.at_rest.sealer import Sealer
 from lifeboat_vault.vault import Vault
 
 PATIENCE = 30.0
-"""Seconds that a command waits for whoever looks after the same thing."""
+"""Seconds that a command waits for another process that maintains the same tenant."""
 
 
 @dataclass
 class TenantCare:
-    """What was done for a tenant. `agents` by id; `problems` are sentences: what was wrong there stayed as it was.
-    `swept` counts bodies that nothing named; `destroyed` names data keys."""
+    """Result of maintaining a tenant. `agents` by id; `problems` are sentences about parts that were left as they were.
+
+    `swept` counts unnamed bodies that were removed; `destroyed` are ids of data keys.
+    """
 
     tenant: Tenant
     agents: dict[str, AgentCare] = field(default_factory=dict)
@@ -39,7 +40,7 @@ class TenantCare:
 
 
 def do_nothing() -> None:
-    """What is called between two steps where nobody wants to stop."""
+    """Do nothing between two steps, for callers that never stop the work."""
 
 
 def look_after(
@@ -50,8 +51,11 @@ def look_after(
     agents: Sequence[str] | None = None,
     step: Callable[[], None] = do_nothing,
 ) -> TenantCare:
-    """Sweep, and thin every agent, or these, by the retention and the size caps. What is wrong with one agent keeps
-    nothing from being done for the others. `step` is called before each agent; what it raises ends the work."""
+    """Sweep, and thin all agents or the given ones by the retention and the size caps.
+
+    A problem with one agent does not stop the work on the others. `step` is called before each agent; an error that it
+    raises ends the work.
+    """
     now = trusted_now(endpoint)
     care = TenantCare(tenant, is_clock_trusted=now is not None)
     with _told(care, "the tenant"):
@@ -66,7 +70,7 @@ def look_after(
 
 
 def look_after_agent(endpoint: Endpoint, tenant: Tenant, agent_id: str) -> TenantCare:
-    """Thin one agent; nothing where its vault is gone."""
+    """Thin one agent. Does nothing if its vault is gone."""
     now = trusted_now(endpoint)
     care = TenantCare(tenant, is_clock_trusted=now is not None)
     with _told(care, "the tenant"):
@@ -84,8 +88,8 @@ def _look_after_agent(
 
 
 def compact_tenant(endpoint: Endpoint, tenant: Tenant, *, step: Callable[[], None] = do_nothing) -> TenantCare:
-    """`look_after`, give back the space of what went, and put under the current data keys whatever is not; then the
-    older keys are destroyed."""
+    """Run `look_after`, give back free space, encrypt everything under the current data keys and destroy the older
+    keys."""
     care = look_after(endpoint, tenant, patience=PATIENCE, step=step)
     with _told(care, "its keys"):
         keys = endpoint.keys(tenant.id)
@@ -100,7 +104,7 @@ def compact_tenant(endpoint: Endpoint, tenant: Tenant, *, step: Callable[[], Non
 
 def _thin(vault: Vault, endpoint: Endpoint, now: datetime | None, care: AgentCare) -> None:
     if endpoint.engine.shared:
-        vault.sweep_leftovers()  # files do so whenever they are opened
+        vault.sweep_leftovers()  # the vaults of an endpoint of files do this when they are opened
     history_thinning.thin_history(vault, endpoint.settings, now, care)
     cap = endpoint.settings.size_cap.agent
     if cap is not None and not history_thinning.keep_below(vault, cap, endpoint.settings, now, care):
@@ -110,7 +114,7 @@ def _thin(vault: Vault, endpoint: Endpoint, now: datetime | None, care: AgentCar
 def _below_cap_of_tenant(
     endpoint: Endpoint, tenant: Tenant, now: datetime | None, care: TenantCare, patience: float
 ) -> None:
-    """The largest agents first, until all of them together are within the cap."""
+    """Thin the largest agents first, until all agents together are within the cap of the tenant."""
     cap = endpoint.settings.size_cap.tenant
     if cap is None:
         return
@@ -143,8 +147,11 @@ def _compact(vault: Vault, sealer: Sealer, care: AgentCare) -> None:
 
 
 def _replace_keys(endpoint: Endpoint, tenant: Tenant, care: TenantCare, older: Sequence[str]) -> None:
-    """What is not in vaults, twice: what was on its way during the first pass was sealed under an older key perhaps.
-    Nothing is destroyed while anything could not be sealed anew, and no key that was replaced since it began."""
+    """Seal everything outside of vaults under the current keys, then destroy the `older` ones.
+
+    It is sealed twice, because data that was in flight during the first pass may still use an older key. No key is
+    destroyed if anything could not be sealed again, nor one that was replaced only after the work began.
+    """
     keys, space = endpoint.keys(tenant.id), endpoint.space(tenant.id)
     if not older:
         return
@@ -159,14 +166,14 @@ def _replace_keys(endpoint: Endpoint, tenant: Tenant, care: TenantCare, older: S
 
 
 def kept_in_vaults(endpoint: Endpoint, tenant: Tenant) -> list[str]:
-    """Ids of the agents that the endpoint can read; of sealed ones there is nothing to thin here."""
+    """Return the ids of agents with a vault. Sealed agents have no history that the endpoint could thin."""
     space = endpoint.space(tenant.id)
     return [agent_id for agent_id in space.agent_ids() if space.place.has_vault(agent_id)]
 
 
 @contextlib.contextmanager
 def _cared_for(endpoint: Endpoint, tenant: Tenant, agent_id: str, patience: float) -> Iterator[Vault]:
-    """The vault of an agent, which nobody else looks after meanwhile; afterwards its bytes count for the quota."""
+    """Open the vault of an agent while no other process maintains it, and update its size for the quota afterwards."""
     space = endpoint.space(tenant.id)
     with space.place.alone(agent_id, seconds=patience):
         with space.vault(agent_id) as vault:
@@ -179,7 +186,7 @@ def _cared_for(endpoint: Endpoint, tenant: Tenant, agent_id: str, patience: floa
 
 @contextlib.contextmanager
 def _told(care: TenantCare, what: str) -> Iterator[None]:
-    """What goes wrong is said, and the next thing is done."""
+    """Record an error as a problem and go on."""
     try:
         yield
     except LifeboatError as error:
@@ -187,13 +194,13 @@ def _told(care: TenantCare, what: str) -> Iterator[None]:
 
 
 def explain_failure(error: LifeboatError) -> str:
-    """What whoever runs the endpoint should know: more than its clients are told."""
+    """Return the message for the operator, who may see more than clients."""
     cause = error.__cause__
     return cause.message if isinstance(cause, LifeboatError) else error.message
 
 
 def _note(endpoint: Endpoint, care: TenantCare) -> None:
-    """What was let go stands in the audit of the endpoint too, in numbers."""
+    """Record in the audit how much of each agent was thinned."""
     for agent_id, done in care.agents.items():
         if done.steps:
             details = {"tenant": care.tenant.id, "sequences": done.sequences, "large_files": done.large_files}

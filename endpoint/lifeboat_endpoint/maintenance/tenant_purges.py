@@ -1,4 +1,4 @@
-"""Purges at an endpoint: those that wait, those whose time has come, and the word of whoever owns it."""
+"""Purges at an endpoint: waiting ones, due ones, and the decisions of the operator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lifeboat_vault.remote.remote_contract import RemoteRedaction
 
 @dataclass(frozen=True, slots=True)
 class WaitingPurge:
-    """A purge that waits, and whose agent it is of."""
+    """A waiting purge and the tenant of its agent."""
 
     tenant: Tenant
     purge: PendingRedaction
@@ -25,7 +25,7 @@ class WaitingPurge:
 
 @dataclass
 class TenantPurges:
-    """What was done of a tenant: how many purges were applied, and sentences about those that could not be."""
+    """Result for a tenant: how many purges were applied, and sentences about those that failed."""
 
     tenant: Tenant
     applied: int = 0
@@ -33,7 +33,7 @@ class TenantPurges:
 
 
 def list_waiting_purges(endpoint: Endpoint, tenants: Sequence[Tenant]) -> list[WaitingPurge]:
-    """Those that wait, of each tenant the one first that is applied first."""
+    """Return the waiting purges; those of each tenant in the order in which they are applied."""
     active = (tenant for tenant in tenants if tenant.state == "active")
     return [
         WaitingPurge(tenant, purge) for tenant in active for purge in endpoint.space(tenant.id).pending_redactions()
@@ -41,13 +41,13 @@ def list_waiting_purges(endpoint: Endpoint, tenants: Sequence[Tenant]) -> list[W
 
 
 def confirm_purge(endpoint: Endpoint, tenants: Sequence[Tenant], redaction_id: str) -> RemoteRedaction:
-    """Apply a purge that waits, now. Raises UnknownThere for one that waits nowhere."""
+    """Apply a waiting purge now. Raises UnknownAtRemote if it does not wait anywhere."""
     found = _named(endpoint, tenants, redaction_id)
     return endpoint.space(found.tenant.id).confirm_redaction(found.purge.agent_id, redaction_id)
 
 
 def refuse_purge(endpoint: Endpoint, tenants: Sequence[Tenant], redaction_id: str) -> WaitingPurge:
-    """It is never applied. Raises UnknownThere for one that waits nowhere."""
+    """Refuse a waiting purge for good. Raises UnknownAtRemote if it does not wait anywhere."""
     found = _named(endpoint, tenants, redaction_id)
     endpoint.space(found.tenant.id).refuse_redaction(found.purge.agent_id, redaction_id)
     return found
@@ -61,8 +61,10 @@ def _named(endpoint: Endpoint, tenants: Sequence[Tenant], redaction_id: str) -> 
 
 
 def apply_due(endpoint: Endpoint, tenants: Sequence[Tenant]) -> list[TenantPurges]:
-    """Apply all that has waited long enough, and finish what a crash left unfinished. What is wrong with one agent
-    keeps nothing from being done for the others."""
+    """Apply all purges that are due, and finish those that a crash interrupted.
+
+    A problem with one agent does not stop the work on the others.
+    """
     return [_of_tenant(endpoint, tenant) for tenant in tenants if tenant.state == "active"]
 
 
@@ -74,9 +76,9 @@ def _of_tenant(endpoint: Endpoint, tenant: Tenant) -> TenantPurges:
             with _said(done, agent_id):
                 space.apply_redaction(agent_id, redaction_id)
                 done.applied += 1
-        for agent_id in space.unfinished_erasures():
+        for agent_id in space.unfinished_agent_purges():
             with _said(done, agent_id):
-                space.finish_erasure(agent_id)
+                space.finish_agent_purge(agent_id)
                 done.applied += 1
     return done
 

@@ -1,5 +1,7 @@
-"""A tenant goes: its tokens at once, then its keys, then its files, then its rows. Whatever ends half-way is taken up
-by the next run: while there is a row, somebody knows what is left to do."""
+"""Removal of a tenant: revoke its tokens, then destroy its keys, its files and its rows, in this order.
+
+An interrupted removal is finished by the next run, because the row of the tenant says what is left to do.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,10 @@ _NOBODYS = timedelta(days=1)
 
 
 def remove_tenant(endpoint: Endpoint, tenant_id: str) -> int:
-    """All that is kept of a tenant; the bytes that are free then. Once its keys are gone nothing can be read any more,
-    whatever becomes of the files. Raises UnknownTenant."""
+    """Remove everything of a tenant; return the bytes that were freed. Raises UnknownTenant.
+
+    Once the keys are destroyed nothing can be read any more, even if files survive.
+    """
     with endpoint.engine.alone(REMOVAL, seconds=PATIENCE):
         return _removed(endpoint, tenant_id)
 
@@ -37,16 +41,18 @@ def _removed(endpoint: Endpoint, tenant_id: str) -> int:
 
 
 def finish_removals(endpoint: Endpoint) -> list[str]:
-    """Go on with removals that were interrupted; the ids of the tenants that are gone now."""
+    """Finish interrupted removals; return the ids of the removed tenants."""
     begun = [tenant.id for tenant in endpoint.control.tenants() if tenant.state == "removing"]
     for tenant_id in begun:
-        with contextlib.suppress(UnknownTenant):  # somebody else came to its end
+        with contextlib.suppress(UnknownTenant):  # another process finished it
             remove_tenant(endpoint, tenant_id)
     return begun
 
 
 def remove_unknown_tenants(endpoint: Endpoint) -> int:
-    """Remove what is kept for tenants that there are not, a day after it was made: left by a process that ended between
-    the keys and the row, or the row and the rest. How many."""
+    """Remove data of tenants without a row that is at least a day old; return how many.
+
+    A process that ended between writing the keys and the row, or the row and the rest, leaves such data.
+    """
     known = {tenant.id for tenant in endpoint.control.tenants()}
     return endpoint.engine.remove_nobodys(known, endpoint.clock.now() - _NOBODYS)

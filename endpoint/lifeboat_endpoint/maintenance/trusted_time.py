@@ -1,4 +1,4 @@
-"""The time that an endpoint believes: what lets go of anything asks for it."""
+"""The time that thinning, sweeping and purging may rely on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _TrustedMoment(msgspec.Struct):
 
 
 def trusted_now(endpoint: Endpoint) -> datetime | None:
-    """Now, when the clock fits the last moment that was trusted, which moves on then; None when it does not."""
+    """Return the current time if it follows from the last trusted moment, and move that moment on; else None."""
     if not is_trusted(endpoint):
         return None
     clock = endpoint.clock
@@ -36,8 +36,11 @@ def trusted_now(endpoint: Endpoint) -> datetime | None:
 
 
 def is_trusted(endpoint: Endpoint) -> bool:
-    """Whether there is a time that is trusted. Nothing is written. Where machines share an endpoint each has been
-    running for another while, so the clock of one has to agree with that of the database too."""
+    """Return whether the clock is trusted, without writing anything.
+
+    On a shared endpoint the clock must also agree with that of the database: machines have been running for different
+    times.
+    """
     clock = endpoint.clock
     other = endpoint.engine.time()
     if other is not None and abs(clock.now() - other) > _APART:
@@ -46,7 +49,7 @@ def is_trusted(endpoint: Endpoint) -> bool:
 
 
 def trust_clock(endpoint: Endpoint) -> None:
-    """The clock is right now: whoever runs the endpoint says so."""
+    """Trust the clock from now on, because the operator says that it is right."""
     clock = endpoint.clock
     document = {"wall": times.to_text(clock.now()), "since_boot": clock.since_boot(), "boot": clock.boot_id()}
     endpoint.control.set(NOTE, document)

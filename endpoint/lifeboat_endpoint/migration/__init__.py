@@ -1,2 +1,4 @@
-"""An endpoint moves from its data folder into a database and an object store (`moving`), row by row and body by body,
-as it is sealed. Wherever it is cut off, giving the command again goes on."""
+"""Migration of an endpoint from a data folder to a database and an object store (`endpoint_migration`).
+
+Rows and bodies are copied as they are sealed. An interrupted migration continues when the command is repeated.
+"""

@@ -1,5 +1,4 @@
-"""Who is served, and the audit: copied while tokens still come and go, and for the last time while nobody can change
-them."""
+"""Copy of tenants, tokens, notes and the audit: once while tokens may change, and again while nothing can change."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from lifeboat_vault.rows import audit_chain
 from lifeboat_vault.store.store_protocols import MetadataStore, Row
 
 MARK = "carried "
-"""How notes begin that say what was carried since when."""
+"""Prefix of the notes that say what was copied, and since when nothing changed."""
 _MARKS = f"select name, value from note where name like '{MARK}%'"
 _DROP_MARKS = f"delete from note where name like '{MARK}%'"
 _OWN = f"name like '{MARK}%' or name in ('{SIGNING}', '{OBJECTS}')"
@@ -33,7 +32,7 @@ _MOVED = "endpoint.moved"
 
 
 class MigrationMarks:
-    """What was carried and compared since the endpoint takes nothing new, so that nobody does it twice."""
+    """What was copied and compared since the endpoint stopped accepting changes, so that it is not done twice."""
 
     def __init__(self, rows: MetadataStore, since: datetime) -> None:
         self._value = json.dumps(since.isoformat())
@@ -51,9 +50,11 @@ class MigrationMarks:
 def finish_control(
     source: MetadataStore, target: MetadataStore, endpoint_id: str, leaving: MoveMarkers, now: datetime
 ) -> None:
-    """Tenants, tokens, notes and the audit as they are, twice: the second time is short, and nobody writes to the
-    source meanwhile. Then the old endpoint serves nobody, and after that the new one may be served. Again is no error.
-    Raises VaultDamaged where the copy is not the same."""
+    """Copy the tables of control twice, then end the old endpoint and allow the new one to be served.
+
+    The second copy is short, and the source is locked during it. Repeating it is not an error. Raises VaultDamaged if
+    copies differ.
+    """
     with source.snapshot(), target.transaction():
         if _is_finished(target, endpoint_id):
             return
@@ -75,7 +76,7 @@ def finish_control(
 
 
 def _is_finished(target: MetadataStore, endpoint_id: str) -> bool:
-    """What was committed without an answer was committed all the same."""
+    """Return whether the final transaction was committed, perhaps by an attempt that never got the answer."""
     return target.row(ENDPOINT) == (endpoint_id,)
 
 
@@ -93,14 +94,14 @@ def _carry(source: MetadataStore, target: MetadataStore) -> None:
 
 
 class _TableChanges(NamedTuple):
-    """Rows that are to be there, and the ids of those that are not."""
+    """Rows to insert or update, and ids of rows to delete."""
 
     added: list[Row]
     dropped: list[tuple[str]]
 
 
 def _changes(source: MetadataStore, target: MetadataStore, table: CopiedTable) -> _TableChanges:
-    """What differs, by id, which is the first column."""
+    """Compare a table by id, which is its first column."""
     chosen = f"select {', '.join(table.columns)} from {table.name}"
     wanted = {row[0]: tuple(row) for row in source.rows(chosen)}
     found = {row[0]: tuple(row) for row in target.rows(chosen)}
@@ -114,8 +115,7 @@ def _upsert(table: CopiedTable) -> str:
 
 
 def _carry_audit(source: MetadataStore, target: MetadataStore) -> None:
-    """What came since the newest row that is there. Where the source was trimmed meanwhile, or holds another row of
-    that number, all of it anew."""
+    """Copy the rows after the newest copied one; all of them if the source was trimmed or rewritten meanwhile."""
     first, last, digest = audit_chain.chain_ends(target)
     kept = source.row("select hash from audit where number = ?", (last,))
     if last and (kept is None or bytes(kept[0]).hex() != digest or audit_chain.chain_ends(source)[0] != first):

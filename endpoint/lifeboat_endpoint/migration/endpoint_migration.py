@@ -1,8 +1,8 @@
-"""An endpoint moves from its data folder into a shared one.
+"""Migration of an endpoint from its data folder to a shared endpoint.
 
-From the first step on the old endpoint gives what it has and takes nothing new; from the last on it serves nobody, and
-the new one may be served. In between everything is copied as it is sealed, and compared. What fails or is cut off
-changes nothing of the old endpoint: the same call goes on, and `abort_migration` lets it take pushes again.
+After the first step the old endpoint serves reads and refuses changes. After the last step it serves nothing, and the
+new one may be served. In between everything is copied as it is sealed, and compared. A failure changes nothing in the
+old endpoint: repeating the call continues, and `abort_migration` makes it accept pushes again.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import NamedTuple, TypeVar
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
-from lifeboat_alf.seams.file_operations import FileOperations, SystemFiles, read_all
+from lifeboat_alf.seams.file_operations import FileOperations, SystemFiles
 from lifeboat_alf.seams.system_clock import Clock, SystemClock
 from lifeboat_endpoint import endpoint_config
-from lifeboat_endpoint.endpoint_config import FILE, EndpointConfig
+from lifeboat_endpoint.endpoint_config import EndpointConfig
 from lifeboat_endpoint.engines.move_markers import MoveMarkers
 from lifeboat_endpoint.engines.shared import SharedEngine
 from lifeboat_endpoint.migration import control_copy
@@ -36,19 +36,22 @@ LOCK = "migrate.lock"
 _AT_ONCE = 4
 _TRIES = 8
 _FIRST_WAIT = 0.5
-"""Seconds: what does not answer is asked again after so long, then after twice as long each time."""
+"""Seconds before the first retry; each further wait is twice as long."""
 _TENANTS = "select id from tenant where state = 'active' order by id"
 
 Told = Callable[[str, int, int], None]
-"""What is being done, how many are done, of how many."""
+"""Called with the current step, how many items are done, and how many there are."""
 
 Result = TypeVar("Result")
 
 
 @dataclass
 class MigrationResult:
-    """What is there now. `was_done`: it was, before this call. `problems` are sentences, each of a tenant or an agent
-    that cannot be moved as it is; with any of them nothing was finished."""
+    """What was migrated. `was_done`: an earlier call had finished it.
+
+    `problems` are sentences about tenants or agents that cannot be migrated as they are. With any problem the migration
+    is not finished.
+    """
 
     tenants: int = 0
     agents: int = 0
@@ -58,7 +61,7 @@ class MigrationResult:
 
 
 class _CopyJob(NamedTuple):
-    """A tenant, or with `agent` one vault of it."""
+    """A tenant, or one vault of it if `agent` is set."""
 
     tenant: str
     agent: str = ""
@@ -70,7 +73,7 @@ class _CopyJob(NamedTuple):
 
 
 def ignore_progress(what: str, done: int, every: int) -> None:
-    """Who is told where nobody wants to know."""
+    """Report no progress."""
 
 
 def migrate_endpoint(
@@ -81,10 +84,10 @@ def migrate_endpoint(
     files: FileOperations | None = None,
     clock: Clock | None = None,
 ) -> MigrationResult:
-    """Move the endpoint in the folder `old` into the one that `endpoint prepare` made for `new`, or go on with it.
+    """Move the endpoint in the folder `old` to the one that `endpoint prepare` made for `new`, or continue a move.
 
-    Raises EndpointBusy where another process is at it, EndpointSettings, NoEndpoint, KeySourceRefused before anything
-    is changed; VaultBusy and VaultFull where database, object store or disk fail for longer than a minute.
+    Raises EndpointBusy if another process does it, EndpointSettings, NoEndpoint, KeySourceRefused before anything
+    changed; VaultBusy and VaultFull if database, object store or disk fail for longer than a minute.
     """
     files, clock = files or SystemFiles(), clock or SystemClock()
     old, new = Path(os.path.realpath(old)), Path(os.path.realpath(new))
@@ -116,8 +119,11 @@ def _finish(source: OldFolder, engine: SharedEngine, endpoint_id: str, leaving: 
 def abort_migration(
     old: Path, new: Path | None = None, *, files: FileOperations | None = None, clock: Clock | None = None
 ) -> bool:
-    """The old endpoint takes what is new again; False where it did. Once the move may have been finished, `new` has to
-    say that it was not. Raises EndpointMoved where it was, EndpointBusy."""
+    """Make the old endpoint accept changes again; return False if it already did.
+
+    When the move may have been finished, `new` is needed to check that it was not. Raises EndpointMoved if it was,
+    EndpointBusy.
+    """
     files, clock = files or SystemFiles(), clock or SystemClock()
     old = Path(os.path.realpath(old))
     found, leaving = _settings(old, files), MoveMarkers(old)
@@ -140,10 +146,7 @@ def abort_migration(
 
 
 def _settings(folder: Path, files: FileOperations) -> EndpointConfig:
-    try:
-        found = endpoint_config.decode_config(read_all(files, folder / FILE))
-    except (FileNotFoundError, NotADirectoryError):
-        raise errors.NoEndpoint(f"{folder} holds no {FILE}") from None
+    found = endpoint_config.read_config(folder, files)
     if found.store is not None:
         raise errors.EndpointSettings(f"{folder} is of an endpoint that is shared already")
     return found
@@ -187,8 +190,10 @@ def _carried(
 def _together(
     work: Callable[[_CopyJob], CopiedData], jobs: list[_CopyJob]
 ) -> Iterator[tuple[_CopyJob, CopiedData | LifeboatError]]:
-    """Several at once, as they end. What is wrong with one of them keeps nothing from the others; what is wrong with
-    database, object store or disk ends all."""
+    """Yield the result of each job as it ends, several at a time.
+
+    An error of one job does not stop the others; an error of database, object store or disk ends all of them.
+    """
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         begun: dict[Future[CopiedData], _CopyJob] = {pool.submit(work, job): job for job in jobs}
         try:
@@ -202,7 +207,7 @@ def _together(
 
 
 def _patiently(work: Callable[[], Result]) -> Result:
-    """Tried again where it may help: each work is one that may be done twice."""
+    """Retry while the store is busy. `work` must be repeatable."""
     wait = _FIRST_WAIT
     for _ in range(_TRIES - 1):
         try:

@@ -1,5 +1,8 @@
-"""The shared endpoint that another one moves into: who it is from the first moment, and that it is not served before
-all is there. Each step may have been done by an earlier attempt."""
+"""The shared endpoint that an endpoint of files is moved into.
+
+It has the identity of the old endpoint from the beginning, and is not served before everything is there. Each step may
+have been done by an earlier attempt.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import msgspec
 
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
-from lifeboat_alf.seams.file_operations import FileOperations, read_all, write_atomic
+from lifeboat_alf.seams.file_operations import FileOperations, write_atomic
 from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_endpoint import endpoint_config
 from lifeboat_endpoint.endpoint import OBJECTS, SIGNING
@@ -36,15 +39,15 @@ _NOTHING = (f"delete from note where name <> '{OBJECTS}'", "delete from audit")
 
 
 class MigrationTarget:
-    """The folder that `endpoint prepare` made, and what it names. Close it."""
+    """The folder that `endpoint prepare` made, with its database and object store. Close it."""
 
     def __init__(self, folder: Path, old: EndpointConfig, *, files: FileOperations, clock: Clock) -> None:
-        """Asks nobody yet. Raises NoEndpoint, EndpointSettings."""
+        """Open the target without connecting yet. Raises NoEndpoint, EndpointSettings."""
         self.folder = folder
         self._old = old
         self._files = files
         self._clock = clock
-        self._found = _settings(folder, files)
+        self._found = endpoint_config.read_config(folder, files, fix=PREPARE)
         self.store = _store(self._found)
         self._pools = Pools(
             Database(check_database_address(self.store.database), self.store.worker_role), connections=4
@@ -54,8 +57,10 @@ class MigrationTarget:
         self._pools.close()
 
     def is_finished(self) -> bool:
-        """Whether all of the old endpoint is there. Raises EndpointSettings for one that is neither empty nor the one
-        that the old endpoint is being moved into."""
+        """Return whether the migration was finished.
+
+        Raises EndpointSettings if the target is neither empty nor the one that the old endpoint is being moved into.
+        """
         postgres_schema.check_schema(self._pools)
         holds = self._holds()
         if holds == self._old.id and self._found.id == self._old.id:
@@ -67,8 +72,10 @@ class MigrationTarget:
         return False
 
     def begin(self) -> None:
-        """It is the old endpoint from now on, and nobody serves it. Raises KeySourceRefused where the key of the old
-        one cannot be used from here."""
+        """Give the target the identity of the old endpoint, marked as unfinished.
+
+        Raises KeySourceRefused if the key of the old endpoint cannot be used from here.
+        """
         key_source_registry.open_key_source(self._old.key_source, outside=self.folder)
         rows = self._rows()
         if self._holds() != UNFINISHED + self._old.id:
@@ -89,7 +96,7 @@ class MigrationTarget:
         return SharedEngine(self.store, self._old.id, "worker", files=self._files, clock=self._clock, begun=True)
 
     def keep_signing_key(self, old: Path, engine: SharedEngine) -> None:
-        """The key that receipts are checked with, wrapped by the endpoint's key source; none where none was made."""
+        """Copy the key that receipts are checked with, if there is one, wrapped by the endpoint's key source."""
         if not (old / SIGNING / KEY_FILE).exists():
             return
         document = json_codec.encode_json(EndpointKey.load(old / SIGNING, self._files).to_document())
@@ -98,7 +105,7 @@ class MigrationTarget:
         endpoint_secrets.write_secret(control, source, SIGNING, document)
 
     def keep_certificates(self, old: Path) -> None:
-        """The authority that clients have pinned, unless the folder has one."""
+        """Copy the authority that clients have pinned, unless the folder has one."""
         if (old / TLS).is_dir() and not (self.folder / TLS).exists():
             begun = self.folder / f".{TLS}.new"
             shutil.rmtree(begun, ignore_errors=True)
@@ -113,13 +120,6 @@ class MigrationTarget:
 
     def _rows(self) -> PostgresStore:
         return PostgresStore(self._pools.control, "control", tenant=None)
-
-
-def _settings(folder: Path, files: FileOperations) -> EndpointConfig:
-    try:
-        return endpoint_config.decode_config(read_all(files, folder / FILE))
-    except (FileNotFoundError, NotADirectoryError):
-        raise errors.NoEndpoint(f"{folder} holds no {FILE}", fix=PREPARE) from None
 
 
 def _store(found: EndpointConfig) -> SharedStore:

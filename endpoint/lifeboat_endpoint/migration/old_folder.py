@@ -1,5 +1,4 @@
-"""What is kept in the data folder of an endpoint, as it lies there. Nothing here writes to it but what brings older
-tables up to this program."""
+"""The data folder of the endpoint that is migrated. Nothing is written to it, except upgrades of old tables."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ _VERSIONS = {"control": control_schema.VERSION, "tenant": tenant_schema.VERSION,
 
 
 class OldFolder:
-    """For many threads; each store that it gives belongs to the caller, who closes it."""
+    """The old data folder, for many threads. The caller closes each store that it gets."""
 
     def __init__(self, folder: Path, files: FileOperations) -> None:
         self.folder = folder
@@ -38,18 +37,18 @@ class OldFolder:
 
     @contextlib.contextmanager
     def control(self) -> Iterator[SqliteStore]:
-        """As it is and may become: tokens still come and go. Raises VaultMissing, VaultDamaged."""
+        """Open control.db, in which tokens may still change. Raises VaultMissing, VaultDamaged."""
         with self._opened(self.folder / CONTROL, control_schema.TABLES, control_schema.STEPS, "control") as store:
             yield store
 
     def has_tables(self, tenant_id: str) -> bool:
-        """Not before a tenant was asked for the first time."""
+        """Whether the tenant has tables: they are made when it is used first."""
         return (self._tenant(tenant_id) / TABLES).exists()
 
     @contextlib.contextmanager
     def tenant(self, tenant_id: str) -> Iterator[SqliteStore]:
-        """The tables of a tenant at one moment: what was being changed when the endpoint began to take nothing new has
-        ended before. Raises VaultMissing, VaultDamaged."""
+        """Open a snapshot of the tables of a tenant, after changes that were still running. Raises VaultMissing,
+        VaultDamaged."""
         with self._moment(
             self._tenant(tenant_id) / TABLES, tenant_schema.TABLES, tenant_schema.STEPS, "tenant"
         ) as store:
@@ -57,19 +56,19 @@ class OldFolder:
 
     @contextlib.contextmanager
     def vault(self, tenant_id: str, agent_id: str) -> Iterator[SqliteStore]:
-        """The same of a vault."""
+        """Open a snapshot of a vault, after changes that were still running."""
         with self._moment(self._vault(tenant_id, agent_id) / VAULT, VAULT_TABLES, STEPS, "vault") as store:
             yield store
 
     def tenant_body(self, tenant_id: str, name: str) -> bytes:
-        """Raises VaultDamaged where it is not there."""
+        """Read a body. Raises VaultDamaged if it is missing."""
         return DiskBlobs(self._tenant(tenant_id) / tenant_bodies.FOLDER, self._files).read(name)
 
     def vault_body(self, tenant_id: str, agent_id: str, name: str) -> bytes:
         return DiskBlobs(self._vault(tenant_id, agent_id) / BODIES, self._files).read(name)
 
     def key_document(self, tenant_id: str) -> bytes:
-        """After whoever was changing it is done. Raises VaultMissing, VaultBusy."""
+        """Read the key document after changes that were still running. Raises VaultMissing, VaultBusy."""
         documents = FolderKeyDocumentStore(self._tenant(tenant_id), self._files)
         with documents.changing():
             return documents.read()
@@ -95,15 +94,18 @@ class OldFolder:
 
 
 def wait_for_writers(store: SqliteStore) -> None:
-    """Whoever writes has ended then, and whoever comes next finds that nothing is taken. Raises VaultBusy."""
+    """Wait for running transactions. Later ones find the marker and are refused. Raises VaultBusy."""
     with store.transaction():
         pass
 
 
 @contextlib.contextmanager
 def _file(path: Path, tables: Sequence[str]) -> Iterator[SqliteStore]:
-    """On a full disk SQLite opens only what some process has open already. What none has is read from a copy on the
-    disk of temporary files: nobody can write to it there. Raises VaultFull where there is no room either."""
+    """Open a SQLite file, or a temporary copy of it if the disk is full.
+
+    On a full disk SQLite opens only files that some process has open already. Other files are copied to the disk of
+    temporary files: no process can write to them. Raises VaultFull if that disk is full too.
+    """
     with contextlib.ExitStack() as stack:
         try:
             store = _writable(path, tables)
@@ -115,7 +117,7 @@ def _file(path: Path, tables: Sequence[str]) -> Iterator[SqliteStore]:
 
 
 def _writable(path: Path, tables: Sequence[str]) -> SqliteStore:
-    """Raises VaultFull where the store could only be read."""
+    """Raises VaultFull if the file could only be read."""
     store = SqliteStore(path, tables=tables)
     if store.is_read_only:
         store.close()
@@ -124,7 +126,7 @@ def _writable(path: Path, tables: Sequence[str]) -> SqliteStore:
 
 
 def _copied(path: Path, folder: Path) -> Path:
-    """With the log that belongs to it."""
+    """Copy a file together with its log."""
     with translate_errors():
         for file in (path, path.with_name(f"{path.name}-wal")):
             with contextlib.suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""The tables of an endpoint, copied row by row between two stores that spell them alike, and compared."""
+"""Row-by-row copies and comparisons of tables between two stores with the same tables."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from lifeboat_vault.store.store_protocols import MetadataStore, Row
 
 
 class CopiedTable(NamedTuple):
-    """`columns` in the order in which they are copied, `order` those that no two rows have alike. What `bodies` names
-    may be large: it is compared by its hash, which the database itself makes."""
+    """A table to copy. `columns` in the order of the copy; `order` are columns that identify a row.
+
+    The columns in `bodies` may be large: they are compared by hashes that the database computes.
+    """
 
     name: str
     columns: tuple[str, ...]
@@ -23,7 +25,7 @@ class CopiedTable(NamedTuple):
 
 
 class TableFingerprint(NamedTuple):
-    """Of all rows of a table, in order."""
+    """Count and digest of all rows of a table, in order."""
 
     rows: int
     digest: bytes
@@ -47,7 +49,7 @@ VAULT = (
     _table("redaction", "id time document waits_until swept", "id"),
     _table("decision", "key value", "key"),
 )
-"""A row comes after those that it names."""
+"""Each row comes after the rows that it names."""
 TENANT = (
     _table("tenant", "id schema created_at", "id"),
     _table("agent", "id vault created_at bytes facts keys", "id"),
@@ -65,12 +67,15 @@ CONTROL = (
     _table("tenant", "id name name_key key_source quota created_at state", "id"),
     _table("token", "id tenant name digest scopes created_at expires_at revoked_at last_used_at", "id"),
 )
-"""Those that are small. The audit is copied as it grows, notes by their names."""
+"""Small tables. The audit is copied as it grows, and notes by their names."""
 AUDIT = _AUDIT
 
 
 def copy_tables(source: MetadataStore, target: MetadataStore, tables: Iterable[CopiedTable]) -> int:
-    """All rows, into tables that hold none, inside the transaction of the target; how many. Memory: a few rows."""
+    """Copy all rows into empty tables, in the caller's transaction of the target; return how many.
+
+    Only a few rows are in memory.
+    """
     return sum(_copy(source, target, table) for table in tables)
 
 
@@ -85,7 +90,7 @@ def build_insert(table: CopiedTable) -> str:
 
 
 def _rows(source: MetadataStore, table: CopiedTable) -> Iterator[Row]:
-    """A body may rest on one of a larger number, but always on one of a smaller depth."""
+    """Yield rows. An object may name a base with a larger id, but its base always has a smaller depth."""
     chosen = f"select {', '.join(table.columns)} from {table.name}"
     if table is not OBJECT:
         yield from source.rows(f"{chosen} order by {table.order}")
@@ -95,7 +100,7 @@ def _rows(source: MetadataStore, table: CopiedTable) -> Iterator[Row]:
 
 
 def empty_tables(target: MetadataStore, tables: Iterable[CopiedTable]) -> None:
-    """Drop all rows, those that name others first."""
+    """Delete all rows, those that name others first."""
     for table in reversed(tuple(tables)):
         target.execute(f"delete from {table.name}")
 
@@ -110,7 +115,7 @@ def fingerprint_table(store: MetadataStore, table: CopiedTable) -> TableFingerpr
 
 
 def find_different_table(source: MetadataStore, target: MetadataStore, tables: Iterable[CopiedTable]) -> str | None:
-    """The first table whose rows are not the same on both sides, each read at one moment."""
+    """Return the first table that differs, each store read as of one moment, or None."""
     with source.snapshot(), target.snapshot():
         for table in tables:
             if fingerprint_table(source, table) != fingerprint_table(target, table):
@@ -119,7 +124,7 @@ def find_different_table(source: MetadataStore, target: MetadataStore, tables: I
 
 
 def add_hash_function(store: SqliteStore) -> SqliteStore:
-    """PostgreSQL has `sha256`, SQLite learns it."""
+    """Add the function `sha256` to a SQLite store, which PostgreSQL already has."""
 
     def hashed(data: bytes | None) -> bytes | None:
         return None if data is None else hashlib.sha256(data).digest()

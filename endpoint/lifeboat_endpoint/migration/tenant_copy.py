@@ -1,17 +1,20 @@
-"""What one tenant has and what one agent has, carried whole and compared. Again is no error: what is there already is
-compared, and what is there in part is replaced."""
+"""Complete, compared copies of one tenant and of one agent.
+
+Repeating a copy is not an error: a complete one is compared, and a partial one is replaced.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 
 from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
 from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_endpoint.engines.shared import SharedEngine
-from lifeboat_endpoint.migration import body_copy, table_copy
+from lifeboat_endpoint.migration import table_copy
 from lifeboat_endpoint.migration.old_folder import OldFolder
 from lifeboat_vault import errors
 from lifeboat_vault.store.store_protocols import BlobStore, MetadataStore
@@ -24,7 +27,7 @@ _BODIES = "select body from part where body is not null union select body from s
 
 @dataclass
 class CopiedData:
-    """How much was carried or found there: rows, and bodies that are objects, with their bytes."""
+    """How much was copied or found: rows, and bodies that are objects, with their bytes."""
 
     rows: int = 0
     bodies: int = 0
@@ -37,7 +40,7 @@ class CopiedData:
 
 
 class TenantCopier:
-    """From a folder to a shared engine; for many threads."""
+    """Copies from a folder to a shared engine, for many threads."""
 
     def __init__(self, old: OldFolder, new: SharedEngine, clock: Clock) -> None:
         self._old = old
@@ -45,15 +48,15 @@ class TenantCopier:
         self._clock = clock
 
     def agents(self, tenant_id: str) -> list[tuple[str, str]]:
-        """(id, id of the vault) of those that have one."""
+        """Return (id, id of the vault) of the agents with a vault."""
         if not self._old.has_tables(tenant_id):
             return []
         with self._old.tenant(tenant_id) as source:
             return [(agent_id, vault_id) for agent_id, vault_id in source.rows(_AGENTS)]
 
     def tenant(self, tenant_id: str) -> CopiedData:
-        """What a tenant has beside vaults. Raises VaultMissing where it has no key document, VaultDamaged for a copy
-        that is not the same."""
+        """Copy the data of a tenant outside of vaults. Raises VaultMissing without a key document, VaultDamaged if
+        copies differ."""
         self._key_document(tenant_id)
         reach_crash_point(CrashPoint.ENDPOINT_MIGRATE_KEYS)
         if not self._old.has_tables(tenant_id):
@@ -62,7 +65,7 @@ class TenantCopier:
         rows, blobs = self._new.tenant_rows(tenant_id), self._new.blobs(tenant_id, "")
         with self._old.tenant(tenant_id) as source:
             names = [name for (name,) in source.rows(_BODIES)]
-            size = body_copy.copy_bodies(names, read, blobs)
+            size = copy_bodies(names, read, blobs)
             reach_crash_point(CrashPoint.ENDPOINT_MIGRATE_TENANT_BODIES)
             count = _replaced(source, rows, table_copy.TENANT)
             reach_crash_point(CrashPoint.ENDPOINT_MIGRATE_TENANT_ROWS)
@@ -78,7 +81,7 @@ class TenantCopier:
             documents.replace(data)
 
     def agent(self, tenant_id: str, agent_id: str, vault_id: str) -> CopiedData:
-        """The vault of an agent. Raises VaultDamaged: it is another one than is listed, or the copy is not the same."""
+        """Copy the vault of an agent. Raises VaultDamaged if it is not the listed one, or if copies differ."""
         read = partial(self._old.vault_body, tenant_id, agent_id)
         rows, blobs = self._new.vault_rows(tenant_id, agent_id), self._new.blobs(tenant_id, agent_id)
         with self._old.vault(tenant_id, agent_id) as source:
@@ -86,9 +89,9 @@ class TenantCopier:
                 raise errors.VaultDamaged(f"the vault of {agent_id} is another one than is listed")
             names = [name for (name,) in source.rows(_FILES)]
             if rows.row(_VAULT) is not None:
-                if table_copy.find_different_table(
-                    source, rows, table_copy.VAULT
-                ) is None and body_copy.has_same_bodies(names, read, blobs):
+                if table_copy.find_different_table(source, rows, table_copy.VAULT) is None and has_same_bodies(
+                    names, read, blobs
+                ):
                     return CopiedData(_counted(source), len(names), blobs.size())
                 self._new.tenant(tenant_id, self._clock.now()).remove_vault(agent_id)
             return self._vault(source, rows, blobs, names, read, agent_id)
@@ -102,8 +105,8 @@ class TenantCopier:
         read: partial[bytes],
         agent_id: str,
     ) -> CopiedData:
-        """Bodies first: rows that are there name what is there."""
-        size = body_copy.copy_bodies(names, read, blobs)
+        """Copy bodies before rows, so that rows never name missing bodies."""
+        size = copy_bodies(names, read, blobs)
         reach_crash_point(CrashPoint.ENDPOINT_MIGRATE_BODIES)
         rows.prepare()
         with rows.transaction():
@@ -131,3 +134,37 @@ def _check_same(
 def _counted(source: MetadataStore) -> int:
     rows = (source.row(f"select count(*) from {table.name}") for table in table_copy.VAULT)
     return sum(0 if row is None else int(row[0]) for row in rows)
+
+
+def copy_bodies(names: Collection[str], read: Callable[[str], bytes], target: BlobStore) -> int:
+    """Make the target hold exactly these bodies, whatever an earlier attempt left; return their bytes.
+
+    At most one body is in memory, as often as the target needs it.
+    """
+    there, size = set(target.names()), 0
+    for name in there.difference(names):
+        target.remove(name)
+    for name in names:
+        data = read(name)
+        if name in there and not _holds(target, name, data):
+            target.remove(name)
+            there.discard(name)
+        if name not in there:
+            target.put(name, data)
+        size += len(data)
+    target.flush()
+    return size
+
+
+def has_same_bodies(names: Collection[str], read: Callable[[str], bytes], target: BlobStore) -> bool:
+    """Whether the target holds exactly these bodies."""
+    return set(target.names()) == set(names) and all(_holds(target, name, read(name)) for name in names)
+
+
+def _holds(target: BlobStore, name: str, data: bytes) -> bool:
+    """Return whether the target has this body; False also for one that was written partly or never."""
+    try:
+        found = target.read(name)
+    except errors.VaultDamaged:
+        return False
+    return hashlib.sha256(found).digest() == hashlib.sha256(data).digest()

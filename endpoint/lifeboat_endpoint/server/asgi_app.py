@@ -1,4 +1,4 @@
-"""The endpoint as an ASGI application: routes of the table at `/` and at `/v1`, and what is around them."""
+"""The endpoint as an ASGI application, with the routes of the table at `/` and at `/v1`."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ from lifeboat_vault.store import timed_operations
 PREFIXES = ("", "/v1")
 _KEY = "lifeboat.record"
 _COUNTED_EVERY = 5.0
-"""Seconds."""
+"""Seconds between two counts of the connections to the database."""
 _LET_GO_EVERY = 10.0
 _KEY_FRESH = 30.0
-"""Seconds that a good answer of the key source counts for readiness: one in the network may be paid by the call."""
+"""Seconds for which a good answer of the key source counts for readiness: a key service may charge for each call."""
 
 
 def make_app(
@@ -57,12 +57,14 @@ def make_app(
     routes: Iterable[Route] | None = None,
     draining: Callable[[], bool] = lambda: False,
 ) -> Starlette:
-    """The application over the data folder of an endpoint, with all `routes` that there are unless given. It opens the
-    folder now and closes it when the server ends. While it is `draining` it answers, and says that it is not ready.
-    Raises as `Endpoint.open`."""
+    """Make the application for the data folder of an endpoint, with the given routes or all routes that exist.
+
+    It opens the folder now and closes it when the server ends. While `draining` it still serves, and reports that it is
+    not ready. Raises as `Endpoint.open`.
+    """
     endpoint = Endpoint.open(folder, role="api")
-    # Whoever asks for the version waits for no disk. A database or a key that is away or withheld now is there later,
-    # and tenants with a key source of their own are served meanwhile.
+    # Load the key now, so that `/version` never waits for a disk. A database or key that is unavailable now may be
+    # available later, and tenants with a key source of their own are served meanwhile.
     with contextlib.suppress(VaultBusy, EndpointBusy, KeySourceAway, KeyRevoked, KeySourceRefused):
         endpoint.signing_key()
     found = tuple(route_table.load_routes() if routes is None else routes)
@@ -132,7 +134,8 @@ async def _lifespan(
 
 
 async def _count_connections(server: ServerContext) -> None:
-    """Whichever process is asked for figures adds up those of all: each says now and then how it stands."""
+    """Report the connections of this process periodically: the process that is asked for metrics adds up those of
+    all."""
     while connections := server.endpoint.engine.connections():
         for kind, counted in connections.items():
             server.metrics.connected(kind, counted)
@@ -140,14 +143,14 @@ async def _count_connections(server: ServerContext) -> None:
 
 
 async def _let_go_of_keys() -> None:
-    """Also where no request asks for one any more."""
+    """Drop expired keys, even if no request needs a key any more."""
     while True:
         await asyncio.sleep(_LET_GO_EVERY)
         data_key_cache.drop_ended()
 
 
 class _RequestRecorder:
-    """Every answer has a request id, a line in the log and its place in the figures."""
+    """Middleware that gives every response a request id, a line in the log and a place in the metrics."""
 
     def __init__(self, app: ASGIApp, metrics: ServerMetrics, draining: Callable[[], bool]) -> None:
         self._app = app
@@ -168,13 +171,13 @@ class _RequestRecorder:
             )
 
     def _sending(self, scope: Scope, send: Send) -> Send:
-        """A connection ends with its next answer once the server drains, which may begin meanwhile."""
+        """Wrap `send`, so that the connection ends with this response if the server drains by then."""
         connection = connection_of(scope)
         return send if connection is not None and connection.is_probe else _last(send, self._draining)
 
 
 def _last(send: Send, draining: Callable[[], bool]) -> Send:
-    """The connection ends with this answer: who comes again is led to another process."""
+    """End the connection with this response while draining: the client's next connection reaches another process."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start" and draining():
@@ -216,30 +219,30 @@ class _PathApp:
         try:
             await self._handling.handle(route, scope, receive, sending, record)  # type: ignore[arg-type]
         except ClientGone:
-            if not begun:  # or it sent what is no HTTP: then somebody is there to read it
+            if not begun:  # a client that sent invalid HTTP may still be there to read the response
                 with contextlib.suppress(Exception):
                     await send_problem(make_status_problem(400, record.id), False, send, record)
             record.status = 499
         except SlowReader:
-            record.status = 499  # the connection ends, since the answer does not
+            record.status = 499  # the response is incomplete, so the connection ends
         except Exception as error:
             found = make_problem(error, record.id)
             if found.status >= 500 and found.status != 507 and not _is_expected(error):
                 server_log.log_failure(record, error)
             if begun:
-                return  # the connection ends: the client sees that the answer was cut off
+                return  # the connection ends, so the client notices that the response is incomplete
             if route.words is not None:
                 found = replace(found, document=route.words(found.document))
             await send_problem(found, scope["method"] == "HEAD", send, record)
 
 
 def _is_expected(error: Exception) -> bool:
-    """What a client is asked to wait for is no trouble of this side."""
+    """Whether the error only asks the client to wait, which is not logged as a failure."""
     return isinstance(error, LifeboatError) and error.code == "remote_busy"
 
 
 def _apps(routes: Iterable[Route], handling: RequestHandler) -> list[tuple[str, _PathApp]]:
-    """By path, those without parameters first: `/deltas/upload` is no `/deltas/{sequence}`."""
+    """Return the applications by path, those without parameters first: `/deltas/upload` is not `/deltas/{sequence}`."""
     paths: dict[str, dict[str, Route]] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method] = route
@@ -248,7 +251,7 @@ def _apps(routes: Iterable[Route], handling: RequestHandler) -> list[tuple[str, 
 
 
 async def _http_problem(request: Request, error: Exception) -> Response:
-    """What Starlette itself says no to: no such route, or a malformed request."""
+    """Return the problem document for what Starlette refuses: an unknown path, or a malformed request."""
     assert isinstance(error, HTTPException)
     record: RequestRecord = request.scope[_KEY]
     record.status = error.status_code

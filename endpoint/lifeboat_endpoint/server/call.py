@@ -1,4 +1,4 @@
-"""What a handler is given: a request that was let in, read and checked."""
+"""The argument of a handler: a request that was authenticated, read and checked."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.server import presigned
 from lifeboat_endpoint.server.connections import OpenConnection
+from lifeboat_endpoint.server.presigned import Permission
 from lifeboat_endpoint.server.server_settings import ServerSettings
 from lifeboat_endpoint.service.endpoint_limits import EndpointLimits
 from lifeboat_endpoint.tenancy.callers import Caller
@@ -28,8 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ServerContext:
-    """What one process serves with. `transfer_key` signs addresses, the same in all processes of the endpoint; it is
-    asked for when it is needed, since its wrapping key may be away for a while."""
+    """What one process serves with."""
 
     endpoint: Endpoint
     settings: ServerSettings
@@ -41,13 +42,13 @@ class ServerContext:
     routes: tuple[Route, ...] = ()
     document: bytes = b""
     streams: Counter[str] = field(default_factory=Counter)
-    """How many bodies are being taken over signed addresses, by tenant."""
+    """How many bodies are arriving over signed addresses, by tenant."""
     _guard: threading.Lock = field(default_factory=threading.Lock)
     _key: bytes = b""
 
     @contextlib.contextmanager
     def streaming(self, tenant_id: str) -> Iterator[None]:
-        """While a body is taken over a signed address: who sends slowly leaves room for other tenants. Raises
+        """Count a body that arrives over a signed address: slow senders of one tenant leave room for others. Raises
         RemoteBusy."""
         with self._guard:
             if self.streams[tenant_id] >= max(1, self.settings.pace.streams // 2):
@@ -62,7 +63,10 @@ class ServerContext:
                     del self.streams[tenant_id]
 
     def transfer_key(self) -> bytes:
-        """Raises KeyRevoked, KeySourceRefused."""
+        """Return the key that signs addresses, the same in all processes. Raises KeyRevoked, KeySourceRefused.
+
+        It is loaded on first use, since the key source may be unreachable when the server starts.
+        """
         from lifeboat_endpoint.server.transfer_key import load_transfer_key
 
         if not self._key:
@@ -72,8 +76,11 @@ class ServerContext:
 
 @dataclass(slots=True)
 class Call:
-    """One request. `path` and `query` are checked, `body` is a Struct, bytes, an iterator of bytes or None. `headers`
-    have small letters. `address` is whom the connection comes from, `forwarded` says that somebody stands between."""
+    """One request.
+
+    `path` and `query` are checked; `body` is a Struct, bytes, an iterator of bytes or None. Names of `headers` are in
+    lower case. `address` is the address of the peer; `forwarded`: there is a proxy in between.
+    """
 
     server: ServerContext
     route: Route
@@ -84,19 +91,19 @@ class Call:
     forwarded: bool
     known: Caller | None = None
     body: Any = None
-    noted: dict[str, Any] = field(default_factory=dict)
+    noted: JsonObject = field(default_factory=dict)
     subject: str = ""
     connection: OpenConnection | None = None
 
     def let_in(self, caller: Caller) -> None:
-        """The request is that of `caller`, whose connection is no longer closed to make room for others."""
+        """Set the authenticated caller. The connection is no longer closed to make room for others."""
         self.known = caller
         if self.connection is not None:
             self.connection.is_proven = True
 
     @property
     def caller(self) -> Caller:
-        """Whoever asks, on a route that is not open."""
+        """The caller, on a route that needs a token."""
         assert self.known is not None
         return self.known
 
@@ -106,7 +113,7 @@ class Call:
 
     @property
     def space(self) -> TenantSpace:
-        """What the endpoint does for the caller's tenant, in this thread."""
+        """The caller's tenant, in this thread."""
         return self.server.endpoint.space(self.caller.tenant_id)
 
     @property
@@ -114,20 +121,14 @@ class Call:
         return self.server.clock.now()
 
     def note(self, **details: Any) -> None:
-        """More for the row of the audit: ids and counts, never content."""
+        """Add details to the audit row: ids and counts, never content."""
         self.noted.update(details)
 
     def signed_url(self, method: str, what: str, *, limit: int) -> str:
-        """An absolute address that permits one thing for some minutes."""
-        token = presigned.sign_permission(
-            self.server.transfer_key(),
-            method,
-            what,
-            limit=limit,
-            tenant=self.caller.tenant_id,
-            agent=self.agent_id,
-            now=self.now,
-            seconds=self.server.settings.pace.permission_seconds,
-            token=self.caller.token_id,
+        """Return an absolute address that permits one transfer for some minutes."""
+        caller, expires = self.caller, self.now + timedelta(seconds=self.server.settings.pace.permission_seconds)
+        permission = Permission(
+            method, what, limit, caller.tenant_id, self.agent_id, int(expires.timestamp()), token=caller.token_id
         )
+        token = presigned.sign_permission(self.server.transfer_key(), permission)
         return f"{self.server.settings.public_url}/transfers/{token}"

@@ -1,6 +1,6 @@
-"""The open connections of one process: bounded in all and per address, before descriptors run out.
+"""The open connections of one process, limited in all and per address before descriptors run out.
 
-A connection is proven once a request on it came with a valid token or a signed address. When a bound is reached, the
+A connection is proven once a request on it came with a valid token or a signed address. When a limit is reached, the
 oldest connection that is not proven makes room for the new one, so idle connections cannot keep a token holder out.
 """
 
@@ -73,7 +73,7 @@ class OpenConnection:
 
 @dataclass(slots=True)
 class OpenConnections:
-    """All of them, oldest first. For one thread."""
+    """All connections, oldest first. For one thread."""
 
     bounds: ConnectionBounds
     evicted: int = 0

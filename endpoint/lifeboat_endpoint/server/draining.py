@@ -1,5 +1,8 @@
-"""The end of a server without a lost request: first it says that it is not ready, so that nobody is led to it any more;
-some seconds later it takes nothing new, and finishes what it has begun."""
+"""Shutdown of a server without losing requests.
+
+First it reports that it is not ready, so that a load balancer sends no more requests. Some seconds later it accepts
+nothing new, and finishes running requests.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,10 @@ from lifeboat_endpoint.server.server_log import LOGGER
 
 
 class SharedFlag:
-    """A word from the first process to those that answer. It is one byte of shared memory: nobody can be stopped or
-    killed with a lock on it."""
+    """A flag of the first process for the serving processes.
+
+    It is one byte of shared memory without a lock, since a process that is stopped or killed would keep the lock.
+    """
 
     def __init__(self) -> None:
         self._byte: Any = start_method().RawValue("b", 0)
@@ -27,8 +32,8 @@ class SharedFlag:
 
 
 class Draining:
-    """Stands before whatever ends the server (`end`): the first signal begins a drain of some seconds, a second one
-    ends it at once. Without seconds the first one ends it."""
+    """Delays the end of the server (`end`): the first signal begins a drain of some seconds, a second one ends the
+    server immediately. Without seconds the first signal ends it."""
 
     def __init__(self, end: Callable[[], None], seconds: float, flag: SharedFlag) -> None:
         self._end = end
@@ -37,7 +42,7 @@ class Draining:
         self._begun = False
 
     def signalled(self, *_: object) -> None:
-        """From a signal handler: it waits for nothing."""
+        """Handle a signal, without waiting."""
         if self._begun or not self._seconds:
             self._end()
             return

@@ -1,6 +1,7 @@
-"""Routes of other systems' formats. A package gives them as plain data through the entry point group
-`lifeboat.routes`, since it knows nothing of this one; here they become routes, and their handlers are given what they
-may use of the endpoint: a `FormatCall`.
+"""Routes of other formats.
+
+A package provides them as plain data through the entry point group `lifeboat.routes`, since it does not import this
+one. Here they become routes, and their handlers get a `FormatCall` to use the endpoint.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from lifeboat_vault.vault.empty_state import EmptyState
 
 _BODY_LIMIT = "bundle_bytes"
 _FIRST_NAME = _FIRST_RUNTIME = "aimem"
-"""Of an agent that the first import makes."""
+"""Name and runtime of an agent that the first import makes."""
 _MANY = 50
-"""At most so many agents are named to somebody who has to choose one."""
+"""How many agents are named at most when the caller has to choose one."""
 
 
 class FormatResponse(Protocol):
-    """What a handler answers: as `api.Answer`."""
+    """The response of a handler, with the fields of `api.RouteResponse`."""
 
     content: Any
     status: int
@@ -42,9 +43,11 @@ class FormatResponse(Protocol):
 
 
 class FormatRoute(Protocol):
-    """A route as a package gives it: as `api.Route`, with media types in the place of contents. `takes` are those of
-    the body, () for none: the handler gets it in pieces. `words` makes of a problem document one in the words of the
-    format."""
+    """A route as a package provides it: as `api.Route`, with media types instead of contents.
+
+    `takes` are those of the body, () for none; the handler gets the body in pieces. `words` converts a problem document
+    to that of the format.
+    """
 
     @property
     def method(self) -> str: ...
@@ -75,12 +78,12 @@ class FormatRoute(Protocol):
 
 
 def routes_of(given: Iterable[Route | FormatRoute]) -> tuple[Route, ...]:
-    """The routes of a package; one that is a `Route` already stays as it is."""
+    """Return the routes of a package. A `Route` stays as it is."""
     return tuple(each if isinstance(each, Route) else route_of(each) for each in given)
 
 
 def route_of(given: FormatRoute) -> Route:
-    """The route that a package means."""
+    """Convert the route of a package."""
 
     def handler(call: Call) -> RouteResponse:
         tenant_id = None if call.known is None else call.known.tenant_id
@@ -92,7 +95,6 @@ def route_of(given: FormatRoute) -> Route:
         cast("Method", given.method),
         given.path,
         handler,
-        given.summary,
         given.scopes,
         {200: tuple(Octets(media_type=each) for each in given.gives)},
         query=given.query,
@@ -103,6 +105,7 @@ def route_of(given: FormatRoute) -> Route:
         audit=given.audit,
         long=given.scopes is not None,
         words=given.words,
+        summary=given.summary,
     )
 
 
@@ -113,7 +116,7 @@ def _body(takes: tuple[str, ...]) -> Content:
 
 
 class FormatRefused(RemoteRefused):
-    """What a format says no to, in its own words: `kind` is the problem's type, a URI, and `code` its last word."""
+    """A refusal in the words of a format: `kind` is the type of the problem, a URI, and `code` its last part."""
 
     def __init__(self, message: str, *, code: str, kind: str, title: str, fix: str, more: JsonObject) -> None:
         super().__init__(message, fix=fix)
@@ -127,8 +130,10 @@ class FormatRefused(RemoteRefused):
 
 
 class FormatCall:
-    """What a handler may use: the request, and the agent that it is about. `query` is what the route's own Struct
-    reads; `headers` have small letters; `body` are pieces of bytes as they come."""
+    """What a handler of a format may use: the request, and the agent that it is about.
+
+    `query` is read into the route's own Struct. Names of `headers` are in lower case. `body` yields pieces of bytes.
+    """
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -144,14 +149,16 @@ class FormatCall:
 
     @property
     def largest_document(self) -> int:
-        """Bytes of a body that may stand in memory whole."""
+        """Bytes of a body that may be in memory completely."""
         return self._call.server.limits.object_bytes
 
-    # Who it is about ----------------------------------------------------------------------------------------------
+    # The agent ----------------------------------------------------------------------------------------------------
 
     def agent(self, wanted: str) -> str | None:
-        """The id of an agent of the caller's tenant, by its id or its name; without either the only one that there is,
-        None where the caller has to say which. Raises UnknownThere, AgentErased."""
+        """Return the id of an agent of the caller's tenant, by its id or name.
+
+        Without either, return the only agent, or None if the caller has to choose. Raises UnknownAtRemote, AgentErased.
+        """
         space = self._call.space
         known = space.agent_ids()
         found = known[0] if len(known) == 1 else None
@@ -164,11 +171,11 @@ class FormatCall:
         return found
 
     def agent_names(self) -> list[str]:
-        """Ids of agents to choose from."""
+        """Return ids of agents to choose from."""
         return self._call.space.agent_ids()[:_MANY]
 
     def unregistered_agent(self) -> str:
-        """The id of an agent that `add` registers, for a tenant that has none."""
+        """Return a new id for a tenant without agents; `add` registers it."""
         self._new = self._call.subject = ids.make_id(self.now)
         return self._new
 
@@ -178,12 +185,14 @@ class FormatCall:
             raise UnknownAtRemote("there is no agent of this id or name, or more than one")
         return found[0]
 
-    # What it is -----------------------------------------------------------------------------------------------------
+    # Its state ------------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def state(self, agent_id: str) -> Iterator[tuple[State, Callable[[], None]]]:
-        """What an agent is now, and what to call before anything that was made of it is given out: it raises when
-        somebody asked for a purge meanwhile, or the agent, the tenant or the token is gone."""
+        """Yield the newest state of an agent, and a function to call before anything derived from it is sent.
+
+        The function raises if a purge was requested meanwhile, or if the agent, the tenant or the token is gone.
+        """
         with self._call.space.given(agent_id) as (state, mark):
             yield state, lambda: self._check(agent_id, mark)
 
@@ -198,42 +207,43 @@ class FormatCall:
         size: int,
         plan: Callable[[State], tuple[Iterable[JsonObject], Iterable[tuple[str, JsonObject]], Mapping[str, bytes]]],
     ) -> int | None:
-        """Make the agent's next state of what `plan` says of its newest one: new records (without `agent_id`), changed
-        fields by record id, and raw files. All or nothing, in one transaction with its row of the audit; the number of
-        the state, None where nothing changed. `plan` may be asked twice.
+        """Make the next state of an agent from what `plan` returns for the newest one; return its number, None without
+        a change.
 
-        Raises WriterPresent, RemoteFull, RemoteTooLarge, RemoteRefused, RemoteBusy.
+        `plan` returns new records (without `agent_id`), changed fields by record id, and raw files; it may be called
+        twice. All of it is applied in one transaction with its audit row, or nothing. Raises WriterPresent, RemoteFull,
+        RemoteTooLarge, RemoteRefused, RemoteBusy.
         """
         if agent_id == self._new:
-            plan(EmptyState(agent_id, Redactions()))  # a bundle that is refused registers no agent
+            plan(EmptyState(agent_id, Redactions()))  # a bundle that `plan` refuses must not register an agent
             self._call.space.register(agent_id, _FIRST_NAME, _FIRST_RUNTIME)
         made = self._call.space.add_to(agent_id, size, lambda state: Additions(*plan(state)))
         return None if made is None else made.number
 
-    # Who signs ------------------------------------------------------------------------------------------------------
+    # Signatures -----------------------------------------------------------------------------------------------------
 
     @property
     def installation(self) -> str:
-        """The id of the endpoint, which stays."""
+        """The id of the endpoint, which never changes."""
         return self._call.server.endpoint.id
 
     @property
     def public(self) -> bytes:
-        """The public half of the key that signs here: 32 bytes, Ed25519."""
+        """The public half of the signing key: 32 bytes, Ed25519."""
         return self._call.server.endpoint.signing_key().public
 
     def sign(self, structure: bytes) -> bytes:
         """Sign a COSE structure. Raises ValueError for anything else."""
         return self._call.server.endpoint.signing_key().sign_structure(structure)
 
-    # What is noted ----------------------------------------------------------------------------------------------
+    # Audit ------------------------------------------------------------------------------------------------------
 
     def note(self, **details: Any) -> None:
-        """More for the request's row of the audit: ids and counts, never content."""
+        """Add details to the audit row of the request: ids and counts, never content."""
         self._call.note(**details)
 
     def record(self, kind: str, subject: str, **details: Any) -> None:
-        """A row of the audit of its own, which stands before this returns."""
+        """Write a separate audit row before this returns."""
         self._call.server.endpoint.control.record(self._call.known, kind, subject, details)
 
     def refusal(
@@ -247,6 +257,6 @@ class FormatCall:
         fix: str,
         more: JsonObject | None = None,
     ) -> Exception:
-        """What to raise to answer with a problem document: `kind` is its type, `more` further members."""
+        """Return the exception for a problem document. `kind` is its type; `more` are further members."""
         told = FormatRefused(message, code=code, kind=kind, title=title, fix=fix, more=more or {})
         return HttpRefusal(status, told)

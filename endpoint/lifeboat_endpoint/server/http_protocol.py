@@ -1,7 +1,7 @@
 """HTTP/1.1 on one connection: uvicorn's protocol over llhttp, with time limits for what a client sends.
 
-llhttp accepts neither a bare LF, nor folded headers, nor a length beside chunks. uvicorn itself waits for ever for the
-rest of a request head, and for the rest of a body that was answered early; here both have an end.
+llhttp accepts neither a bare LF, nor folded headers, nor a length beside chunks. uvicorn itself waits without limit for
+the rest of a request head, and for the rest of a body that was answered early.
 """
 
 from __future__ import annotations
@@ -90,12 +90,10 @@ class HttpProtocol(HttpToolsProtocol):
             self._limit(self._bounds.closing)
 
     def _limit(self, seconds: float | None) -> None:
-        """End the connection after so many seconds, unless another limit replaces this one; None: no limit."""
+        """End the connection after so many seconds, unless another limit replaces this one. With None there is no
+        limit."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if seconds is not None:
-            self._timer = self.loop.call_later(seconds, self._end)
-
-    def _end(self) -> None:
-        self.transport.abort()
+            self._timer = self.loop.call_later(seconds, self.transport.abort)

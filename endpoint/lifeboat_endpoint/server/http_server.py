@@ -1,5 +1,5 @@
-"""A process that answers: it accepts connections within their bounds, speaks TLS 1.3 and HTTP/1.1, and hands requests
-to the application until it is told to end."""
+"""A process that serves requests: it accepts a limited number of connections, speaks TLS 1.3 and HTTP/1.1, and passes
+requests to the application until it is told to end."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from starlette.applications import Starlette
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_endpoint.server import server_log
 from lifeboat_endpoint.server.connections import ConnectionBounds, OpenConnection, OpenConnections
 from lifeboat_endpoint.server.http_protocol import HttpProtocol
@@ -41,8 +42,11 @@ _TLS_END = 5.0
 
 @dataclass(frozen=True, slots=True)
 class ServingSetup:
-    """What a process answers with: its share of the listening socket, `probe` (its end of the connection over which
-    the first process asks its /livez), and how long requests may take after the signal to end."""
+    """What a process needs to serve: the listening socket, the limits of connections, and the certificate.
+
+    `probe` is its end of the connection over which the first process asks its /livez. `finish` is how many seconds
+    requests may take after the signal to end.
+    """
 
     listener: socket.socket
     probe: socket.socket
@@ -53,8 +57,10 @@ class ServingSetup:
 
 
 def serve_until_terminated(application: Starlette, answering: ServingSetup) -> None:
-    """Answer until SIGTERM. Ctrl-C reaches all processes of a terminal, and the first one passes it on."""
-    logging.getLogger("uvicorn.error").disabled = True  # its lines hold messages of errors; ours say what happened
+    """Serve until SIGTERM. Ctrl-C reaches all processes of a terminal, so SIGINT is ignored and the first process
+    passes it on."""
+    # Its lines contain messages of errors, which may hold secrets; this package logs failures itself
+    logging.getLogger("uvicorn.error").disabled = True
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -63,7 +69,8 @@ def serve_until_terminated(application: Starlette, answering: ServingSetup) -> N
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
-    """uvloop where it exists: a TLS connection of asyncio itself takes 256 KiB even while it is idle."""
+    """Return an event loop, that of uvloop if it exists: a TLS connection of asyncio itself takes 256 KiB even while it
+    is idle."""
     if sys.platform == "win32":
         return asyncio.SelectorEventLoop()
     loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
@@ -98,7 +105,7 @@ class HttpServer:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(_note_exception)
         ending = asyncio.Event()
-        with contextlib.suppress(NotImplementedError):  # Windows ends processes without asking them
+        with contextlib.suppress(NotImplementedError):  # Windows ends processes without a signal
             loop.add_signal_handler(signal.SIGTERM, ending.set)
         tls = _tls(self._answering)
         async with self._application.router.lifespan_context(self._application):
@@ -110,7 +117,7 @@ class HttpServer:
             await self._finish()
 
     async def _answer_probes(self, loop: asyncio.AbstractEventLoop) -> None:
-        """The first process asks over a pair of sockets; no bound counts it."""
+        """Answer the first process over its socket pair, which no limit counts."""
         unbounded = ConnectionBounds(head=_ENDLESS, idle=_ENDLESS)
         probe = OpenConnection("", lambda: None, is_probe=True)
         make = partial(HttpProtocol, self._config, self._state, unbounded, probe, lambda _: None)
@@ -129,7 +136,7 @@ class HttpServer:
                     self._open.shed(_SHED)
                     self._tell_of_bounds()
                     await asyncio.sleep(_PAUSE)
-                continue  # the client was gone before it was accepted
+                continue  # the client left before it was accepted
             self._take(loop, client, str(address[0]), tls)
 
     def _take(
@@ -152,7 +159,7 @@ class HttpServer:
     ) -> None:
         bounds = self._answering.bounds
         make = partial(HttpProtocol, self._config, self._state, bounds, connection, self._open.remove)
-        times: dict[str, Any] = {}
+        times: JsonObject = {}
         if tls is not None:
             times = {"ssl": tls, "ssl_handshake_timeout": bounds.handshake, "ssl_shutdown_timeout": _TLS_END}
         try:
@@ -160,7 +167,7 @@ class HttpServer:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await loop.connect_accepted_socket(make, client, **times)
         except (OSError, TimeoutError, ssl.SSLError, asyncio.CancelledError):
-            # No TLS, not in time, or evicted meanwhile.
+            # No TLS, no handshake in time, or evicted meanwhile.
             self._open.remove(connection)
             _cut(client)
 
@@ -187,7 +194,7 @@ class HttpServer:
     # The end ----------------------------------------------------------------------------------------------------
 
     async def _finish(self) -> None:
-        """Close idle connections, and let requests that were begun finish in time."""
+        """Close idle connections, and give running requests time to finish."""
         self._answering.listener.close()
         for task in list(self._starting):
             task.cancel()
@@ -201,14 +208,14 @@ class HttpServer:
         for task in list(self._state.tasks):
             task.cancel()
         sent = time.monotonic() + min(1.0, self._answering.finish)
-        while len(self._open) and time.monotonic() < sent:  # last bytes of answers
+        while len(self._open) and time.monotonic() < sent:  # wait until the last bytes of responses are sent
             await asyncio.sleep(0.01)
         for each in self._open:
             each.close()
 
 
 def _cut(client: socket.socket) -> None:
-    """End a connection that has no transport yet: whoever owns the socket sees its end and closes it."""
+    """End a connection that has no transport yet. The owner of the socket notices the end and closes it."""
     with contextlib.suppress(OSError):
         client.shutdown(socket.SHUT_RDWR)
 
@@ -235,7 +242,8 @@ def _tls(answering: ServingSetup) -> ssl.SSLContext | None:
 
 
 def _note_exception(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Of what a client caused nothing is said; of ours the class and place, because a message may hold secrets."""
+    """Log class and place of an exception, not its message, which may hold secrets. Errors that clients cause are not
+    logged."""
     error = context.get("exception")
     if isinstance(error, (OSError, ssl.SSLError)):
         return

@@ -1,5 +1,8 @@
-"""Bodies, queries and answers as they stand on the wire. Fields may be added, never renamed; what a request has more is
-left out. Older clients read some of these: `facts` that they need are never null."""
+"""Bodies, queries and responses as they are on the wire.
+
+Fields may be added, never renamed; unknown fields of a request are ignored. Older clients read some of these responses,
+and the fields that they need are never null.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from msgspec import Meta, Struct, field
 from lifeboat_alf.common.json_types import JsonObject
 
 Number = Annotated[int, Meta(ge=0, le=2**53)]
-"""The number of a state, or a count of bytes."""
+"""The number of a sequence, or a count of bytes."""
 Uuid = Annotated[str, Meta(pattern="^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$")]
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Text = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -58,7 +61,7 @@ class Health(Struct):
 
 
 class TokenInfo(Struct):
-    """`quota`: how many bytes its tenant may keep, null where there is no limit."""
+    """`quota`: how many bytes its tenant may keep, null without a limit."""
 
     tenant: str
     name: str
@@ -71,7 +74,7 @@ class TokenInfo(Struct):
 
 
 class HeadInfo(Struct):
-    """The newest state; `sequence` is null where there is none yet."""
+    """The newest sequence; `sequence` is null if there is none yet."""
 
     sequence: int | None
     digest: str = ""
@@ -128,7 +131,7 @@ class ExpectedEpoch(Struct):
 
 
 class PushedState(Struct):
-    """`id` is what older clients call snapshot_id or delta_id."""
+    """An accepted sequence. Older clients need the id that subclasses add."""
 
     sequence: int
     size_bytes: int
@@ -228,7 +231,7 @@ class RedactionQuery(Struct):
 
 
 class RedactionInfo(Struct):
-    """`applies_at`: until then it waits. `receipt` is what the endpoint signed when nothing was left to do."""
+    """`applies_at`: the redaction waits until then. `receipt` is signed by the endpoint when nothing is left to do."""
 
     id: str
     applies_at: str | None = None
@@ -282,8 +285,8 @@ class UploadInfo(Struct):
 
 
 class MissingFilesRequest(Struct):
-    """Files by the SHA-256 of their bytes. `leaves`: by the leaves that states commit to, and then nothing is asked by
-    SHA-256. `read`: every one of these files is read, and those whose bytes were lost are missing too."""
+    """Files by the SHA-256 of their bytes. `leaves`: ask by the leaves that sequences commit to instead. `read`: read
+    every one of these files, and report those whose bytes were lost as missing too."""
 
     sha256: Digests
     leaves: Digests | None = None
@@ -291,20 +294,20 @@ class MissingFilesRequest(Struct):
 
 
 class MissingFiles(Struct):
-    """`leaves` are those that are missing where it was asked by leaves; then `missing` is empty."""
+    """`leaves` are the missing ones if the request had leaves; then `missing` is empty."""
 
     missing: list[str]
     leaves: list[str] | None = None
 
 
 class DamagedStatesRequest(Struct):
-    """`read`: every kept state is held against its digest first, and every record against what was signed of it."""
+    """`read`: first compare every kept sequence with its digest, and every record with its signed digest."""
 
     read: bool = False
 
 
 class DamagedStates(Struct):
-    """Kept states that are not as they were signed. Whoever has one sends it as any other, and it is put back."""
+    """Kept sequences that are not as they were signed. A machine that has one sends it again to repair it."""
 
     sequences: list[int]
 
@@ -320,7 +323,7 @@ class ReadItemsRequest(Struct):
 
 
 class ReadItems(Struct):
-    """Base64, null for what that state does not have."""
+    """Base64, null for what that sequence does not have."""
 
     entries: list[str | None]
     records: list[str | None]

@@ -1,5 +1,8 @@
-"""Threads that do what blocks. An agent always has the same one: its vault belongs to a thread, and what is done for
-one agent is done one after the other anyway."""
+"""Threads for blocking work.
+
+An agent always uses the same thread, because its vault belongs to one thread, and changes of one agent have to follow
+each other anyway.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ Result = TypeVar("Result")
 
 
 class Lane:
-    """One thread with its queue."""
+    """One thread with a queue."""
 
     def __init__(self, name: str, most: int) -> None:
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
@@ -25,12 +28,14 @@ class Lane:
 
     @property
     def waiting(self) -> int:
-        """How many wait or are done right now."""
+        """How many work items are waiting or running."""
         return self._waiting
 
     async def run(self, work: Callable[[], Result]) -> Result:
-        """What `work` returned or raised, in this lane's thread. Raises RemoteBusy when too many wait already. Work
-        that was begun is never cut off: when whoever waits for it is cancelled, it goes on to its end."""
+        """Run `work` in this lane's thread and return its result. Raises RemoteBusy if too many wait already.
+
+        Work that has begun is never interrupted: it continues if the waiting task is cancelled.
+        """
         if self._waiting >= self._most:
             raise RemoteBusy("too many requests wait for this agent", retry_after=2)
         self._waiting += 1
@@ -41,31 +46,31 @@ class Lane:
     def _done(self, future: asyncio.Future[Result]) -> None:
         self._waiting -= 1
         if not future.cancelled():
-            future.exception()  # read, so that nobody complains when whoever waited has gone
+            future.exception()  # mark the exception as retrieved, in case the waiting task was cancelled
 
     def close(self, last: Callable[[], object]) -> None:
-        """Finish what waits, then `last`, in the thread itself; then it ends."""
+        """Finish waiting work, then run `last` in the thread and end it."""
         with contextlib.suppress(Exception):
             self._executor.submit(last).result()
         self._executor.shutdown(wait=True)
 
 
 class Lanes:
-    """Some of them."""
+    """A fixed number of lanes."""
 
     def __init__(self, name: str, count: int, most: int) -> None:
         self._lanes = [Lane(f"{name}-{number}", most) for number in range(count)]
 
     def of(self, key: str) -> Lane:
-        """The lane of an agent, or of whoever asks: always the same."""
+        """Return the lane of an agent or caller, always the same one."""
         digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
         return self._lanes[int.from_bytes(digest) % len(self._lanes)]
 
     def free(self) -> Lane:
-        """The one with the least to do, for work that no thread has to itself."""
+        """Return the lane with the least work, for work that is not bound to a thread."""
         return min(self._lanes, key=lambda lane: lane.waiting)
 
     def close(self, last: Callable[[], object]) -> None:
-        """Finish everything; `last` is done once in each thread."""
+        """Finish all work; `last` runs once in each thread."""
         for lane in self._lanes:
             lane.close(last)

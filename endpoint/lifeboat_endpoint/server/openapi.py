@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the table of routes."""
+"""The OpenAPI 3.1 document, generated from the route table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HEADERS: dict[int, JsonObject] = {
 
 
 def make_document(routes: Iterable[Route], release: str) -> JsonObject:
-    """Everything that the server answers."""
+    """Describe every route."""
     table = tuple(routes)
     paths: JsonObject = {}
     for route in table:
@@ -54,7 +54,7 @@ def make_document(routes: Iterable[Route], release: str) -> JsonObject:
 
 
 def problem_statuses(route: Route) -> list[int]:
-    """Every status that a route may answer with a problem document."""
+    """Return every status that a route may answer with a problem document."""
     found = {500, *route.problems}
     if route.scopes is not OPEN:
         found |= {401, 403, 429, 503}

@@ -1,8 +1,7 @@
-"""Signed addresses: a permission to send or fetch one thing, without the token, for some minutes.
+"""Signed addresses: permissions to send or fetch one thing for some minutes, without the token.
 
-The address holds what is permitted in clear and an HMAC-SHA256 over it; whoever has it may do that and nothing else.
-What is permitted once is counted by the tenant's data, so it is once for all processes. Addresses are secrets: the log
-shows the route only.
+An address contains the permission in clear and an HMAC-SHA256 of it. Uses of one-time permissions are counted in the
+tenant's data, for all processes together. Addresses are secrets, so the log shows only the route.
 """
 
 from __future__ import annotations
@@ -11,7 +10,8 @@ import base64
 import binascii
 import hmac
 import secrets
-from datetime import datetime, timedelta
+from datetime import datetime
+from functools import partial
 
 import msgspec
 
@@ -23,9 +23,12 @@ _LONGEST = 4096
 
 
 class Permission(msgspec.Struct, frozen=True, array_like=True):
-    """`method` GET or PUT, `object` what (a kind and its numbers or id, see `routes.transfers`), `limit` the most bytes
-    of it, `expires` in seconds since 1970, `use` random: what is permitted once is known by it. `token` is the id
-    of the token that asked for it: when that counts no more, neither does the address."""
+    """A permission for one transfer.
+
+    `method` is GET or PUT. `object` is a kind and its numbers or id (see `routes.transfer_routes`). `limit` is the most
+    bytes. `expires` is in seconds since 1970. `use` is random and identifies a one-time permission. `token` is the id
+    of the token that requested it: revoking that token ends the permission.
+    """
 
     method: str
     object: str
@@ -33,31 +36,18 @@ class Permission(msgspec.Struct, frozen=True, array_like=True):
     tenant: str
     agent: str
     expires: int
-    use: str
+    use: str = msgspec.field(default_factory=partial(secrets.token_hex, 16))
     token: str = ""
 
 
-def sign_permission(
-    key: bytes,
-    method: str,
-    what: str,
-    *,
-    limit: int,
-    tenant: str,
-    agent: str,
-    now: datetime,
-    seconds: int,
-    token: str = "",
-) -> str:
-    """The part of an address that permits it."""
-    expires = int((now + timedelta(seconds=seconds)).timestamp())
-    permission = Permission(method, what, limit, tenant, agent, expires, secrets.token_hex(16), token)
+def sign_permission(key: bytes, permission: Permission) -> str:
+    """Return the part of an address that contains the permission."""
     payload = msgspec.json.encode(permission)
     return f"{_text(payload)}.{_text(_mac(key, payload))}"
 
 
 def check_permission(key: bytes, token: str, method: str, now: datetime) -> Permission:
-    """What a signed address permits. Raises UnknownThere, whatever is wrong with it."""
+    """Return the permission of a signed address. Raises UnknownAtRemote for any fault in it."""
     payload, mac = _parts(token)
     if not hmac.compare_digest(mac, _mac(key, payload)):
         raise _unknown()
@@ -68,7 +58,7 @@ def check_permission(key: bytes, token: str, method: str, now: datetime) -> Perm
 
 
 def agent_of(token: str) -> str:
-    """Whose agent an address says it is for, before that is believed; "" where it says nothing."""
+    """Return the agent that an address names, before its signature is checked; "" if it names none."""
     try:
         return msgspec.json.decode(_parts(token)[0], type=Permission).agent
     except (UnknownAtRemote, msgspec.DecodeError, UnicodeDecodeError):

@@ -1,16 +1,15 @@
-"""Problem documents (RFC 9457): every answer that is not what was asked for.
+"""Problem documents (RFC 9457): every response except those that were asked for.
 
-What is raised for a client to know is a RemoteError; its status stands in one table, its `code` and `details` let the
-client raise it again. Everything else is an accident of this side: the client learns a request id and nothing more, the
-log learns where it happened.
+An error that clients should know is a RemoteError. Its status is in one table, and its `code` and `details` let the
+client raise it again. Any other error is unexpected: the client gets a request id, and the log gets the place.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import AlfError, LifeboatError
 from lifeboat_endpoint.service.remote_errors import BUSY, UNUSABLE
 from lifeboat_vault import errors
@@ -31,11 +30,11 @@ STATUS: tuple[tuple[type[LifeboatError], int], ...] = (
     (errors.RemoteUnreachable, 503),
     (errors.KeyRevoked, 403),
 )
-"""The first class that fits counts. RemoteDenied is 401 or 403, all others are 500."""
+"""The first class that fits decides. RemoteDenied is 401 or 403, all others are 500."""
 
 
 class HttpRefusal(Exception):
-    """An error with another status than the table's: what HTTP itself has a word for."""
+    """An error with another status than that of the table, for cases that HTTP has a status for."""
 
     def __init__(self, status: int, error: RemoteError) -> None:
         super().__init__(error.message)
@@ -45,15 +44,15 @@ class HttpRefusal(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ProblemDocument:
-    """A status, the document, and headers that belong to it."""
+    """A status, the document, and the headers that belong to them."""
 
     status: int
-    document: dict[str, Any]
+    document: JsonObject
     headers: dict[str, str]
 
 
 def make_problem(error: Exception, request_id: str) -> ProblemDocument:
-    """What a client is told of an error."""
+    """Return the problem document of an error."""
     told = for_client(error.error if isinstance(error, HttpRefusal) else error, request_id)
     status = error.status if isinstance(error, HttpRefusal) else _status(told)
     details = told.details() if isinstance(told, RemoteError) else {}
@@ -72,7 +71,7 @@ def make_problem(error: Exception, request_id: str) -> ProblemDocument:
 
 
 def make_status_problem(status: int, request_id: str, headers: dict[str, str] | None = None) -> ProblemDocument:
-    """For what fits no error of ours, such as a method that a route does not have."""
+    """Return a problem document for a case without an error class, such as a method that a path does not have."""
     phrase = HTTPStatus(status).phrase
     document = {
         "type": "about:blank",
@@ -88,7 +87,7 @@ def make_status_problem(status: int, request_id: str, headers: dict[str, str] | 
 
 
 def for_client(error: Exception, request_id: str) -> LifeboatError:
-    """The error as a client may know it: nothing of this side's paths, tables or programs."""
+    """Return the error as a client may see it, without paths, tables or programs of this side."""
     if isinstance(error, errors.RemoteDamaged):
         return errors.RemoteDamaged(f"what the endpoint keeps is damaged; its log says more of {request_id}")
     if isinstance(error, RemoteError):

@@ -1,5 +1,8 @@
-"""Whether requests can be served: each thing that they need is asked by itself, for a short time and not too often,
-however many probes ask. A stranger learns the names of what is missing, the log why."""
+"""Whether the server is ready for requests.
+
+Each part is checked separately, with a time limit and not too often, however many probes ask. The response names the
+missing parts, and the log says why they are missing.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ from dataclasses import dataclass
 from lifeboat_endpoint.server.server_log import LOGGER, explain_error
 
 LIMIT = 2.0
-"""Seconds: what does not answer for so long is missing."""
+"""Seconds after which a part without an answer counts as missing."""
 FRESH = 1.0
-"""Seconds that an answer counts."""
+"""Seconds for which an answer counts."""
 DRAINING = "draining"
 
 Check = Callable[[], None]
@@ -22,7 +25,7 @@ Check = Callable[[], None]
 
 @dataclass(slots=True)
 class _ReadinessPart:
-    """One thing. `running` is left to itself when it takes too long; meanwhile nothing else is asked."""
+    """One part. A check that takes too long keeps `running`, and no other one is started meanwhile."""
 
     check: Check
     fresh: float
@@ -33,10 +36,12 @@ class _ReadinessPart:
 
 
 class Readiness:
-    """`checks` by name raise where something is missing; `fresh` says of some how long a good answer counts, where
-    asking costs something. Without the `optional` ones much is served all the same: they are told of, and asked for,
-    but whoever lets requests go elsewhere would find them missing there, too. `thread_done` is called after each in its
-    thread, `told` hears of each answer."""
+    """Checks of the parts by name; each raises if its part is missing.
+
+    `fresh` says for some parts how long a good answer counts, if asking is expensive. Parts in `optional` are checked
+    and reported, but do not make the server unready: another process would miss them too. `thread_done` is called after
+    each check in its thread, `told` with each result.
+    """
 
     def __init__(
         self,
@@ -59,7 +64,7 @@ class Readiness:
         self._threads = ThreadPoolExecutor(max(1, len(self._parts)), thread_name_prefix="readiness")
 
     def missing(self) -> tuple[str, ...]:
-        """Names of what is missing, empty when requests can be served. Waits for the limit at most."""
+        """Return the names of missing parts, empty when ready. Waits for `LIMIT` at most."""
         if self._draining():
             return (DRAINING,)
         with self._guard:

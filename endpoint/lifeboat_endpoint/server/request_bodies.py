@@ -1,4 +1,4 @@
-"""Bodies of requests: never larger, slower or more at once than was said. They stay in memory."""
+"""Bodies of requests, limited in size, duration and total memory."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from lifeboat_vault.errors import RemoteBusy, RemoteTooLarge, RemoteUnreachable
 
 
 class ClientGone(Exception):
-    """The connection ended in the middle of the body: nobody is there to answer to."""
+    """The connection ended in the middle of the body, so no response can be sent."""
 
 
 class MemoryBudget:
-    """How many bytes may lie in memory at once, of all and of each tenant: nobody takes what is there for others. For
-    one thread."""
+    """How many bytes of bodies may be in memory, in all and for each tenant. For one thread."""
 
     def __init__(self, most: int, share: float = 0.75) -> None:
         self._most = most
@@ -30,7 +29,7 @@ class MemoryBudget:
 
     @contextmanager
     def taking(self) -> Iterator[MemoryShare]:
-        """What is taken inside is given back at the end."""
+        """Return everything that is taken inside of the block at its end."""
         taken = MemoryShare(self)
         try:
             yield taken
@@ -40,7 +39,7 @@ class MemoryBudget:
                 del self._taken[taken.owner]
 
     def add(self, owner: str, size: int, *, first: bool = False) -> None:
-        """`first`: one that is larger than all that there is, is let through while its owner has nothing else."""
+        """Count bytes of an owner. `first` allows one body larger than the whole budget, if its owner has no other."""
         if not size:
             return
         own = self._taken[owner]
@@ -51,7 +50,7 @@ class MemoryBudget:
 
 
 class MemoryShare:
-    """One request's part of the budget. Its owner is known before something is taken, and stays."""
+    """The part of the budget of one request. Its owner is set before anything is taken, and does not change."""
 
     def __init__(self, budget: MemoryBudget) -> None:
         self._budget = budget
@@ -59,7 +58,7 @@ class MemoryShare:
         self.size = 0
 
     def add(self, owner: str, size: int, *, first: bool = False) -> None:
-        """Raises RemoteBusy when it is more than there is."""
+        """Take bytes. Raises RemoteBusy if there are not enough."""
         self._budget.add(owner, size, first=first)
         self.owner, self.size = owner, self.size + size
 
@@ -67,7 +66,8 @@ class MemoryShare:
 async def read_body(
     scope: Scope, receive: Receive, limit: int, pace: ServerPace, taken: MemoryShare, owner: str
 ) -> bytes:
-    """The whole body, on the account of a tenant. Raises RemoteTooLarge, Refusal (408), RemoteBusy, ClientGone."""
+    """Read the whole body, on the account of a tenant. Raises RemoteTooLarge, HttpRefusal (408), RemoteBusy,
+    ClientGone."""
     parts = []
     async for part in stream_body(scope, receive, limit, pace, pace.body_seconds):
         taken.add(owner, len(part))
@@ -78,7 +78,7 @@ async def read_body(
 async def stream_body(
     scope: Scope, receive: Receive, limit: int, pace: ServerPace, seconds: float
 ) -> AsyncIterator[bytes]:
-    """The body in pieces as they come, at most `limit` bytes within `seconds`."""
+    """Yield the body as it arrives, at most `limit` bytes within `seconds`."""
     if _announced(scope) > limit:
         raise _too_large(limit)
     deadline = time.monotonic() + seconds

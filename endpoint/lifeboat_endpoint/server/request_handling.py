@@ -1,7 +1,7 @@
-"""From a request to its answer: who asks, may they, what do they send, what is it answered.
+"""Processing of a request: authenticate it, read its body, run the handler, send the response.
 
-The event loop only moves bytes. Whatever reads a file or a database runs in a lane, the same one for the same agent;
-bodies that are streamed and answers from files keep theirs until they are done.
+The event loop only moves bytes. Anything that reads a file or a database runs in a lane, always the same one for an
+agent. Streamed bodies and responses from files keep their lane until they end.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ _ONCE = frozenset(
     }
 )
 _LARGEST_UNREAD = 64 * 1024
-"""A body that a route does not want is read up to here and thrown away."""
+"""Most bytes of an unexpected body that are read and ignored."""
 
 
 class RequestHandler:
-    """How one process handles requests; what it keeps between them."""
+    """Handles the requests of one process."""
 
     def __init__(self, server: ServerContext) -> None:
         pace = server.settings.pace
@@ -68,7 +68,7 @@ class RequestHandler:
         self._failures = limits_of(server, FAILURES, pace.failure_rate, pace.failure_burst)
 
     async def handle(self, route: Route, scope: Scope, receive: Receive, send: Send, record: RequestRecord) -> None:
-        """Answer a request. Raises what a problem document is made of, before anything was sent."""
+        """Answer a request. Raises the error for a problem document only before anything was sent."""
         call = self._call(route, scope)
         lane = self._lane(call)
         with self._bodies.taking() as taken:
@@ -115,11 +115,11 @@ class RequestHandler:
         return int(getattr(self.server.limits, name))
 
     async def _discard(self, scope: Scope, receive: Receive) -> None:
-        """Older clients announce JSON and send nothing; whoever sends something is not told off for a little."""
+        """Ignore a small unexpected body: older clients announce JSON and send nothing."""
         async for _ in request_bodies.stream_body(scope, receive, _LARGEST_UNREAD, self.server.settings.pace, 30.0):
             pass
 
-    # Who asks ---------------------------------------------------------------------------------------------------
+    # Authentication ---------------------------------------------------------------------------------------------
 
     def _call(self, route: Route, scope: Scope) -> Call:
         headers = _headers(scope)
@@ -132,7 +132,7 @@ class RequestHandler:
         return Call(self.server, route, path, found, headers, address, forwarded, connection=connection)
 
     def _lane(self, call: Call) -> Lane:
-        """The lane of the agent, or else of whoever asks: known before anything is read."""
+        """Return the lane of the agent, or of the caller, before anything is read."""
         if call.route.probe:
             return self.probes.free()
         streamed = call.route.long or (isinstance(call.route.body, Octets) and call.route.body.streamed)
@@ -141,7 +141,7 @@ class RequestHandler:
         return self.transfers.free() if streamed else self.lanes.of(key)
 
     def _let_in(self, call: Call, record: RequestRecord) -> None:
-        """Find out whose token it is, and whether it may. Raises RemoteDenied, Refusal (429)."""
+        """Authenticate the caller and check the scope. Raises RemoteDenied, HttpRefusal (429)."""
         if call.route.scopes is OPEN or call.known is not None or (call.route.near and is_local_call(call)):
             return
         try:
@@ -162,7 +162,7 @@ class RequestHandler:
             raise HttpRefusal(429, RemoteBusy("too many requests with this token", retry_after=after))
 
     def _denied(self, call: Call, error: RemoteDenied) -> None:
-        """Failures are in the audit, but nobody fills it: who fails too often is asked to wait."""
+        """Note the failure in the audit. A client that fails too often is refused before it fills the audit."""
         after = self._failures.take(address_key(call.address), time.monotonic())
         if after:
             self.server.metrics.refused("address")
@@ -170,10 +170,10 @@ class RequestHandler:
         details = {"route": call.route.path, "scope": error.scope, "address": call.address}
         self.server.endpoint.control.note(None, "denied", id_of(_bearer(call)) or "", details)
 
-    # What is done -----------------------------------------------------------------------------------------------
+    # Work -------------------------------------------------------------------------------------------------------
 
     def _work(self, call: Call, record: RequestRecord) -> RouteResponse:
-        """In the lane's thread."""
+        """Run the handler, in the thread of the lane."""
         self._let_in(call, record)
         try:
             answer = call.route.handler(call)
@@ -188,15 +188,15 @@ class RequestHandler:
     async def _streamed(
         self, call: Call, lane: Lane, scope: Scope, receive: Receive, record: RequestRecord
     ) -> RouteResponse:
-        """The handler takes the body piece by piece while it comes, in a lane of its own kind: a slow sender keeps no
-        agent waiting."""
+        """Run the handler while the body arrives, in a separate kind of lane, so that a slow sender does not block an
+        agent."""
         pace = self.server.settings.pace
         source = request_bodies.stream_body(scope, receive, self._limit(call.route), pace, pace.transfer_seconds)
         call.body = _pulled(source, asyncio.get_running_loop(), record)
         return await lane.run(partial(self._work, call, record))
 
     def close(self) -> None:
-        """Finish what was begun, and write what was gathered."""
+        """Finish running work, and write audit rows that are still in memory."""
         for lanes in (self.probes, self.transfers, self.lanes):
             lanes.close(self.server.endpoint.close_thread)
         self.server.readiness.close()
@@ -205,7 +205,7 @@ class RequestHandler:
 
 
 def _pulled(source: AsyncIterator[bytes], loop: asyncio.AbstractEventLoop, record: RequestRecord) -> Iterator[bytes]:
-    """What the event loop receives, for a thread that asks for it."""
+    """Yield in a thread what the event loop receives."""
 
     async def following() -> bytes | None:
         return await anext(source, None)
@@ -216,7 +216,8 @@ def _pulled(source: AsyncIterator[bytes], loop: asyncio.AbstractEventLoop, recor
 
 
 def _headers(scope: Scope) -> dict[str, str]:
-    """By name. Raises Refusal (400) for two of what there may be one of: a proxy may have looked at the other one."""
+    """Return the headers by name. Raises HttpRefusal (400) for a repeated header that a proxy could read
+    differently."""
     found: dict[str, str] = {}
     for raw_name, raw_value in scope["headers"]:
         name = raw_name.decode("latin-1").lower()
@@ -232,5 +233,5 @@ def _bearer(call: Call) -> str:
 
 
 def is_local_call(call: Call) -> bool:
-    """Whether a program of this machine asks, with nobody in between."""
+    """Whether a program of this machine asks, without a proxy in between."""
     return is_loopback(call.address) and not call.forwarded

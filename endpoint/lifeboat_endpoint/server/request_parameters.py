@@ -1,4 +1,4 @@
-"""Parts of a request's address: the forms that they have, and how they are read."""
+"""Parameters of requests: their forms, and how they are read."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ FORMS: dict[str, tuple[str, str]] = {
     "name": ("[0-9A-Za-z._-]{1,200}", "The name of a sealed file."),
     "transfer": ("[0-9A-Za-z._-]{1,4096}", "The signed permission."),
 }
-"""What every parameter of a path looks like, by name, and what it is."""
+"""Pattern and description of each path parameter, by name."""
 _COMPILED = {name: re.compile(rf"(?:{form})\Z") for name, (form, _) in FORMS.items()}
 
 
 def check_path_parameters(found: dict[str, Any]) -> dict[str, str]:
-    """The parameters of a path. What has not its form is nothing that there could be: raises UnknownThere."""
+    """Return the path parameters. Raises UnknownAtRemote for one of another form, which nothing can have."""
     for name, value in found.items():
         if not _COMPILED[name].match(value):
             raise UnknownAtRemote(f"there is no such {name.replace('_', ' ').removesuffix(' id')}")
@@ -34,7 +34,7 @@ def check_path_parameters(found: dict[str, Any]) -> dict[str, str]:
 
 
 def parse_query(pairs: list[tuple[str, str]], shape: type[Shape]) -> Shape:
-    """The query as a shape; what it does not know is left out. Raises Refusal (400)."""
+    """Read the query into a shape, ignoring unknown parameters. Raises HttpRefusal (400)."""
     try:
         return msgspec.convert(dict(pairs), shape, strict=False)
     except msgspec.ValidationError as error:
@@ -42,8 +42,10 @@ def parse_query(pairs: list[tuple[str, str]], shape: type[Shape]) -> Shape:
 
 
 def parse_body(data: bytes, shape: type[Shape]) -> Shape:
-    """A JSON body as a shape; fields that it does not know are left out. Raises Refusal (400) for what is no JSON,
-    RemoteRefused for what does not fit."""
+    """Read a JSON body into a shape, ignoring unknown fields.
+
+    Raises HttpRefusal (400) for a body that is not JSON, RemoteRefused for one that does not fit.
+    """
     try:
         return msgspec.json.decode(data, type=shape)
     except msgspec.ValidationError as error:
@@ -53,5 +55,5 @@ def parse_body(data: bytes, shape: type[Shape]) -> Shape:
 
 
 def path_parameter_names(path: str) -> list[str]:
-    """In the order that they stand in."""
+    """Return the names of the parameters in their order."""
     return re.findall(r"{([a-z0-9_]+)}", path)

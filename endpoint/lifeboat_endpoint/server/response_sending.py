@@ -1,4 +1,4 @@
-"""Answers on their way out."""
+"""Sending of responses."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from starlette.types import Send
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_endpoint.server.api import RouteResponse
 from lifeboat_endpoint.server.lanes import Lane
 from lifeboat_endpoint.server.problems import MEDIA_TYPE, ProblemDocument
@@ -24,14 +25,14 @@ _ALWAYS = {
 
 
 def size_of(answer: RouteResponse) -> int:
-    """Bytes that it keeps in memory while it is sent; JSON is small."""
+    """Return the bytes that a response keeps in memory while it is sent; JSON is small."""
     if answer.file is not None:
         return answer.size
     return len(answer.content) if isinstance(answer.content, bytes) else 0
 
 
 def close_response(answer: RouteResponse) -> None:
-    """Let go of an answer that is not sent."""
+    """Close a response that is not sent."""
     if answer.file is not None:
         answer.file.close()
 
@@ -39,8 +40,10 @@ def close_response(answer: RouteResponse) -> None:
 async def send_answer(
     answer: RouteResponse, lane: Lane, is_head: bool, send: Send, record: RequestRecord, pace: ServerPace = USUAL
 ) -> None:
-    """An answer: JSON, bytes, nothing, or a file, which is read in the lane and closed. Raises SlowReader when nobody
-    takes it."""
+    """Send a response: JSON, bytes, nothing, or a file, which is read in the lane and closed.
+
+    Raises SlowReader if the client does not read it in time.
+    """
     send = _in_time(send, pace.pause_seconds)
     if answer.file is not None:
         await _send_file(answer, lane, is_head, send, record)
@@ -63,7 +66,7 @@ async def send_problem(problem: ProblemDocument, is_head: bool, send: Send, reco
 
 
 class SlowReader(Exception):
-    """Whoever asked does not take the answer."""
+    """The client does not read the response."""
 
 
 def _in_time(send: Send, seconds: float) -> Send:
@@ -112,7 +115,7 @@ async def _begin(
 
 
 def headers_of(record: RequestRecord) -> dict[str, str]:
-    """What every answer has."""
+    """Return the headers of every response."""
     return {**_ALWAYS, "x-request-id": record.id}
 
 
@@ -122,5 +125,5 @@ def _encoded(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
 
 async def _end(send: Send, body: bytes, record: RequestRecord) -> None:
     record.sent += len(body)
-    message: dict[str, Any] = {"type": "http.response.body", "body": body, "more_body": False}
+    message: JsonObject = {"type": "http.response.body", "body": body, "more_body": False}
     await send(message)

@@ -1,5 +1,8 @@
 """All routes: those of this package, and those that installed packages add through the entry point group
-`lifeboat.routes`, each a sequence of `Route` or `formats.FormatRoute`."""
+`lifeboat.routes`.
+
+An entry point is a sequence of `Route` or `format_routes.FormatRoute`.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +41,11 @@ OWN: tuple[Route, ...] = (
 
 
 def load_routes() -> Iterator[Route]:
-    """Own ones first; a method of a path that is taken already is left out, and so is a package that cannot be loaded:
-    the agents of everybody are worth more than its format."""
+    """Yield the routes of this package first.
+
+    A route whose method and path are taken is left out, and so is a package that cannot be loaded: a faulty format must
+    not stop the endpoint.
+    """
     known = set()
     for route in (*OWN, *_added()):
         if (route.method, route.path) in known:

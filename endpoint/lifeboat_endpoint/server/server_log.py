@@ -1,8 +1,7 @@
-"""The server's log: a line for each request and for each trouble, on standard error.
+"""The server's log on standard error: a line for each request and each failure.
 
-A line holds what the server itself wrote: the route, never the path that was asked for (it may be a signed address),
-no query, no header, no name and nothing of a body. Of an accident it tells classes and places in the program, not
-messages.
+A line contains the route, never the path of the request, which may be a signed address. It contains no query, header,
+name or part of a body. For an unexpected error it has classes and places in the program, not messages.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class _LogFormatter(logging.Formatter):
 
 
 def to_standard_error() -> None:
-    """Write the log to standard error, once."""
+    """Write the log to standard error. Repeating it has no effect."""
     if LOGGER.handlers:
         return
     handler = logging.StreamHandler(sys.stderr)
@@ -39,7 +38,7 @@ def to_standard_error() -> None:
 
 @dataclass(slots=True)
 class RequestRecord:
-    """What is known of a request. `route` is its path with the names of parameters, "-" where there is none."""
+    """A request for the log. `route` is its path with the names of parameters, "-" if it has none."""
 
     id: str
     method: str
@@ -56,7 +55,7 @@ class RequestRecord:
 
 
 def log_request(record: RequestRecord) -> None:
-    """A request was answered. Probes that found nothing say nothing: a load balancer asks every second."""
+    """Log a request. Successful probes are not logged, since a load balancer sends one every second."""
     if record.route in _PROBES and record.status == 200:
         return
     LOGGER.info(
@@ -73,12 +72,12 @@ def log_request(record: RequestRecord) -> None:
 
 
 def log_failure(record: RequestRecord, error: BaseException) -> None:
-    """A request failed for a reason of this side."""
+    """Log a request that failed because of this side."""
     LOGGER.error("request=%s route=%s failed: %s", record.id, record.route, describe_error(error))
 
 
 def describe_error(error: BaseException) -> str:
-    """Class and place of an error and of what caused it: no message, which may hold what was sent."""
+    """Return class and place of an error and of its causes, without messages, which may contain what was sent."""
     parts = []
     seen: BaseException | None = error
     while seen is not None:
@@ -90,8 +89,10 @@ def describe_error(error: BaseException) -> str:
 
 
 def explain_error(error: BaseException) -> str:
-    """Why a part of the endpoint itself does not work, of a question that held nothing of anybody's: the message of an
-    error of ours, in one line; else as `describe_error`."""
+    """Return why a part of the endpoint does not work, in one line.
+
+    The message of a LifeboatError is included, because the check that failed involved no user's data.
+    """
     if isinstance(error, LifeboatError):
         return " ".join(error.message.split())[:_LONGEST_REASON]
     return describe_error(error)

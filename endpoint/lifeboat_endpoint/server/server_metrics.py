@@ -1,7 +1,7 @@
-"""Figures for Prometheus, without names of tenants or agents.
+"""Metrics for Prometheus, without names of tenants or agents.
 
-With several processes each writes its figures into files of a folder (prometheus-client's multiprocess mode), and
-whichever is asked adds them up. The library decides at its first import whether it does so: `share_metrics` comes
+With several processes each writes its metrics to files of a folder (prometheus-client's multiprocess mode), and the
+process that is asked adds them up. The library chooses this mode when it is imported first: call `share_metrics`
 before.
 """
 
@@ -19,11 +19,11 @@ SHARED = "PROMETHEUS_MULTIPROC_DIR"
 _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 120.0)
 _FAST = (0.0005, 0.002, 0.01, 0.05, 0.2, 1.0, 5.0, 30.0)
 _ROOM = 1 << 20
-"""Bytes; some 200 are needed for each figure of each route."""
+"""Bytes of each file; about 200 are needed for each metric of each route."""
 
 
 def share_metrics(folder: Path) -> None:
-    """Have all processes that are started from now on add up their figures in a folder, beginning with nothing."""
+    """Make processes that start later add up their metrics in a folder, beginning with none."""
     for each in (folder.parent, folder):
         each.mkdir(mode=0o700, exist_ok=True)
     for old in folder.glob("*.db"):
@@ -33,16 +33,18 @@ def share_metrics(folder: Path) -> None:
 
 
 def forget_process(pid: int) -> None:
-    """Leave a process that was killed out of the sums: it could not say itself that it ends."""
+    """Remove a killed process from the sums, since it could not do so itself."""
     folder = os.environ.get(SHARED)
     for file in Path(folder).glob(f"gauge_live*_{pid}.db") if folder is not None else ():
         file.unlink(missing_ok=True)
 
 
 def _make_room() -> None:
-    """The files of this process, in their full size and with nothing in them. The library maps them into memory: on a
-    disk without room a page that was never written would end the process. Where there is none it keeps its figures
-    for itself."""
+    """Create the files of this process in full size.
+
+    The library maps them into memory, so a page that cannot be written on a full disk would end the process. If there
+    is no room, the process keeps its metrics to itself.
+    """
     folder = os.environ.get(SHARED)
     if folder is None:
         return
@@ -56,8 +58,10 @@ def _make_room() -> None:
 
 
 class MetricFamily(NamedTuple):
-    """A figure as it is told, and the names of its labels. None of them ever names a tenant, an agent, a token or an
-    address, so there are no more than some hundred of each."""
+    """A metric and the names of its labels.
+
+    No label names a tenant, an agent, a token or an address, so each metric has a few hundred series at most.
+    """
 
     kind: Literal["counter", "gauge", "histogram"]
     name: str
@@ -68,13 +72,13 @@ class MetricFamily(NamedTuple):
 
     @property
     def told_as(self) -> str:
-        """Its name in the answer."""
+        """Its name in the output."""
         return f"{self.name}_total" if self.kind == "counter" else self.name
 
 
 _SUM, _LEAST = "livesum", "livemin"
 _MODES = (_SUM, _LEAST)
-"""How gauges of several processes become one."""
+"""How gauges of several processes are combined."""
 _OWN = (
     MetricFamily("counter", "lifeboat_requests", ("method", "route", "status"), "Requests answered."),
     MetricFamily(
@@ -113,7 +117,7 @@ _PUSHED = {200: "known", 201: "taken", 409: "behind", 413: "too_large", 429: "re
 
 
 class OperationMetrics:
-    """What was asked of databases, object stores and key sources: a `Listener` of `operations`."""
+    """Metrics of databases, object stores and key sources: a `Listener` of `operations`."""
 
     def __init__(self, registry: Any) -> None:
         self._seconds, self._errors, self._lookups = (_made(family, registry) for family in _OPERATIONS)
@@ -132,7 +136,7 @@ class OperationMetrics:
 
 
 class ServerMetrics:
-    """The figures of this process."""
+    """The metrics of this process."""
 
     def __init__(self) -> None:
         _make_room()
@@ -143,14 +147,14 @@ class ServerMetrics:
         self.operations = OperationMetrics(self._registry)
 
     def request(self, method: str, route: str, status: int, seconds: float, received: int, sent: int) -> None:
-        """Count an answer. `route` is the route's path with its parameters' names, never their values."""
+        """Count a response. `route` is the route's path with its parameters' names, never their values."""
         self._found["lifeboat_requests"].labels(method, route, str(status)).inc()
         self._found["lifeboat_request_seconds"].labels(method, route).observe(seconds)
         self._found["lifeboat_received_bytes"].inc(received)
         self._found["lifeboat_sent_bytes"].inc(sent)
 
     def push(self, status: int) -> None:
-        """Count a state that was sent, by the status of the answer."""
+        """Count a push by the status of its response."""
         result = _PUSHED.get(status, "failed" if status >= 500 or status == 499 else "invalid")
         self._found["lifeboat_pushes"].labels(result).inc()
 
@@ -159,22 +163,22 @@ class ServerMetrics:
         self._found["lifeboat_purges"].labels("applied" if applied else "waits").inc()
 
     def refused(self, limit: Literal["token", "address"]) -> None:
-        """Count a request that came too often."""
+        """Count a request that was refused by a rate limit."""
         self._found["lifeboat_refusals"].labels(limit).inc()
 
     def connected(self, kind: str, connections: ConnectionCounts) -> None:
-        """How many connections this process has for a kind of work right now."""
+        """Set how many connections this process has for a kind of table."""
         state = self._found["lifeboat_database_connections"]
         state.labels(kind, "used").set(connections.used)
         state.labels(kind, "idle").set(connections.idle)
         self._found["lifeboat_database_waiting"].labels(kind).set(connections.waiting)
 
     def ready(self, part: str, *, is_well: bool) -> None:
-        """Whether a part answers."""
+        """Set whether a part answers."""
         self._found["lifeboat_ready"].labels(part).set(int(is_well))
 
     def text(self, accept: str = "") -> tuple[bytes, str]:
-        """All figures, of all processes, and their media type: that of OpenMetrics for whoever accepts it."""
+        """Return the metrics of all processes and their media type: that of OpenMetrics if it is accepted."""
         from prometheus_client import CollectorRegistry
         from prometheus_client.exposition import choose_encoder
 
@@ -188,7 +192,7 @@ class ServerMetrics:
         return encoder(together), media_type
 
     def close(self) -> None:
-        """What this process has open is no longer counted."""
+        """Stop counting what this process has open."""
         if SHARED in os.environ:
             from prometheus_client.multiprocess import mark_process_dead
 

@@ -1,4 +1,4 @@
-"""By which names an endpoint is reached: what its certificate is for, and what a join line says."""
+"""Names by which an endpoint is reached, for its certificate and for join lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ANY = ("0.0.0.0", "::")
 
 
 def parse_listen(text: str) -> tuple[str, int]:
-    """Host and port of HOST:PORT or [ADDRESS]:PORT; port 0 for any. Raises CannotServe."""
+    """Return host and port of HOST:PORT or [ADDRESS]:PORT; port 0 for any. Raises CannotServe."""
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
@@ -26,7 +26,7 @@ def parse_listen(text: str) -> tuple[str, int]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host to listen on, or an address that asks, is this machine and nobody else."""
+    """Whether a host to listen on, or the address of a client, is this machine only."""
     if host == "localhost":
         return True
     try:
@@ -38,8 +38,7 @@ def is_loopback(host: str) -> bool:
 
 
 def certificate_names(host: str, public_url: str, more: Iterable[str]) -> set[str]:
-    """Everything that this machine may be called by, as it is now. Raises CannotServe for what is neither a host nor an
-    address."""
+    """Return all present names of this machine. Raises CannotServe for a text that is neither a host nor an address."""
     found = {"localhost", "127.0.0.1", "::1", *more}
     own = socket.gethostname().lower()
     if _HOST.match(own):
@@ -55,7 +54,7 @@ def certificate_names(host: str, public_url: str, more: Iterable[str]) -> set[st
 
 
 def list_addresses() -> list[str]:
-    """Addresses of this machine that others may reach it by, those of the machine itself left out."""
+    """Return the addresses by which other machines may reach this one."""
     found = []
     for each in psutil.net_if_addrs().values():
         for address in each:
@@ -67,21 +66,21 @@ def list_addresses() -> list[str]:
 
 
 def guess_host(host: str) -> str:
-    """What others may call this machine by when it listens on `host` and nothing else was said."""
+    """Guess the name of this machine for clients when it listens on `host`."""
     if host not in _ANY:
         return host
     return _outward() or next(iter(list_addresses()), None) or socket.gethostname().lower()
 
 
 def make_url(scheme: str, host: str, port: int) -> str:
-    """An address without a slash at its end."""
+    """Return an address without a slash at its end."""
     shown = f"[{host}]" if ":" in host else host
     standard = {"https": 443, "http": 80}[scheme]
     return f"{scheme}://{shown}" if port == standard else f"{scheme}://{shown}:{port}"
 
 
 def check_url(text: str, *, plain: bool) -> str:
-    """A public URL without a slash at its end. Raises CannotServe."""
+    """Return a public URL without a slash at its end. Raises CannotServe."""
     try:
         parts = urlsplit(text)
         parts.port  # noqa: B018 - raises for a port that is none
@@ -94,7 +93,7 @@ def check_url(text: str, *, plain: bool) -> str:
 
 
 def _outward() -> str | None:
-    """The address that this machine would send from; nothing is sent."""
+    """Return the address from which this machine would send, without sending anything."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))

@@ -1,4 +1,4 @@
-"""What a running server was told, as plain data that travels to its worker processes."""
+"""Settings of a running server, as plain data for its processes."""
 
 from __future__ import annotations
 
@@ -8,46 +8,48 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class ServerPace:
-    """How much of what is taken at once, and for how long. Bytes and seconds; what one body may have is said by the
-    endpoint's `Limits`."""
+    """How much a server handles at once and for how long, in bytes and seconds. `EndpointLimits` bounds single
+    bodies."""
 
     waiting_bytes: int = 512_000_000
-    """All bodies that are being received at once, and apart from them all answers that are being sent."""
+    """All bodies that are being received, and separately all responses that are being sent."""
     pause_seconds: float = 30.0
-    """The longest silence in the middle of a body, or while a piece of an answer is taken."""
+    """The longest silence in the middle of a body, or while a part of a response is read."""
     body_seconds: float = 110.0
     """A direct body, from its first byte to its last."""
     transfer_seconds: float = 3600.0
-    """A body over a signed address: those are large."""
+    """A body over a signed address, which may be large."""
     token_rate: float = 1000.0
-    """Requests a second that one token may make on average,"""
+    """Requests a second that one token may make on average."""
     token_burst: float = 2000.0
-    """and at once."""
+    """Requests that one token may make at once."""
     failure_rate: float = 0.2
-    """Failed authentications a second that one address may make on average,"""
+    """Failed authentications a second that one address may make on average."""
     failure_burst: float = 20.0
-    """and at once."""
+    """Failed authentications that one address may make at once."""
     permission_seconds: int = 900
-    """How long a signed address is good for."""
+    """How long a signed address is valid."""
     lanes: int = 4
-    """Threads that work for agents; one agent always has the same."""
+    """Threads that work for agents; an agent always uses the same one."""
     streams: int = 16
-    """Threads that take bodies over signed addresses while they come; one tenant has at most half of them."""
+    """Threads for bodies that arrive over signed addresses; one tenant uses at most half of them."""
     lane_queue: int = 256
-    """How many requests may wait for one of them."""
+    """How many requests may wait for a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """`public_url` is how clients reach the server, without a slash at its end: addresses that are handed out begin
-    with it, whatever a request says its host is. `ca_pem` and `pin` belong to the endpoint's own authority, empty where
-    there is none."""
+    """How the server is reached.
+
+    `public_url` has no slash at its end. Addresses that are handed out begin with it, whatever host a request names.
+    `ca_pem` and `pin` are those of the endpoint's own authority, empty if there is none.
+    """
 
     public_url: str
     ca_pem: bytes = b""
     pin: str = ""
     pace: ServerPace = field(default_factory=ServerPace)
     maintenance: bool = True
-    """Whether one of the processes looks after the data, too."""
+    """Whether one of the processes also maintains the data."""
     limits: Path | None = None
-    """The folder through which processes of this machine share their limits, None for one process."""
+    """The folder through which processes of this machine share their rate limits, None for a single process."""

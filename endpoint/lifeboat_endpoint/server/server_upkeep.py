@@ -1,5 +1,4 @@
-"""What a running server does for its data now and then, in a thread of its own: one of its processes, whichever comes
-first, does what is due."""
+"""Periodic maintenance by a running server, in a thread: whichever of its processes comes first does what is due."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ _SECONDS = 60.0
 
 
 class ServerUpkeep:
-    """Looks around a minute after the start, and every minute."""
+    """Checks a minute after the start, and every minute, whether maintenance is due."""
 
     def __init__(self, endpoint: Endpoint, *, seconds: float = _SECONDS) -> None:
         self._endpoint = endpoint
@@ -25,8 +24,8 @@ class ServerUpkeep:
         self._thread.start()
 
     def stop(self, patience: float = 5.0) -> None:
-        """No further round is begun. One that is under way is left to itself after `patience` seconds: each of its
-        steps is a transaction."""
+        """Begin no further round. A running round is abandoned after `patience` seconds: each of its steps is a
+        transaction."""
         self._stopped.set()
         self._thread.join(patience)
 

@@ -1,9 +1,9 @@
-"""Serving an endpoint on a port: processes around the application, TLS 1.3, and their end.
+"""Serving an endpoint on a port.
 
-The first process binds, watches the certificate and the processes, and answers nothing itself; `workers` processes
-answer. On SIGTERM or SIGINT they say for `drain` seconds that they are not ready, then take nothing new, finish what
-they have begun (`finish` seconds at most) and end; a second signal ends the first wait. On SIGHUP, and when the
-certificate is renewed, new ones take their place first.
+The first process binds the port and watches the certificate and the processes; `workers` processes serve requests. On
+SIGTERM or SIGINT they report for `drain` seconds that they are not ready, then accept nothing new, finish running
+requests (`finish` seconds at most) and end. A second signal ends the first wait. On SIGHUP, and when the certificate is
+renewed, new processes replace the old ones.
 """
 
 from __future__ import annotations
@@ -39,18 +39,20 @@ from lifeboat_vault.errors import CannotServe, PortTaken
 
 RUN_FOLDER = "run"
 _LOOKS = 3600.0
-"""Seconds between two looks at the certificate."""
+"""Seconds between two checks of the certificate."""
 _LEAST_PER_ADDRESS = 4
-"""Connections of one address that a process accepts however many processes there are: a client opens several at once,
-and the system may give all of them to one process."""
+"""Connections of one address that each process accepts at least. A client opens several at once, and the system may
+give all of them to one process."""
 _BACKLOG = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """How an endpoint is to be served. `host` and `port` to listen on, 0 for any port. `certificate` and `key` are
-    files in PEM; without them, and without `plain`, the endpoint's own authority signs one for all `server_names`.
-    `drain` and `finish` in seconds."""
+    """How to serve an endpoint.
+
+    `host` and `port` to listen on, 0 for any port. `certificate` and `key` are files in PEM; without them, and without
+    `plain`, the endpoint's own authority signs a certificate for all `names`. `drain` and `finish` in seconds.
+    """
 
     folder: Path
     host: str = "0.0.0.0"
@@ -69,7 +71,7 @@ class ServeOptions:
 
 @dataclass(frozen=True, slots=True)
 class ServedEndpoint:
-    """Where an endpoint answers: `url` for clients, `pin` of its own authority or ""."""
+    """Where an endpoint is reached: `url` for clients, `pin` of its own authority or ""."""
 
     url: str
     pin: str
@@ -80,10 +82,10 @@ class ServedEndpoint:
 def serve_endpoint(
     wanted: ServeOptions, started: Callable[[ServedEndpoint], None], is_well: Callable[[], None] = lambda: None
 ) -> None:
-    """Serve until a signal says stop. `started` is called once all processes answer, in a thread of its own; `is_well`
-    about twice a second while all of them do.
+    """Serve until a signal. `started` is called in a thread once all processes answer, `is_well` about twice a second
+    while all of them do.
 
-    Raises CannotServe, PortTaken before anything is served; SystemExit(1) when a process of it died.
+    Raises CannotServe, PortTaken before anything is served; SystemExit(1) when a process died.
     """
     server_log.to_standard_error()
     check_options(wanted)
@@ -118,7 +120,7 @@ def serve_endpoint(
 
 @dataclass(frozen=True, slots=True)
 class _ProcessStarter:
-    """What each process that answers is started with."""
+    """Starts serving processes."""
 
     wanted: ServeOptions
     settings: ServerSettings
@@ -144,7 +146,7 @@ class _ProcessStarter:
 
 
 def _answer(folder: str, settings: ServerSettings, draining: SharedFlag, answering: ServingSetup) -> None:
-    """In a process that answers. It holds keys and what people wrote, so it leaves no core dump."""
+    """Serve, in a serving process. It holds keys and users' data, so it leaves no core dump."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     disable_core_dumps()
     raise_descriptor_limit()
@@ -154,8 +156,8 @@ def _answer(folder: str, settings: ServerSettings, draining: SharedFlag, answeri
 
 
 def _bounds(wanted: ServeOptions) -> ConnectionBounds:
-    """Return the share of one process: all of them together accept no more than was said, in all and of one address,
-    and descriptors stay for files."""
+    """Return the share of one process. All processes together accept no more than the configured connections, in all
+    and of one address, and descriptors are left for files."""
     total, room = wanted.bounds.total // wanted.workers, descriptors_for_connections(raise_descriptor_limit())
     if total > room:
         server_log.LOGGER.warning("%d connections at most in a process: more descriptors are not allowed to it", room)
@@ -166,7 +168,7 @@ def _bounds(wanted: ServeOptions) -> ConnectionBounds:
 
 @contextlib.contextmanager
 def _signals(supervisor: ProcessSupervisor, draining: Draining) -> Iterator[None]:
-    """SIGTERM and SIGINT end the server, SIGHUP has new processes take over."""
+    """End the server on SIGTERM and SIGINT, and replace its processes on SIGHUP."""
     handlers: dict[int, Any] = {signal.SIGTERM: draining.signalled, signal.SIGINT: draining.signalled}
     if hasattr(signal, "SIGHUP"):
         handlers[signal.SIGHUP] = lambda *_: supervisor.reload()
@@ -179,8 +181,10 @@ def _signals(supervisor: ProcessSupervisor, draining: Draining) -> Iterator[None
 
 
 def _end_with_parent(finish: float) -> None:
-    """Whoever answers for nobody ends: a port that is held would keep the next start from it. A process that is just
-    being made does not hear a signal yet."""
+    """End this process when the first one has died: an occupied port would prevent the next start.
+
+    A process that is still starting does not receive a signal yet, so it is repeated.
+    """
     parent = multiprocessing.parent_process()
     if parent is None:
         return
@@ -191,11 +195,11 @@ def _end_with_parent(finish: float) -> None:
     os._exit(1)
 
 
-# Where and as what ----------------------------------------------------------------------------------------------------
+# Address and certificate ----------------------------------------------------------------------------------------------
 
 
 def check_options(wanted: ServeOptions) -> None:
-    """Whether the options go together. Raises CannotServe."""
+    """Check that the options fit together. Raises CannotServe."""
     if wanted.plain and not server_names.is_loopback(wanted.host):
         raise CannotServe(
             f"without TLS it listens on this machine only, not on {wanted.host}",
@@ -210,7 +214,7 @@ def check_options(wanted: ServeOptions) -> None:
 
 
 def _listener(wanted: ServeOptions) -> socket.socket:
-    """The socket on which all processes accept. Raises CannotServe, PortTaken."""
+    """Return the socket on which all processes accept. Raises CannotServe, PortTaken."""
     family = socket.AF_INET6 if ":" in wanted.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     if os.name == "posix":
@@ -257,7 +261,10 @@ def _authority(wanted: ServeOptions) -> CertificateAuthority:
 
 
 def _given(certificate: Path, key: Path) -> ServedCertificate:
-    """Checked here: a process that answers could only die of it. Raises CannotServe."""
+    """Return the given certificate. It is checked in the first process, because a serving process could only exit.
+
+    Raises CannotServe.
+    """
     import ssl
 
     try:
@@ -271,17 +278,18 @@ def _given(certificate: Path, key: Path) -> ServedCertificate:
     return ServedCertificate(certificate, key)
 
 
-# While it runs --------------------------------------------------------------------------------------------------------
+# Renewal --------------------------------------------------------------------------------------------------------------
 
 
 class Reloadable(Protocol):
-    """What serves another certificate after `reload`."""
+    """A server that uses another certificate after `reload`."""
 
     def reload(self) -> None: ...
 
 
 class _CertificateWatcher:
-    """Renews the own certificate before it ends, and has a new one, also a given one, served."""
+    """Renews the endpoint's own certificate in time, and reloads the server when a certificate changed, also a given
+    one."""
 
     def __init__(
         self, wanted: ServeOptions, public_url: str, certificate: ServedCertificate | None, server: Reloadable
@@ -306,7 +314,7 @@ class _CertificateWatcher:
                 self.look()
 
     def look(self) -> None:
-        """Serve what lies there now, if it is another one than before."""
+        """Reload the server if the certificate has changed."""
         _certificate(self._wanted, self._public_url)
         found = self._digest()
         if found != self._seen:

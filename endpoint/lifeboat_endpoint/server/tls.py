@@ -1,8 +1,8 @@
-"""An endpoint's own authority and the certificate that it signs (spec §8.5.2).
+"""An endpoint's own certificate authority and the certificate that it signs (spec §8.5.2).
 
-The authority is an ECDSA P-256 key that never leaves `DATA/tls`; clients know it by the SHA-256 of its public key,
-which stays when its certificate is written anew. The certificate names every name that the endpoint may be reached by,
-lives for some months, and is renewed long before it ends or when a name is missing.
+The authority is an ECDSA P-256 key that never leaves `DATA/tls`. Clients identify it by the SHA-256 of its public key,
+which stays when its certificate is renewed. The endpoint's certificate has all its names, is valid for some months, and
+is renewed long before it ends or when a name is missing.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from lifeboat_alf.seams.file_operations import FileOperations, write_atomic
 from lifeboat_alf.seams.system_clock import Clock
 
 FOLDER = "tls"
-"""Of an endpoint's folder."""
+"""Name of the folder inside of an endpoint's folder."""
 CA_CERTIFICATE, CA_KEY = "ca.pem", "ca.key"
 CERTIFICATE, KEY = "endpoint.pem", "endpoint.key"
 _CA_LIFE, _CA_RENEWED = timedelta(days=3650), timedelta(days=730)
 _LIFE, _RENEWED = timedelta(days=180), timedelta(days=60)
 _CLOCKS_DIFFER = timedelta(days=1)
 _ENDLESS_NAME = 64
-"""What X.509 allows for a common name."""
+"""The longest common name that X.509 allows."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServedCertificate:
-    """What TLS is served with. `authority` in PEM and `pin` (see `pin_of`) are empty for a certificate that was given:
-    its authority is not ours."""
+    """The certificate for TLS. `authority` in PEM and `pin` (see `pin_of`) are empty for a given certificate, whose
+    authority is not the endpoint's."""
 
     certificate: Path
     key: Path
@@ -47,8 +47,8 @@ class ServedCertificate:
 
 
 class CertificateAuthority:
-    """The authority in a folder, made when there is none, and the certificate that it signs for this endpoint. Several
-    processes may use one folder."""
+    """The authority in a folder, made if there is none, and the certificate that it signs. Several processes may use a
+    folder."""
 
     def __init__(self, folder: Path, *, files: FileOperations, clock: Clock) -> None:
         self._folder = folder
@@ -56,8 +56,8 @@ class CertificateAuthority:
         self._clock = clock
 
     def certificate(self, names: Collection[str]) -> ServedCertificate:
-        """A certificate for all of `names` (hosts and addresses) that does not end soon; a new one where the one that
-        lies there is not that. Raises OSError."""
+        """Return a certificate for all `names` (hosts and addresses) that does not end soon; make one if needed. Raises
+        OSError."""
         self._files.make_folders(self._folder, 0o700)
         with self._alone():
             authority, key = self._authority()
@@ -77,7 +77,11 @@ class CertificateAuthority:
             key = ec.generate_private_key(ec.SECP256R1())
             self._write(CA_KEY, _private(key))
         certificate = self._read(CA_CERTIFICATE)
-        if certificate is None or not self._lasts(certificate, _CA_RENEWED) or not _belongs(certificate, key):
+        if (
+            certificate is None
+            or not self._lasts(certificate, _CA_RENEWED)
+            or certificate.public_key() != key.public_key()
+        ):
             certificate = _authority_of(key, self._clock.now())
             self._write(CA_CERTIFICATE, certificate.public_bytes(serialization.Encoding.PEM))
         return certificate, key
@@ -89,7 +93,8 @@ class CertificateAuthority:
         return set(names) <= names_of(found) and _signed_by(found, authority)
 
     def _sign(self, authority: x509.Certificate, key: ec.EllipticCurvePrivateKey, names: Collection[str]) -> None:
-        """The key stays where there is one: a server that reads both files in between gets a pair that fits."""
+        """Sign a certificate. An existing key is kept, so that a server that reads the files meanwhile gets a matching
+        pair."""
         own = self._read_key(KEY)
         if own is None:
             own = ec.generate_private_key(ec.SECP256R1())
@@ -110,7 +115,8 @@ class CertificateAuthority:
         return None
 
     def _read_key(self, name: str = CA_KEY) -> ec.EllipticCurvePrivateKey | None:
-        """A key that is there and cannot be read is not replaced: clients know the authority by it."""
+        """Read a key. One that exists and cannot be read is not replaced, because clients identify the authority by
+        it."""
         try:
             found = serialization.load_pem_private_key((self._folder / name).read_bytes(), None)
         except FileNotFoundError:
@@ -126,7 +132,7 @@ class CertificateAuthority:
 
 
 def pin_of(certificate: x509.Certificate) -> str:
-    """SHA-256 of the SubjectPublicKeyInfo (DER), in hexadecimal."""
+    """Return the SHA-256 of the SubjectPublicKeyInfo (DER), in hexadecimal."""
     public = certificate.public_key().public_bytes(
         serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     )
@@ -134,14 +140,14 @@ def pin_of(certificate: x509.Certificate) -> str:
 
 
 def find_certificate_end(folder: Path) -> datetime | None:
-    """When the certificate that the endpoint made itself ends, None where there is none. Raises OSError."""
+    """Return when the endpoint's own certificate ends, None if there is none. Raises OSError."""
     with contextlib.suppress(FileNotFoundError, ValueError):
         return x509.load_pem_x509_certificate((folder / CERTIFICATE).read_bytes()).not_valid_after_utc
     return None
 
 
 def names_of(certificate: x509.Certificate) -> set[str]:
-    """Hosts and addresses that a certificate is for."""
+    """Return the hosts and addresses of a certificate."""
     with contextlib.suppress(x509.ExtensionNotFound):
         found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         hosts = found.get_values_for_type(x509.DNSName)
@@ -225,14 +231,10 @@ def _key_id(key: ec.EllipticCurvePrivateKey) -> str:
     return x509.SubjectKeyIdentifier.from_public_key(key.public_key()).digest.hex()[:8]
 
 
-def _belongs(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> bool:
-    return certificate.public_key() == key.public_key()
-
-
 def _signed_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
     try:
         certificate.verify_directly_issued_by(authority)
-    except Exception:  # a wrong name, algorithm or signature, each with its own class
+    except Exception:  # a wrong name, algorithm or signature has an exception class of its own
         return False
     return True
 

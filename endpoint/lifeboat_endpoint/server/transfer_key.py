@@ -1,5 +1,7 @@
-"""The key that signs addresses: 32 random bytes, the same for all processes of an endpoint. Nothing but addresses of
-some minutes rests on it, so where the key source changed a new one is made."""
+"""The key that signs addresses: 32 random bytes, the same for all processes of an endpoint.
+
+Only addresses that last for minutes depend on it, so a new one is made when the key source changed.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,10 @@ _SECONDS = 30.0
 
 
 def load_transfer_key(endpoint: Endpoint) -> bytes:
-    """The key, made when there is none that opens. Raises KeyRevoked, KeySourceRefused where the source gives none,
-    VaultDamaged where it gives something else."""
+    """Return the key, and make one if none can be unwrapped.
+
+    Raises KeyRevoked, KeySourceRefused if the source gives no key, VaultDamaged if it unwraps something else.
+    """
     source = key_source_registry.open_key_source(endpoint.key_source, outside=endpoint.folder)
     alone = endpoint.engine.alone(TRANSFER_KEY, seconds=_SECONDS)
     make = partial(os.urandom, KEY_BYTES)

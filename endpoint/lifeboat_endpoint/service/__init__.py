@@ -1,1 +1,1 @@
-"""What an endpoint does for one tenant, whatever transport asks for it."""
+"""What an endpoint does for one tenant, independent of the transport."""

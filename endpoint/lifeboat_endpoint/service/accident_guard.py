@@ -1,7 +1,8 @@
-"""Does what a client that signs nothing sent look like an accident? A device of Lifeboat has asked its own guard.
+"""Detection of accidental mass removal in pushes of clients that sign nothing. Devices of Lifeboat have their own
+guard.
 
-Nothing is stopped here: what was sent is the newest state, the state before it is pinned, and the agent is held until
-somebody accepts it or the memory is back.
+Nothing is refused here. The push becomes the newest sequence, the sequence before it is pinned, and the agent is held
+until its owner accepts the loss or the memory is back.
 """
 
 from __future__ import annotations
@@ -18,23 +19,23 @@ from lifeboat_vault.vault import SequenceRow, Vault
 PIN = "held"
 LIMITS = MassRemovalLimits()
 _FEWEST = 2
-"""A single memory or file that goes is no accident."""
+"""Fewest removed items that count: a single memory or file is not an accident."""
 _WINDOW = timedelta(days=1)
 
 
 def list_memories(state: State) -> set[frozenset[str]]:
-    """The memories of a state, each as the ids of its chain."""
+    """Return the memories of a state, each as the ids of its chain."""
     return {frozenset(item.chain_ids) for item in visible_records(state)}
 
 
 def count_lost(before: Set[frozenset[str]], after: Set[frozenset[str]]) -> int:
-    """How many memories are gone, whatever else was done to their chains."""
+    """Count the memories that are gone, ignoring other changes of their chains."""
     there = {record_id for chain in after for record_id in chain}
     return sum(chain.isdisjoint(there) for chain in before)
 
 
 def judge_loss(before: Set[frozenset[str]], after: Set[frozenset[str]], words: str) -> str | None:
-    """The reason to hold, in people's words; None when all is well."""
+    """Return the reason to hold the agent as a sentence, None if there is none."""
     gone, came = count_lost(before, after), count_lost(after, before)
     if not is_memory_loss(len(before), came, gone, LIMITS):
         return None
@@ -44,8 +45,10 @@ def judge_loss(before: Set[frozenset[str]], after: Set[frozenset[str]], words: s
 def find_loss(
     vault: Vault, before: SequenceRow, now: datetime, accepted: int | None, runtime: str
 ) -> tuple[str, int] | None:
-    """The reason to hold the head that came after `before`, and the number of the state to go back to. Losses add up
-    over a day, or since the state `accepted`: an accident in small steps is one too."""
+    """Return the reason to hold the head that came after `before`, and the number of the sequence to go back to.
+
+    Losses add up over a day, or since the sequence `accepted`, so that an accident in small steps is noticed too.
+    """
     reason = _loss_since(vault, before, runtime, "at once")
     if reason is not None:
         return reason, before.number
@@ -62,7 +65,7 @@ def _loss_since(vault: Vault, earlier: SequenceRow, runtime: str, words: str) ->
 
 
 def _memories_lost(vault: Vault, earlier: SequenceRow, changes: StateChanges, words: str) -> str | None:
-    """The whole memory is read only where enough of what changed since then can have ended a memory."""
+    """Compare the whole memory only if enough records changed that a loss is possible."""
     ended = _endings(changes)
     if ended < _FEWEST or (ended < LIMITS.minimum and _has_memory(vault.state())):
         return None
@@ -70,7 +73,7 @@ def _memories_lost(vault: Vault, earlier: SequenceRow, changes: StateChanges, wo
 
 
 def _endings(changes: StateChanges) -> int:
-    """How many records went, or are none that the agent has now: each ends one memory at most."""
+    """Count the changed records that are gone or no longer visible. Each ends one memory at most."""
     ended = sum(
         not memory_records.is_visible(memory_records.parse_record(change.record.line)) for change in changes.records
     )
@@ -78,13 +81,15 @@ def _endings(changes: StateChanges) -> int:
 
 
 def _has_memory(state: State) -> bool:
-    """Whether a record is left that can be a memory: fewer than the minimum count only where they were all. Most
-    states tell by their first record."""
+    """Whether a visible record is left. A loss below the minimum counts only if nothing is left.
+
+    Most states show it by their first record.
+    """
     return any(memory_records.is_visible(memory_records.parse_record(record.line)) for record in state.records())
 
 
 def _files_lost(vault: Vault, earlier: SequenceRow, changes: StateChanges, runtime: str, words: str) -> str | None:
-    """Files come with snapshots only."""
+    """Compare the files of the workspace, which only snapshots contain."""
     bases = [one.base for one in changes.entries if one.entry is None and one.base is not None]
     entries = [one.entry for one in changes.entries if one.base is None and one.entry is not None]
     deleted, created = (
@@ -99,19 +104,19 @@ def _files_lost(vault: Vault, earlier: SequenceRow, changes: StateChanges, runti
 
 
 def list_workspace_files(state: State, runtime: str) -> set[str]:
-    """The files of the workspace in a state."""
+    """Return the paths of the files of the workspace."""
     return {one.path for one in state.entries() if is_workspace_file(one.path, one.meta, runtime)}
 
 
 def _day_ago(vault: Vault, now: datetime, accepted: int | None) -> SequenceRow:
-    """The state of a day ago, the first one of a younger history, or the accepted one where that is newer."""
+    """Return the sequence of a day ago, the first one of a younger history, or the accepted one if it is newer."""
     found = vault.at(now - _WINDOW) or vault.sequences(limit=1)[0]
     newer = None if accepted is None or accepted <= found.number else vault.find(accepted)
     return newer or found
 
 
 def is_loss_over(vault: Vault, previous: int, runtime: str) -> bool:
-    """Whether what was lost since a state is back: fewer are missing than would count, and not all."""
+    """Whether the loss since a sequence is repaired: less is missing than counts as an accident."""
     old, new = vault.state(previous), vault.state()
     former = list_memories(old)
     missing = count_lost(former, list_memories(new))

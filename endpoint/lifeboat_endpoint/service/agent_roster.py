@@ -1,4 +1,4 @@
-"""The agents of one tenant: which there are, and what is known of them beside their vaults."""
+"""The agents of one tenant, and what is known about them outside of their vaults."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ _PAGE = 200
 
 
 class AgentFacts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What says something about an agent, sealed together. `machine` wrote last; `held`: {reason, previous};
-    `accepted`: the newest state when its owner last said that what was lost was meant to be. `lacks`: the state that
-    only another service has, where what is here began with changes of it."""
+    """Sealed facts about an agent.
+
+    `machine` wrote last. `held` is {reason, previous}. `accepted` is the newest sequence when the owner last accepted a
+    loss. `lacks` is the sequence that only another service has, if the history here began with changes of it.
+    """
 
     name: str
     runtime: str
@@ -37,8 +39,7 @@ class AgentFacts(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class AgentRow:
-    """An agent as `tenant.db` has it. `vault` is the id of its vault, None for one that is sealed; `bytes` as counted
-    last."""
+    """An agent in tenant.db. `vault` is the id of its vault, None for a sealed agent; `bytes` as counted last."""
 
     id: str
     vault: str | None
@@ -52,38 +53,38 @@ class AgentRow:
 
 
 def check_id(agent_id: str) -> str:
-    """An id that can be a folder. Raises RemoteRefused."""
+    """Return an id that can be the name of a folder. Raises RemoteRefused."""
     if not _AGENT_ID.fullmatch(agent_id):
         raise errors.RemoteRefused("the id of an agent has 1 to 64 letters, digits, dashes and underscores")
     return agent_id
 
 
 class Roster:
-    """Rows of agents. Changes happen in a transaction of the caller, or in one of their own where it says so."""
+    """Rows of agents. Changes happen in the caller's transaction, unless a method says otherwise."""
 
     def __init__(self, metadata: MetadataStore, keys: TenantKeys) -> None:
         self._metadata = metadata
         self._keys = keys
-        self.erased = PurgedAgents(metadata, keys)
+        self.purged = PurgedAgents(metadata, keys)
 
     def find(self, agent_id: str) -> AgentRow | None:
         row = self._metadata.row(sql.AGENT, (agent_id,))
         return None if row is None else self._agent(row)
 
     def get(self, agent_id: str) -> AgentRow:
-        """Raises UnknownThere, AgentErased."""
+        """Return the row of an agent. Raises UnknownAtRemote, AgentErased."""
         found = self.find(agent_id)
         if found is None:
             raise self._absent(agent_id)
         return found
 
     def _absent(self, agent_id: str) -> errors.UnknownAtRemote:
-        """Raises AgentErased."""
-        self.erased.check(agent_id)
+        """Return the error for a missing agent. Raises AgentErased if it was purged completely."""
+        self.purged.check(agent_id)
         return errors.UnknownAtRemote(f"there is no agent {agent_id}")
 
     def page(self, after: str = "", limit: int = _PAGE) -> list[AgentRow]:
-        """Up to `limit` agents by id, those after an id."""
+        """Return up to `limit` agents with larger ids than `after`."""
         return [self._agent(row) for row in self._metadata.rows(sql.AGENTS, (after, limit))]
 
     def all(self) -> Iterator[AgentRow]:
@@ -96,20 +97,20 @@ class Roster:
         return [str(found) for (found,) in self._metadata.rows(sql.AGENT_IDS)]
 
     def counted(self) -> int:
-        """How many agents there are."""
+        """Return how many agents there are."""
         row = self._metadata.row(sql.AGENTS_COUNTED)
         return int(row[0]) if row else 0
 
     def add(self, row: AgentRow) -> None:
-        """In the caller's transaction."""
+        """Add a row, in the caller's transaction."""
         self._metadata.execute(sql.ADD_AGENT, (row.id, row.vault, row.created_at, row.bytes, self._sealed(row.facts)))
 
     def drop(self, agent_id: str) -> None:
-        """In the caller's transaction."""
+        """Delete a row, in the caller's transaction."""
         self._metadata.execute(sql.DROP_AGENT, (agent_id,))
 
     def note(self, row: AgentRow, **facts: object) -> AgentRow:
-        """Change facts, in the caller's transaction; what is known already is not written."""
+        """Change facts, in the caller's transaction. Nothing is written without a change."""
         changed = msgspec.structs.replace(row.facts, **facts)
         if changed == row.facts:
             return row
@@ -117,12 +118,12 @@ class Roster:
         return replace(row, facts=changed)
 
     def count(self, row: AgentRow, size: int) -> AgentRow:
-        """In the caller's transaction."""
+        """Set the size of an agent, in the caller's transaction."""
         self._metadata.execute(sql.SET_BYTES, (size, row.id))
         return replace(row, bytes=size)
 
     def keys_of(self, agent_id: str) -> JsonObject | None:
-        """The document of its wrapped keys. Raises UnknownThere, AgentErased."""
+        """Return the document of an agent's wrapped keys. Raises UnknownAtRemote, AgentErased."""
         row = self._metadata.row(sql.AGENT, (agent_id,))
         if row is None:
             raise self._absent(agent_id)
@@ -132,12 +133,12 @@ class Roster:
         return document
 
     def set_keys(self, agent_id: str, document: JsonObject) -> None:
-        """In the caller's transaction."""
+        """Store the document of an agent's wrapped keys, in the caller's transaction."""
         sealed = self._keys.sealer(agent_id).seal(_KEYS, json_codec.encode_json(document))
         self._metadata.execute(sql.SET_KEYS, (sealed, agent_id))
 
     def reseal(self) -> None:
-        """Everything under the current keys, agent by agent in transactions of their own."""
+        """Seal all rows under the current keys, one agent per transaction."""
         for agent_id in self.ids():
             with self._metadata.transaction():
                 row, keys = self.find(agent_id), self.keys_of(agent_id)
@@ -148,7 +149,8 @@ class Roster:
                     self.set_keys(agent_id, keys)
 
     def bytes_of_all(self) -> int:
-        """What the tenant takes: agents as counted last, their keys, sealed files and heads, uploads under way."""
+        """Return the bytes of the tenant: agents as counted last, their keys, sealed files and heads, unfinished
+        uploads."""
         row = self._metadata.row(sql.BYTES)
         return sum(int(part) for part in row) if row else 0
 

@@ -1,5 +1,8 @@
-"""The vaults of a tenant's agents, opened when they are needed and kept open for a while: opening one costs a sixth of
-a push, closing one empties its log onto the disk, and one that stays open knows hashes that it need not read again."""
+"""Vaults of a tenant's agents, opened on demand and kept open for a while.
+
+Opening one costs a sixth of a push, and closing one flushes its log to the disk. An open vault also remembers hashes
+that it need not read again.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,12 @@ from lifeboat_vault import errors
 from lifeboat_vault.vault import Vault
 
 _ENDED = "ended"
-"""The decision that whoever destroys a vault writes last."""
+"""The last decision that is written to a vault before it is destroyed."""
 _MOST_OPEN = 32
 
 
 class AgentVaults:
-    """Of one thread."""
+    """The vaults of one tenant. Belongs to one thread."""
 
     def __init__(self, place: TenantPlace, keys: TenantKeys, *, most_open: int = _MOST_OPEN) -> None:
         self._place = place
@@ -27,8 +30,10 @@ class AgentVaults:
         self._open: OrderedDict[str, Vault] = OrderedDict()
 
     def get(self, agent_id: str, vault_id: str) -> Vault:
-        """The open vault of an agent, which is still the one of this id and key. One that only reads is opened again
-        each time: it sees nothing of what others write. Raises VaultError, KeyRevoked."""
+        """Return the open vault of an agent, if it still has this id and key. Raises VaultError, KeyRevoked.
+
+        A read-only vault is opened again each time, because it does not see changes of other processes.
+        """
         vault = self._open.get(agent_id)
         if vault is not None and (vault.is_read_only or not _still_is(vault, vault_id)):
             self.forget(agent_id)
@@ -44,21 +49,23 @@ class AgentVaults:
         return vault
 
     def create(self, agent_id: str) -> tuple[str, int]:
-        """Make the vault of a new agent; its id and its bytes. What an earlier agent of that id left behind is
+        """Make the vault of a new agent; return its id and its bytes. Remains of an earlier agent with this id are
         removed."""
         self.forget(agent_id)
         with self._place.create_vault(agent_id, self._keys.sealer(agent_id)) as made:
             return made.id, made.size()
 
     def forget(self, agent_id: str) -> None:
-        """Close it, if it is open here."""
+        """Close the vault, if it is open here."""
         vault = self._open.pop(agent_id, None)
         if vault is not None:
             vault.close()
 
     def end(self, agent_id: str) -> int:
-        """Wait until nobody writes the vault of an agent that is listed no more, so that nothing is acknowledged after
-        it is gone; how many bodies its history has. Raises VaultBusy."""
+        """Wait for the last writer of an agent that is no longer listed, so that no later push is acknowledged.
+
+        Return how many bodies its history has. Raises VaultBusy.
+        """
         self.forget(agent_id)
         if not self._place.has_vault(agent_id):
             return 0
@@ -69,17 +76,18 @@ class AgentVaults:
         return 0
 
     def left_of(self, agent_id: str) -> int:
-        """How many files, rows or objects there are of the vault of an agent."""
+        """Return how many files, rows or objects there are of an agent's vault."""
         return self._place.remains(agent_id)
 
     def remove(self, agent_id: str, vault_id: str | None = None) -> None:
-        """Destroy the vault of an agent, with `vault_id` no other one. What is open elsewhere finds nothing any
-        more."""
+        """Destroy the vault of an agent; with `vault_id` only that vault. Handles that are open elsewhere find nothing
+        afterwards."""
         self.forget(agent_id)
         self._place.remove_vault(agent_id, vault_id)
 
     def sweep(self, known: Collection[str]) -> int:
-        """Destroy what is left of agents that are not known (any more); how many. Nobody makes one meanwhile."""
+        """Destroy what is left of unknown agents; return how many. The caller makes sure that no agent is registered
+        meanwhile."""
         loose = [agent_id for agent_id in self._place.vault_ids() if agent_id not in known]
         for agent_id in loose:
             self.remove(agent_id)
@@ -90,7 +98,7 @@ class AgentVaults:
             self.forget(agent_id)
 
     def _opened(self, agent_id: str) -> Vault:
-        """Under whichever of the tenant's data keys sealed it."""
+        """Open a vault under any of the tenant's data keys."""
         try:
             return self._place.open_vault(agent_id, self._keys.sealer(agent_id))
         except errors.OtherDataKey as error:
@@ -103,7 +111,8 @@ class AgentVaults:
 
 
 def _still_is(vault: Vault, vault_id: str) -> bool:
-    """False for one that another process has made anew, or put under another key, meanwhile. Raises KeyRevoked."""
+    """Return False for a vault that another process replaced or sealed under another key meanwhile. Raises
+    KeyRevoked."""
     try:
         vault.check_key()
     except errors.OtherDataKey:

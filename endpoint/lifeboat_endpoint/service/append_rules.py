@@ -1,4 +1,7 @@
-"""Whether a signed state may be appended: pure, because it is asked twice, the second time inside the transaction."""
+"""Rules for appending a signed sequence.
+
+The functions have no side effects, because they run twice: before and inside of the transaction.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +12,25 @@ from lifeboat_vault.vault import SequenceRow
 
 MOST_NUMBERS = 1 << 24
 LARGEST_FIRST = 1 << 40
-"""How far one push may go beyond the head, and the largest number that a history may begin with. Numbers end at 2^53:
-who could take the last one in one step would keep everybody from writing, for ever. Machines number state by state, so
-nobody comes near."""
+"""`MOST_NUMBERS` is how far one push may go beyond the head, `LARGEST_FIRST` the largest number of a first sequence.
+
+Numbers end at 2^53. A client that could take the last number in one step would prevent all further pushes. Machines
+increase the number by one, so they never get near the limit.
+"""
 
 
 def is_head(sequence: Sequence, head: SequenceRow | None) -> bool:
-    """Whether it is what the head is already."""
+    """Whether the sequence is the head already."""
     return (
         head is not None and bool(sequence.digest) and (head.number, head.digest) == (sequence.number, sequence.digest)
     )
 
 
 def check_fit(sequence: Sequence, base: int | None, head: SequenceRow | None, epoch: int) -> None:
-    """`base` is the number that a delta goes on top of, None for a snapshot; `epoch` the one in force.
+    """Check that a sequence fits on top of the head.
 
-    Raises EpochBehind, StaleBase, RemoteRefused, in this order.
+    `base` is the number that a delta goes on top of, None for a snapshot; `epoch` is the one in force. Raises
+    EpochBehind, StaleBase, RemoteRefused, in this order.
     """
     if sequence.epoch < epoch:
         raise EpochBehind(f"epoch {sequence.epoch} is over: {epoch} is in force", epoch=epoch)

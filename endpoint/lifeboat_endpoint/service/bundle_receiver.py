@@ -1,6 +1,6 @@
-"""What is pushed: opened, checked, and put on top of the agent's vault, or refused with nothing done.
+"""Acceptance of pushes: open and check a bundle, then append it to the agent's vault, or refuse it without any change.
 
-Bundles stand in memory; nothing of them touches the disk but what the vault seals.
+Bundles are in memory. Only what the vault seals is written to the disk.
 """
 
 from __future__ import annotations
@@ -15,25 +15,23 @@ from lifeboat_alf.deltas.applied_state import AppliedState
 from lifeboat_alf.deltas.delta_writer import DeltaReader
 from lifeboat_alf.errors import AlfError
 from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
-from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.states.agent_state import Sequence, State
 from lifeboat_alf.validation.validate_file import validate_archive
 from lifeboat_endpoint.service import accident_guard
-from lifeboat_endpoint.service.agent_roster import AgentRow, Roster
-from lifeboat_endpoint.service.agent_vaults import AgentVaults
+from lifeboat_endpoint.service.agent_roster import AgentRow
 from lifeboat_endpoint.service.append_rules import check_fit, is_head
 from lifeboat_endpoint.service.endpoint_limits import EndpointLimits
 from lifeboat_endpoint.service.purge.waiting_redactions import WaitingRedactions
 from lifeboat_endpoint.service.remote_errors import as_bundle, as_remote
-from lifeboat_endpoint.service.tenant_quota import QuotaReservation, TenantQuota
+from lifeboat_endpoint.service.tenant_quota import QuotaReservation
+from lifeboat_endpoint.service.tenant_service import TenantResources, TenantService
 from lifeboat_keys.pairs.strict_base64 import device_id, from_base64
 from lifeboat_keys.pairs.user_key import UserPublic
 from lifeboat_keys.signed import sequence_signatures
 from lifeboat_vault.errors import DraftInvalid, RemoteRefused, RemoteTooLarge, StaleBase, VaultDamaged
 from lifeboat_vault.legacy import legacy_pushes
 from lifeboat_vault.remote.remote_contract import BundleKind, RemoteHead
-from lifeboat_vault.store.store_protocols import MetadataStore
 from lifeboat_vault.vault import Draft, SequenceRow, Vault, draft_of_delta, draft_of_state
 
 KIND = "push"
@@ -43,8 +41,11 @@ Reader = SnapshotReader | DeltaReader
 
 @dataclass(frozen=True, slots=True)
 class SentBundle:
-    """A bundle as it arrived. `base` and `number` are what the sender says beside it, None where nothing is said; those
-    of a signed bundle must agree with it. `size` in bytes; `file` is seekable and stays open."""
+    """A bundle as it arrived.
+
+    `base` and `number` are what the sender said beside it, None if it said nothing; a signed bundle must agree with
+    them. `size` in bytes; `file` is seekable and stays open.
+    """
 
     kind: BundleKind
     file: BinaryIO
@@ -56,36 +57,21 @@ class SentBundle:
 
 @dataclass(frozen=True, slots=True)
 class PushResult:
-    """The head after a push. `fresh`: the push made it; it had been there before otherwise."""
+    """The head after a push. `fresh`: the push made it; otherwise it was there before."""
 
     head: RemoteHead
     fresh: bool
 
 
-class BundleReceiver:
-    """Of one tenant and one thread."""
+class BundleReceiver(TenantService):
+    """Receives the bundles of one tenant. Belongs to one thread."""
 
-    def __init__(
-        self,
-        metadata: MetadataStore,
-        roster: Roster,
-        vaults: AgentVaults,
-        held: WaitingRedactions,
-        *,
-        quota: TenantQuota,
-        limits: EndpointLimits,
-        clock: Clock,
-    ) -> None:
-        self._metadata = metadata
-        self._roster = roster
-        self._vaults = vaults
+    def __init__(self, resources: TenantResources, held: WaitingRedactions) -> None:
+        super().__init__(resources)
         self._held = held
-        self._quota = quota
-        self._limits = limits
-        self._clock = clock
 
     def receive(self, agent_id: str, sent: SentBundle) -> PushResult:
-        """Raises as `Remote.push`."""
+        """Push a bundle. Raises as `Remote.push`."""
         row = self.open_row(agent_id)
         with self._quota.taking(sent.size) as taking:
             reach_crash_point(CrashPoint.ENDPOINT_RECEIVED)
@@ -100,12 +86,14 @@ class BundleReceiver:
                     made = self._unsigned(row, vault, reader, sent)
                 else:
                     made = self._signed(taking, row, vault, reader, sent)
-        self.open_row(agent_id)  # still: nothing of an agent that was purged meanwhile is acknowledged
+        self.open_row(agent_id)  # check again: a push to an agent that was purged meanwhile must not be acknowledged
         return made
 
     def looks_redirected(self, agent_id: str, sent: SentBundle) -> bool:
-        """Whether a client that signs nothing sends changes of a state that another service has. Raises RemoteRefused
-        for a delta of such a client that is not valid, and the ArchiveError family."""
+        """Whether a client that signs nothing sends changes of a state that another service has.
+
+        Raises RemoteRefused for an invalid delta of such a client, and the ArchiveError family.
+        """
         if sent.kind != "delta":
             return False
         with as_bundle(), closing(self._reader(sent)) as reader:
@@ -116,7 +104,7 @@ class BundleReceiver:
         return is_unsigned
 
     def open_row(self, agent_id: str) -> AgentRow:
-        """An agent that this endpoint can read. Raises UnknownThere, RemoteRefused."""
+        """Return the row of an agent that this endpoint can read. Raises UnknownAtRemote, RemoteRefused."""
         with as_remote():
             row = self._roster.get(agent_id)
         if row.sealed:
@@ -153,14 +141,14 @@ class BundleReceiver:
                 reach_crash_point(CrashPoint.ENDPOINT_CHECKED)
                 made = self._accept(taking, vault, sequence, base, draft, writer)
             except (AlfError, DraftInvalid, VaultDamaged):
-                vault.note_broken_head()  # then the bundle may be right, and what it rests on is wrong
+                vault.note_broken_head()  # the bundle may be right, and the head that it is based on damaged
                 raise
         return PushResult(self._noted(row, vault, made or head_of(vault), reader, sent), made is not None)
 
     def _accept(
         self, taking: QuotaReservation, vault: Vault, sequence: Sequence, base: int | None, draft: Draft, writer: str
     ) -> SequenceRow | None:
-        """The new head; None when another process put the same state there a moment ago."""
+        """Append a sequence; return None if another process appended the same one a moment ago."""
 
         def fits(head: SequenceRow | None, epoch: int) -> None:
             if is_head(sequence, head):
@@ -180,9 +168,11 @@ class BundleReceiver:
     def _put_back(
         self, taking: QuotaReservation, row: AgentRow, vault: Vault, reader: Reader, sent: SentBundle
     ) -> PushResult:
-        """Take the rows of a kept state that is damaged here. Its digest says whether they are right, so nobody has to
-        be believed, and no epoch counts. Purges are taken of whoever signed the state that is kept: anybody who knows
-        the rows can sign them."""
+        """Repair a kept sequence whose rows are damaged here.
+
+        Its digest shows whether the rows are right, so no signature is needed and no epoch is checked. Redactions are
+        taken only from the signer of the kept sequence, since anyone who knows the rows could add some.
+        """
         base = reader.base_sequence if isinstance(reader, DeltaReader) else None
         _check_proof(reader.sequence, base, sent)
         kept = vault.sequence(reader.sequence.number).as_sequence(vault.agent_id)
@@ -202,7 +192,7 @@ class BundleReceiver:
         return PushResult(make_remote_head(head_of(vault), row), False)
 
     def _noted(self, row: AgentRow, vault: Vault, head: SequenceRow, reader: Reader, sent: SentBundle) -> RemoteHead:
-        """What `tenant.db` knows of it, written only where it is news. Whoever pushed twice completes it."""
+        """Update tenant.db after a push if something changed. Repeating a push completes an interrupted update."""
         reach_crash_point(CrashPoint.ENDPOINT_COUNTED)
         grew = self._quota.grew(row.id, head.bytes)
         keys = reader.keys if isinstance(reader, SnapshotReader) else None
@@ -213,7 +203,7 @@ class BundleReceiver:
 
     def _note(self, row: AgentRow, vault: Vault, keys: JsonObject | None, machine: str) -> AgentRow:
         with as_remote():
-            _let_go(vault, row)  # a device of Lifeboat has a guard of its own
+            _let_go(vault, row)  # a device of Lifeboat has its own guard
             with self._metadata.transaction():
                 if keys is not None:
                     self._roster.set_keys(row.id, keys)
@@ -222,10 +212,10 @@ class BundleReceiver:
         self._quota.counted(row.id)
         return row
 
-    # States that nobody signed ----------------------------------------------------------------------------------
+    # Unsigned states --------------------------------------------------------------------------------------------
 
     def _unsigned(self, row: AgentRow, vault: Vault, reader: Reader, sent: SentBundle) -> PushResult:
-        """As an older client means it, until a device of Lifeboat writes the agent."""
+        """Accept a push as older clients mean it, until a device of Lifeboat writes the agent."""
         self._refuse_invalid(sent)
         with as_bundle():
             legacy_pushes.check_not_adopted(vault)
@@ -240,7 +230,8 @@ class BundleReceiver:
         return PushResult(make_remote_head(made, row), fresh)
 
     def _refuse_invalid(self, sent: SentBundle) -> None:
-        """Refuse what `lifeboat alf validate` calls invalid: no digest proves such an archive. Raises RemoteRefused."""
+        """Refuse what `lifeboat alf validate` calls invalid, since no digest proves such an archive. Raises
+        RemoteRefused."""
         found = validate_archive(sent.file, limits=self._limits.of_container())
         if not found.ok:
             more = f" (and {found.error_count - 1} more)" if found.error_count > 1 else ""
@@ -263,7 +254,7 @@ class BundleReceiver:
         machine: str,
         runtime: str,
     ) -> AgentRow:
-        """Hold the agent when most of its memory is gone, or was never here; let go when it is back."""
+        """Hold the agent if most of its memory is gone or was never here; release it when the memory is back."""
         held, lacks = row.facts.held, row.facts.lacks
         if before is None and made.kind == legacy_pushes.DELTA:
             lacks = made.number - 1
@@ -291,14 +282,14 @@ def _runtime_of(reader: Reader) -> str:
 
 
 def _let_go(vault: Vault, row: AgentRow) -> None:
-    """Pin the state before an accident no more."""
+    """Unpin the sequence before an accident."""
     previous = None if row.facts.held is None else row.facts.held["previous"]
     if previous is not None:
         vault.unpin(previous, accident_guard.PIN)
 
 
 class _AlreadyThere(Exception):
-    """Another process was first with the same state."""
+    """Another process appended the same sequence first."""
 
 
 def make_remote_head(head: SequenceRow, row: AgentRow) -> RemoteHead:
@@ -307,13 +298,13 @@ def make_remote_head(head: SequenceRow, row: AgentRow) -> RemoteHead:
 
 
 def _is_damaged(vault: Vault, sequence: Sequence) -> bool:
-    """Whether a state is kept here, and is not as it was signed."""
+    """Whether the sequence is kept here and no longer matches its signature."""
     kept = vault.find(sequence.number) if sequence.number in vault.damaged_states() else None
     return kept is not None and kept.digest == sequence.digest
 
 
 def head_of(vault: Vault) -> SequenceRow:
-    """The head of a vault that is not empty. Raises StaleBase for one that is."""
+    """Return the head of a vault. Raises StaleBase if the vault is empty."""
     head = vault.head()
     if head is None:
         raise StaleBase("the agent has no history there, so there is nothing for a delta to go on top of")
@@ -328,7 +319,7 @@ def _check_agent(agent_id: str, reader: Reader) -> None:
 
 
 def _check_entries(reader: Reader, size: int, limits: EndpointLimits) -> None:
-    """Raises RemoteTooLarge where there are more entries than a bundle of this size may have."""
+    """Raise RemoteTooLarge if a bundle of this size has too many entries."""
     count = len(reader.items) if isinstance(reader, DeltaReader) else reader.entry_count
     most = limits.entries_in(size)
     if count > most:
@@ -336,7 +327,8 @@ def _check_entries(reader: Reader, size: int, limits: EndpointLimits) -> None:
 
 
 def _check_proof(sequence: Sequence, base: int | None, sent: SentBundle) -> str:
-    """That the bundle is what was said, and that its signature is whole; the id of the device that made it."""
+    """Check that the bundle is what the sender said and that its signature is valid; return the id of the signing
+    device."""
     if sent.number not in (None, sequence.number):
         raise RemoteRefused(f"the bundle leads to {sequence.number}, not to {sent.number}")
     if sent.base is not None and sent.base != base:
@@ -351,7 +343,7 @@ def _check_proof(sequence: Sequence, base: int | None, sent: SentBundle) -> str:
 
 
 def _user_of(sequence: Sequence) -> UserPublic:
-    """Under whose key a sequence was signed whose signature holds."""
+    """Return the user who signed a verified sequence."""
     assert sequence.signature is not None
     return UserPublic.from_json(sequence.signature["user"])
 

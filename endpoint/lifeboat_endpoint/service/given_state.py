@@ -1,5 +1,5 @@
-"""What is given away of an agent in another form than its own: nothing that somebody asked to have purged, whether or
-not that was confirmed yet, and nothing any more once a purge came in between."""
+"""The state of an agent as it is given to other formats: without anything that a redaction names, even an unconfirmed
+one."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from lifeboat_vault.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class GivingMark:
-    """What an agent was when something of it was read: its vault, the purges that were known, and which of them were
-    not refused."""
+    """What identifies the state that was read: the vault, its known redactions, and those that were not refused."""
 
     vault: str
     known: Redactions
@@ -29,19 +28,19 @@ def mark_of(vault: Vault) -> GivingMark:
 
 
 def is_as_marked(vault: Vault, mark: GivingMark) -> bool:
-    """Whether nothing was purged, and nobody asked for it, since then."""
+    """Whether nothing was purged since the mark was made, and no purge was requested."""
     if vault.id != mark.vault:
         return False
     return vault.redactions is mark.known or mark_of(vault).counting == mark.counting
 
 
 def list_effective_redactions(vault: Vault) -> list[RedactionRow]:
-    """The purges that were applied or wait; not those that whoever owns the endpoint refused."""
+    """Return the redactions that were applied or wait, without those that the operator refused."""
     return [row for row in vault.redaction_rows() if not row.refused] if len(vault.redactions) else []
 
 
 class GivenState:
-    """A `State` without what purges name that wait. One of the whole agent leaves nothing."""
+    """A `State` without what waiting redactions name. It is empty if one of them names the whole agent."""
 
     def __init__(self, state: State, waiting: list[RedactionRow]) -> None:
         self._state = state

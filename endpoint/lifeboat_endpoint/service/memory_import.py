@@ -1,7 +1,7 @@
-"""Memories of another system, put on top of an agent as its next state: all of them or none.
+"""Import of memories of another system as the next sequence of an agent: all of them or none.
 
-Nobody signs such a state, so an agent takes them only while no machine of its owner writes it: that machine would meet
-a head that it never made, and be fenced. The vault's own row of the audit stands in the same transaction.
+The sequence has no signature. So it is allowed only while no machine of the owner writes the agent: that machine would
+find a head that it did not make, and be fenced. The audit row of the vault is written in the same transaction.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ from lifeboat_vault.vault import FIRST_EPOCH, Draft, EntryPut, SequenceRow, Vaul
 from lifeboat_vault.vault.empty_state import EmptyState
 
 KIND = "import"
-"""Of such sequences, and of who wrote them."""
+"""Kind and writer of imported sequences."""
 _MOST_QUARTERS = 800
-"""Two centuries: each quarter is a file of every snapshot, and is looked through for every memory."""
+"""Two centuries. Each quarter is a file in every snapshot, and is searched for every memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Additions:
-    """What is to be added and changed. `memory_records` are whole ones but for `agent_id`; `changes` fields by the id
-    of the record that counts now, None takes a field away; `entries` bytes by archive path."""
+    """What to add and change. `records` are complete except for `agent_id`.
+
+    `changes` are fields by the id of the current record; None removes a field. `entries` are bytes by archive path.
+    """
 
     records: Iterable[JsonObject] = ()
     changes: Iterable[tuple[str, JsonObject]] = ()
@@ -39,7 +41,7 @@ class Additions:
 
 
 def check_importable(vault: Vault) -> None:
-    """Raises WriterPresent."""
+    """Raise WriterPresent if a machine of the owner writes this agent."""
     head = vault.head()
     if vault.epoch > FIRST_EPOCH or not (head is None or head.kind == KIND):
         raise WriterPresent(
@@ -49,7 +51,7 @@ def check_importable(vault: Vault) -> None:
 
 
 def state_at(vault: Vault, base: SequenceRow | None) -> State:
-    """What there is at the head, an empty state without one."""
+    """Return the state of `base`, or an empty state for None."""
     return EmptyState(vault.agent_id, vault.redactions) if base is None else vault.state_of(base)
 
 
@@ -64,11 +66,11 @@ def add_memories(
     clock: Clock,
     check_room: Callable[[int], None] = lambda _: None,
 ) -> SequenceRow | None:
-    """The state after `base`, whose state is `before`; None when nothing is added. `purges` is how many were known when
-    it was read. `check_room` gets the bytes that are to be kept, which may be more than were sent.
+    """Commit the sequence after `base`, whose state is `before`; return None if nothing is added.
 
-    Raises DraftInvalid when something came in between, BadDocument for a record that is none and for memories of more
-    quarters than an agent lives, WriterPresent, and what `check_room` does.
+    `purges` is how many redactions were known when `before` was read. `check_room` gets the bytes to keep, which may be
+    more than were sent. Raises DraftInvalid if the vault changed meanwhile, BadDocument for an invalid record and for
+    too many quarters, WriterPresent, and what `check_room` raises.
     """
     memory = LegacyMemory(vault, before, clock.now())
     _put(memory, before, vault.agent_id, added)
@@ -110,7 +112,7 @@ def _put(memory: LegacyMemory, before: State, agent_id: str, added: Additions) -
 
 
 def _head_document(before: State, row: AgentRow, memory: LegacyMemory) -> bytes:
-    """The one that is there, with the partitions as they are now."""
+    """Return the present manifest with the partitions as they are now."""
     listed = [partitions.to_item(partition) for partition in memory.partitions]
     if before.entry(archive_layout.MANIFEST) is None:
         agent = {"id": row.id, "name": row.facts.name, "source_runtime": row.facts.runtime}

@@ -1,4 +1,4 @@
-"""What goes wrong here, as whoever is on the other side is told: no path and no name of this machine."""
+"""Conversion of errors to those that clients see, without paths and names of this machine."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ BUSY = "the endpoint is busy with this agent, or does not reach its data right n
 UNUSABLE = "the endpoint cannot use the place of its data"
 _SOON = 1.0
 _LATER = 60.0
-"""Seconds after which a busy or full endpoint is worth another try."""
+"""Seconds after which a client should try again when the endpoint is busy (`_SOON`) or full (`_LATER`)."""
 
 
 @contextlib.contextmanager
 def as_remote() -> Iterator[None]:
-    """Errors of a vault or of the tables as RemoteError. KeyRevoked and KeySourceRefused stay what they are."""
+    """Convert errors of vaults and tables to RemoteError. KeyRevoked and KeySourceRefused are not converted."""
     try:
         yield
     except errors.VaultFull as error:
@@ -40,7 +40,7 @@ def as_remote() -> Iterator[None]:
 
 @contextlib.contextmanager
 def as_bundle() -> Iterator[None]:
-    """As `as_remote`, around the reading of what was sent: what is wrong with it is the sender's."""
+    """As `as_remote`, and errors in a bundle become refusals of what was sent."""
     try:
         with as_remote():
             yield

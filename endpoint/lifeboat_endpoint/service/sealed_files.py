@@ -1,7 +1,7 @@
-"""What an endpoint keeps for agents that it may not read: files that never change, and one head per agent.
+"""Sealed agents, which the endpoint cannot read: files that never change, and one head per agent.
 
-To the endpoint all of it is bytes. They are encrypted for the user's key already, and once more under the tenant's, so
-that taking the tenant's key away makes them unreadable too. A file is there when its row is: its body is written first.
+The files are encrypted under the user's key before they arrive, and once more under the tenant's key, so that revoking
+the tenant's key makes them unreadable. A file exists once its row exists; its body is written first.
 """
 
 from __future__ import annotations
@@ -12,26 +12,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lifeboat_alf.common import times
-from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_endpoint.service import sealed_statements as sql
-from lifeboat_endpoint.service.agent_roster import Roster
-from lifeboat_endpoint.service.endpoint_limits import EndpointLimits
 from lifeboat_endpoint.service.remote_errors import as_remote
-from lifeboat_endpoint.service.tenant_bodies import TenantBodies
-from lifeboat_endpoint.service.tenant_quota import TenantQuota
-from lifeboat_endpoint.service.tenant_tables import TenantKeys, open_sealed
+from lifeboat_endpoint.service.tenant_service import TenantService
+from lifeboat_endpoint.service.tenant_tables import open_sealed
 from lifeboat_vault import errors
-from lifeboat_vault.store.store_protocols import MetadataStore
 
 HEAD_BYTES = 4 << 20
-"""The largest head. A client moves older rows into files, so that a head stays far below."""
+"""The largest head. A client moves older rows into files, so that its head stays far below."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,99}")
 _HEAD = "sealed head"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSealedFile:
-    """`size` in bytes as the client sent them; `written_at` (timestamp) and `age` (seconds) by the endpoint's clock."""
+    """A sealed file. `size` in bytes as the client sent it; `written_at` (timestamp) and `age` (seconds) by the
+    endpoint's clock."""
 
     name: str
     size: int
@@ -40,35 +36,18 @@ class StoredSealedFile:
 
 
 class _KeyChanged(errors.VaultBusy):
-    """Nothing was written: unlike after a commit that never answered, the body is nobody's."""
+    """The data key changed, so no row was written. Unlike after an unanswered commit, the body can be removed."""
 
 
-class SealedFileStore:
-    """Sealed files of one tenant. Every method raises UnknownThere for an agent that is not there, RemoteRefused for
-    one that is not kept sealed. Belongs to one thread."""
+class SealedFileStore(TenantService):
+    """Sealed files of one tenant. Belongs to one thread.
 
-    def __init__(
-        self,
-        metadata: MetadataStore,
-        bodies: TenantBodies,
-        roster: Roster,
-        keys: TenantKeys,
-        *,
-        quota: TenantQuota,
-        limits: EndpointLimits,
-        clock: Clock,
-    ) -> None:
-        self._metadata = metadata
-        self._bodies = bodies
-        self._roster = roster
-        self._keys = keys
-        self._quota = quota
-        self._limits = limits
-        self._clock = clock
+    Every method raises UnknownAtRemote for an unknown agent, RemoteRefused for one that is not sealed.
+    """
 
     @as_remote()
     def names(self, agent_id: str) -> list[StoredSealedFile]:
-        """Sorted by name."""
+        """Return the files of an agent, sorted by name."""
         self._check_agent(agent_id)
         now = self._clock.now()
         return [
@@ -78,8 +57,11 @@ class SealedFileStore:
 
     @as_remote()
     def put(self, agent_id: str, name: str, data: bytes) -> None:
-        """Keep a file, durably. The same bytes under the same name again are no error: an answer may have been lost.
-        Raises RemoteRefused (the name is taken, or none), RemoteTooLarge, RemoteFull."""
+        """Store a file durably. Repeating it with the same bytes is not an error, because a response may have been
+        lost.
+
+        Raises RemoteRefused (the name is taken or invalid), RemoteTooLarge, RemoteFull.
+        """
         self._check_agent(agent_id)
         if not _NAME.fullmatch(name):
             raise errors.RemoteRefused("a name has 1 to 100 lower-case letters, digits, dots and dashes")
@@ -102,9 +84,12 @@ class SealedFileStore:
             raise
 
     def _named(self, agent_id: str, name: str, size: int, body: str, key_id: str) -> bool:
-        """Whether a body has this name from now on. Whoever put the same name meanwhile was first: the body is an
-        orphan then, and swept. Raises UnknownThere, AgentErased when the agent went meanwhile, VaultBusy when its key
-        did: whoever seals all that has a name anew did not see this body, and destroys the key."""
+        """Give the body its name; return False if another body got the same name first.
+
+        The other process was first then, and this body is an orphan. Raises UnknownAtRemote, AgentErased if the agent
+        was removed meanwhile, VaultBusy if its key changed: the process that seals all named files again did not see
+        this body, and will destroy its key.
+        """
         with self._metadata.transaction():
             self._check_agent(agent_id)
             if self._keys.sealer(agent_id).key_id != key_id:
@@ -116,7 +101,7 @@ class SealedFileStore:
 
     @as_remote()
     def get(self, agent_id: str, name: str) -> bytes:
-        """Raises UnknownThere, RemoteDamaged, KeyRevoked."""
+        """Return a file. Raises UnknownAtRemote, RemoteDamaged, KeyRevoked."""
         self._check_agent(agent_id)
         row = self._row(agent_id, name)
         if row is None:
@@ -124,14 +109,14 @@ class SealedFileStore:
         try:
             return self._bodies.read(agent_id, row[1])
         except errors.VaultDamaged:
-            now = self._row(agent_id, name)  # it may have been sealed anew a moment ago, into another body
+            now = self._row(agent_id, name)  # it may have been sealed again a moment ago, into another body
             if now is None or now == row:
                 raise
             return self._bodies.read(agent_id, now[1])
 
     @as_remote()
     def remove(self, agent_id: str, name: str) -> None:
-        """One that is gone is no error."""
+        """Remove a file. A missing one is not an error."""
         self._check_agent(agent_id)
         with self._metadata.transaction():
             row = self._row(agent_id, name)
@@ -140,7 +125,8 @@ class SealedFileStore:
             self._bodies.remove(row[1])
 
     def remove_agent(self, agent_id: str) -> list[str]:
-        """Forget all of an agent, in the caller's transaction; the bodies that the caller removes afterwards."""
+        """Delete all rows of an agent, in the caller's transaction; return the bodies that the caller removes
+        afterwards."""
         found = [body for (body,) in self._metadata.rows(sql.BODIES_OF, (agent_id,))]
         self._metadata.execute(sql.DROP_FILES, (agent_id,))
         self._metadata.execute(sql.DROP_HEAD, (agent_id,))
@@ -148,20 +134,23 @@ class SealedFileStore:
 
     @as_remote()
     def head(self, agent_id: str) -> tuple[bytes, str] | None:
-        """Its bytes and its tag."""
+        """Return the bytes and the tag of the head, None without one."""
         self._check_agent(agent_id)
         row = self._metadata.row(sql.HEAD, (agent_id,))
         return None if row is None else (open_sealed(self._keys, agent_id, _HEAD, bytes(row[1])), str(row[0]))
 
     @as_remote()
     def set_head(self, agent_id: str, data: bytes, expected: str | None) -> str:
-        """Replace the head if its tag is `expected` (None: there is none); the new tag. Raises HeadMoved,
-        RemoteTooLarge, RemoteFull."""
+        """Replace the head if its tag is `expected` (None: there is none); return the new tag.
+
+        Raises HeadMoved, RemoteTooLarge, RemoteFull.
+        """
         self._check_agent(agent_id)
         if len(data) > HEAD_BYTES:
             raise errors.RemoteTooLarge(f"{len(data)} bytes; a head has at most {HEAD_BYTES}")
         known = self._metadata.row(sql.HEAD_SIZE, (agent_id,))
-        if known is None or len(data) > known[0]:  # whoever makes room replaces the head by a smaller one first
+        # A smaller head is always accepted, because clients that make room send one first
+        if known is None or len(data) > known[0]:
             self._quota.check(len(data))
         tag = hashlib.sha256(data).hexdigest()
         with self._metadata.transaction():
@@ -175,7 +164,7 @@ class SealedFileStore:
         return tag
 
     def reseal(self) -> None:
-        """Everything under the current keys, one file or head after the other."""
+        """Seal every file and head under the current keys."""
         for agent_id, name in list(self._metadata.rows(sql.ALL_FILES)):
             self._reseal_file(agent_id, name)
         for (agent_id,) in list(self._metadata.rows(sql.ALL_HEADS)):
@@ -187,7 +176,7 @@ class SealedFileStore:
                     self._metadata.execute(sql.SET_HEAD_DATA, (sealed, agent_id))
 
     def check(self) -> Iterator[str]:
-        """Read every file and head back; a sentence for each that cannot be."""
+        """Read every file and head; yield a sentence for each one that is damaged."""
         for agent_id, name in list(self._metadata.rows(sql.ALL_FILES)):
             row = self._row(agent_id, name)
             try:
@@ -220,12 +209,12 @@ class SealedFileStore:
         body, changed = self._bodies.put(agent_id, data), 0
         with self._metadata.transaction():
             if self._keys.sealer(agent_id).key_id == key_id:
-                # Only what was read: another file may have the name by now.
+                # Replace only the body that was read: another file may have the name by now.
                 changed = self._metadata.execute(sql.SET_BODY, (body, agent_id, name, row[1]))
         self._bodies.remove(row[1] if changed else body)
 
     def _row(self, agent_id: str, name: str) -> tuple[int, str] | None:
-        """(size, body)"""
+        """Return (size, body)."""
         found = self._metadata.row(sql.FILE, (agent_id, name))
         return None if found is None else (int(found[0]), str(found[1]))
 

@@ -1,4 +1,4 @@
-"""What a tenant's agents give to other systems, and take from them."""
+"""Exchange of a tenant's agents with other formats."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ _TRIES = 3
 
 
 class SpaceExchange(SpaceParts):
-    """The exchange of a `TenantSpace` with formats that are not its own."""
+    """The part of `TenantSpace` for other formats."""
 
     @contextlib.contextmanager
     def given(self, agent_id: str) -> Iterator[tuple[State, GivingMark]]:
-        """What an agent is now, without what somebody asked to have purged; and the mark by which `check_given` knows
-        later whether it still may be given. An agent without history gives an empty state."""
+        """Yield the newest state of an agent without what waiting redactions name, and a mark for `check_given`.
+
+        An agent without history has an empty state.
+        """
         with self._open(agent_id) as vault:
             mark = given_state.mark_of(vault)
             waiting = [row for row in given_state.list_effective_redactions(vault) if not row.applied]
@@ -31,18 +33,17 @@ class SpaceExchange(SpaceParts):
             yield (GivenState(state, waiting) if waiting else state), mark
 
     def check_given(self, agent_id: str, mark: GivingMark) -> None:
-        """Whether what was read may still be given out. Raises AgentErased, UnknownThere, RemoteBusy when a purge came
-        in between."""
+        """Check that what was read may still be sent. Raises AgentErased, UnknownAtRemote, RemoteBusy after a purge in
+        between."""
         with self._open(agent_id) as vault:
             if not given_state.is_as_marked(vault, mark):
                 raise RemoteBusy("something of the agent was purged meanwhile", retry_after=1.0)
 
     def add_to(self, agent_id: str, size: int, make: Callable[[State], Additions]) -> SequenceRow | None:
-        """Put what `make` makes of the newest state on top of it, all or nothing; None when it makes nothing. `make`
-        is asked again when something came in between. `size` bytes count against the quota,
-        and what is kept of them does.
+        """Append what `make` returns for the newest state, all or nothing; return None if it returns nothing.
 
-        Raises WriterPresent, RemoteFull, RemoteTooLarge, RemoteRefused for what is no memory, RemoteBusy.
+        `make` is called again if the vault changed meanwhile. `size` bytes are checked against the quota, and so is
+        what is kept. Raises WriterPresent, RemoteFull, RemoteTooLarge, RemoteRefused for an invalid memory, RemoteBusy.
         """
         self._quota.check(size)
         for _ in range(_TRIES):
@@ -71,6 +72,7 @@ class SpaceExchange(SpaceParts):
         raise RemoteBusy("others write this agent right now", retry_after=1.0)
 
     def _count(self, agent_id: str, vault: Vault) -> None:
-        """What the agent takes. Raises AgentErased: nothing of one that was purged meanwhile is acknowledged."""
+        """Update the size of an agent. Raises AgentErased: a push to an agent that was purged meanwhile is not
+        acknowledged."""
         with self._metadata.transaction():
             self.roster.count(self.roster.get(agent_id), vault.size())

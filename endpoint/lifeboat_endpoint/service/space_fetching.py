@@ -1,4 +1,4 @@
-"""What is given of a tenant's agents: states, what leads from one to another, artifacts, single items."""
+"""Reading of a tenant's agents: snapshots, deltas, artifacts, single items."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TRIES = 3
 
 
 class SpaceFetching(SpaceParts):
-    """The fetching from a `TenantSpace`."""
+    """The part of `TenantSpace` that reads."""
 
     def head(self, agent_id: str) -> RemoteHead | None:
         row = self._receiving.open_row(agent_id)
@@ -46,7 +46,7 @@ class SpaceFetching(SpaceParts):
         return self._steadily(agent_id, lambda vault: state_bundles.make_snapshot(vault.state(number), keys))
 
     def delta(self, agent_id: str, base: int, number: int) -> RemoteBundle:
-        """From one kept state to a later one."""
+        """Return the delta between two kept sequences."""
         return self._steadily(agent_id, lambda vault: state_bundles.make_delta(vault, base, number))
 
     def deltas(self, agent_id: str, since: int) -> Iterator[RemoteBundle]:
@@ -62,12 +62,12 @@ class SpaceFetching(SpaceParts):
         return found
 
     def read(self, agent_id: str, number: int, entries: Sequence[str], records: Sequence[str]) -> list[bytes | None]:
-        """The bytes of entries (by path), then the lines of records (by id) of one state; None for what is not there
-        or is not held."""
+        """Return the bytes of entries (by path), then the lines of records (by id) of one sequence; None for missing
+        items."""
         return self._steadily(agent_id, lambda vault: state_bundles.read_items(vault.state(number), entries, records))
 
     def verify(self, agent_id: str, state: State, *, bodies: int, chance: random.Random) -> RemoteVerification:
-        """As `Remote.verify`, read back from the files here."""
+        """As `Remote.verify`, reading the files of this endpoint."""
         sample = read_back.choose_sample(state, bodies, chance)
         with self._open(agent_id) as vault:
             head = vault.head()
@@ -80,8 +80,10 @@ class SpaceFetching(SpaceParts):
         return result
 
     def _steadily(self, agent_id: str, make: Callable[[Vault], Made]) -> Made:
-        """What `make` makes of a vault in which no purge was applied meanwhile: of what a purge overtook nothing is
-        given out. Raises AgentErased for an agent that was purged whole meanwhile, RemoteBusy."""
+        """Return what `make` makes of a vault, and call it again if a purge was applied meanwhile.
+
+        Raises AgentErased for an agent that was purged completely meanwhile, RemoteBusy.
+        """
         for _ in range(_TRIES):
             with self._open(agent_id) as vault:
                 before = vault.redactions
@@ -101,7 +103,7 @@ class SpaceFetching(SpaceParts):
             return vault.redactions is before
 
     def older_view(self, agent_id: str, number: int) -> RemoteBundle:
-        """What the agent is at a state, for clients that know neither successors nor cuts (see `legacy.view`)."""
+        """Return a sequence for clients that know neither successors nor cuts (see `legacy.view`)."""
         return self._steadily(
             agent_id, lambda vault: state_bundles.make_snapshot(legacy_view(vault.state(number)), None)
         )
@@ -112,7 +114,7 @@ def is_sha256(text: str) -> bool:
 
 
 def check_sha256(text: str) -> str:
-    """Raises RemoteRefused."""
+    """Return the text if it is a SHA-256. Raises RemoteRefused."""
     if not is_sha256(text):
         raise RemoteRefused("a large artifact is known by its SHA-256 in hexadecimal letters")
     return text

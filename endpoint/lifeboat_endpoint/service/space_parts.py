@@ -1,34 +1,27 @@
-"""What every part of a tenant's space needs: who the agents are, and their vaults."""
+"""What every part of a tenant's space needs: the agents and their vaults."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
 
-from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_endpoint.service.agent_roster import AgentRow, Roster
-from lifeboat_endpoint.service.agent_vaults import AgentVaults
 from lifeboat_endpoint.service.bundle_receiver import BundleReceiver
 from lifeboat_endpoint.service.purge.tenant_redactions import TenantRedactions
 from lifeboat_endpoint.service.purge.whole_agent_purge import WholeAgentPurge
 from lifeboat_endpoint.service.remote_errors import as_remote
-from lifeboat_endpoint.service.tenant_quota import TenantQuota
+from lifeboat_endpoint.service.tenant_service import TenantService
 from lifeboat_vault.errors import RemoteRefused
-from lifeboat_vault.store.store_protocols import MetadataStore
 from lifeboat_vault.vault import Vault
 
 
-class SpaceParts:
-    """`TenantSpace` puts them together."""
+class SpaceParts(TenantService):
+    """Common base of the parts of `TenantSpace`."""
 
     roster: Roster
-    _metadata: MetadataStore
-    _clock: Clock
-    _vaults: AgentVaults
-    _quota: TenantQuota
     _receiving: BundleReceiver
     _redacting: TenantRedactions
-    _erasing: WholeAgentPurge
+    _whole_agents: WholeAgentPurge
 
     @contextlib.contextmanager
     def _open(self, agent_id: str) -> Iterator[Vault]:

@@ -1,4 +1,4 @@
-"""What is purged of a tenant's agents, and when."""
+"""Purges of a tenant's agents."""
 
 from __future__ import annotations
 
@@ -10,56 +10,56 @@ from lifeboat_vault.remote.remote_contract import RemoteRedaction
 
 
 class SpacePurging(SpaceParts):
-    """The purges of a `TenantSpace`."""
+    """The part of `TenantSpace` that purges."""
 
     def redactions(self, agent_id: str) -> list[JsonObject]:
-        """As `Remote.redactions`. What has waited long enough is applied first."""
+        """As `Remote.redactions`. Redactions that are due are applied first."""
         with as_remote():
             return self._redacting.held(agent_id)
 
     def redact(self, agent_id: str, document: JsonObject, *, confirmed: bool = False) -> RemoteRedaction:
-        """As `Remote.redact`; `confirmed`: whoever owns the endpoint said so, so it does not wait."""
+        """As `Remote.redact`. With `confirmed` the owner has confirmed it, so it does not wait."""
         with as_remote():
             return self._redacting.take(agent_id, document, confirmed=confirmed)
 
     def purges(self, agent_id: str) -> int:
-        """How many were applied."""
+        """Return how many redactions were applied."""
         with self._open(agent_id) as vault:
             known = vault.redactions
             return sum(row.applied for row in vault.redaction_rows()) if len(known) else 0
 
     def pending_redactions(self) -> list[PendingRedaction]:
-        """Purges of all agents that wait, those first that are applied first."""
+        """Return the waiting redactions of all agents in the order in which they are applied."""
         with as_remote():
             return self._redacting.pending()
 
     def confirm_redaction(self, agent_id: str, redaction_id: str) -> RemoteRedaction:
-        """Apply a purge that waits, now. One that was applied is no error. Raises UnknownThere."""
+        """Apply a waiting redaction now. An applied one is not an error. Raises UnknownAtRemote."""
         with as_remote():
             return self._redacting.confirm(agent_id, redaction_id)
 
     def refuse_redaction(self, agent_id: str, redaction_id: str) -> bool:
-        """A purge that waits is never applied, unless its owner confirms it when it is sent again; False when none
-        waits there."""
+        """Refuse a waiting redaction, unless its owner confirms it when it is sent again; return False if none
+        waits."""
         with as_remote():
             return self._redacting.refuse(agent_id, redaction_id)
 
     def due_redactions(self) -> list[tuple[str, str]]:
-        """Agents and the ids of purges of theirs that have waited long enough, or were begun and not finished."""
+        """Return agents and ids of redactions that have waited long enough, or that were begun and not finished."""
         with as_remote():
             return self._redacting.due()
 
     def apply_redaction(self, agent_id: str, redaction_id: str) -> None:
-        """Apply one of those."""
+        """Apply a redaction that is due."""
         with as_remote():
             self._redacting.apply(agent_id, redaction_id)
 
-    def unfinished_erasures(self) -> list[str]:
-        """Ids of agents that were purged whole and of which something may be left."""
+    def unfinished_agent_purges(self) -> list[str]:
+        """Return ids of agents that were purged completely and of which data may be left."""
         with as_remote():
-            return self.roster.erased.unfinished()
+            return self.roster.purged.unfinished()
 
-    def finish_erasure(self, agent_id: str) -> None:
-        """Destroy what is left of one of those."""
+    def finish_agent_purge(self, agent_id: str) -> None:
+        """Destroy what is left of a purged agent."""
         with as_remote():
-            self._erasing.finish(agent_id)
+            self._whole_agents.finish(agent_id)

@@ -1,6 +1,6 @@
-"""Bundles made of a vault's states, in memory: plaintext never touches the disk of an endpoint.
+"""Bundles made from sequences of a vault, in memory: plaintext is never written to the disk of an endpoint.
 
-The same states give the same bytes, so a sealed partition can be cached by its digest (ALF §10.12).
+The same sequence gives the same bytes, so a sealed partition can be cached by its digest (ALF §10.12).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def make_snapshot(state: State, keys: JsonObject | None) -> RemoteBundle:
 
 
 def make_delta(vault: Vault, base: int, number: int) -> RemoteBundle:
-    """From one kept state to a later one. Raises UnknownThere, UnknownSequence."""
+    """Return the delta between two kept sequences. Raises UnknownAtRemote, UnknownSequence."""
     if number <= base:
         raise UnknownAtRemote(f"no delta leads from {base} to {number}")
     out = io.BytesIO()
@@ -34,17 +34,18 @@ def make_delta(vault: Vault, base: int, number: int) -> RemoteBundle:
 
 
 def list_steps(vault: Vault, since: int) -> list[tuple[int, int]]:
-    """From a kept state to the next one, and so on to the head. Raises UnknownSequence."""
+    """Return the pairs of a kept sequence and the next one, up to the head. Raises UnknownSequence."""
     numbers = [vault.sequence(since).number, *(row.number for row in vault.sequences(after=since))]
     return list(itertools.pairwise(numbers))
 
 
 READ_BYTES = 64 << 20
-"""Read back at once, unless one item alone has more: it stands in memory, and one thing can be asked for many times."""
+"""Most bytes that are read back at once, unless a single item is larger. They are in memory, and one item may be asked
+for many times."""
 
 
 def read_items(state: State, entries: Sequence[str], records: Sequence[str]) -> list[bytes | None]:
-    """The bytes of entries, then the lines of records; None for what is not there. Raises RemoteTooLarge."""
+    """Return the bytes of entries, then the lines of records; None for missing items. Raises RemoteTooLarge."""
     asked = itertools.chain(
         (_body(state, path) for path in entries), (_line(state, record_id) for record_id in records)
     )
@@ -59,7 +60,7 @@ def read_items(state: State, entries: Sequence[str], records: Sequence[str]) -> 
 
 
 def read_back(state: State, entries: Sequence[str], records: Sequence[str]) -> list[bytes | None]:
-    """The same for a verification: what is damaged comes as no bytes, which no leaf of it covers."""
+    """Return the same for a verification. A damaged item is b"", which does not match its leaf."""
     asked: list[tuple[list[str], list[str]]] = [([path], []) for path in entries]
     asked += [([], [record_id]) for record_id in records]
     return [_or_nothing(state, *names) for names in asked]

@@ -1,6 +1,6 @@
-"""Bodies that an endpoint keeps outside of vaults: encrypted files of random names, each named by a row of `tenant.db`.
+"""Bodies outside of vaults: encrypted files with random names, each named by a row of tenant.db.
 
-A body is written first and named afterwards. What nothing names for a day is an orphan, and swept.
+A body is written before the row. A body without a row is an orphan, and is swept after a day.
 """
 
 from __future__ import annotations
@@ -20,19 +20,21 @@ _PATIENCE = timedelta(days=1)
 
 
 class TenantBodies:
+    """The bodies of one tenant."""
+
     def __init__(self, blobs: BlobStore, keys: TenantKeys) -> None:
         self._blobs = blobs
         self._keys = keys
 
     def put(self, agent_id: str, data: bytes) -> str:
-        """Keep a body durably; its name, for a row that the caller writes next."""
+        """Write a body durably and return its name, for a row that the caller writes next."""
         name = secrets.token_hex(16)
         SealedBlobs(self._blobs, self._keys.sealer(agent_id)).put(name, data)
         self._blobs.flush()
         return name
 
     def read(self, agent_id: str, name: str) -> bytes:
-        """Raises VaultDamaged, KeyRevoked."""
+        """Return the bytes of a body. Raises VaultDamaged, KeyRevoked."""
         try:
             return SealedBlobs(self._blobs, self._keys.sealer(agent_id)).read(name)
         except errors.OtherDataKey as error:
@@ -43,13 +45,16 @@ class TenantBodies:
 
 
 def find_orphans(metadata: MetadataStore, blobs: BlobStore) -> set[str]:
-    """The bodies that nothing names."""
+    """Return the bodies that no row names."""
     return set(blobs.names()) - {body for (body,) in metadata.rows(sql.BODIES_IN_USE)}
 
 
 def sweep_orphans(metadata: MetadataStore, blobs: BlobStore, now: datetime) -> int:
-    """Remove the bodies that nothing has named for a day; how many. Others that nothing names are noted. Nobody waits
-    for the removal, and the note of what is removed goes with the next sweep."""
+    """Remove bodies that no row has named for a day; return how many.
+
+    Newer orphans are noted. The notes of removed ones are dropped by the next sweep. Bodies are removed after the
+    transaction, so that no writer waits for it.
+    """
     with metadata.transaction():
         loose = find_orphans(metadata, blobs)
         noted = {body: since for body, since in metadata.rows(sql.ORPHANS)}

@@ -1,8 +1,8 @@
-"""How much a tenant may keep, when many write at once.
+"""Quota of a tenant under concurrent writes.
 
-What is kept stands in rows, but not at once: what is being taken has no row yet, and what a vault grew by is counted in
-steps. So a process remembers both of each tenant for all of its threads. Other processes do not see it: with N of them
-a tenant gets at most N times one bundle and a 64th of its quota more than its quota.
+Rows count what a tenant keeps, but with a delay: an arriving bundle has no row yet, and the growth of vaults is counted
+in steps. So a process keeps both in memory, for all of its threads. Other processes do not see it. With N processes a
+tenant exceeds its quota by at most N bundles and N 64ths of the quota.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from lifeboat_endpoint.service.remote_errors import as_remote
 from lifeboat_vault.errors import RemoteFull, RemoteTooLarge
 
 FULL_FOR = 3600.0
-"""Seconds until a full endpoint is worth another try."""
+"""Seconds after which a client should try again when its quota is used up."""
 FRESH = 10.0
-"""Seconds for which a quota that was read counts."""
+"""Seconds for which a quota that was read is used."""
 _COUNT_STEP = 256 << 10
-"""Bytes that a vault grows before the tenant's account is written again: a push is one transaction, not two."""
+"""Bytes by which a vault grows before its row is updated, so that a push is one transaction instead of two."""
 _UNCOUNTED = 64
-"""A quota divided by this is what all agents of a tenant together grow by before they are counted, at most."""
+"""All agents of a tenant together grow by at most this part of the quota before they are counted."""
 
 
 class _ProcessUsage:
-    """What this process has taken of one tenant and not counted yet. For many threads."""
+    """Uncounted bytes of one tenant in this process. For many threads."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -40,15 +40,17 @@ class _ProcessUsage:
         self._grown: Counter[str] = Counter()
 
     def begin(self) -> int:
-        """Something is on its way: its ticket."""
+        """Begin a reservation and return its ticket."""
         with self._guard:
             ticket = next(self._tickets)
             self._taking[ticket] = 0
             return ticket
 
     def take(self, ticket: int, size: int) -> int:
-        """So much more of it is; all that is uncounted with it, but for what began later: of two that have no room
-        together the first one has."""
+        """Add bytes to a reservation; return all uncounted bytes except those of later reservations.
+
+        Of two that do not fit together, the first one is accepted.
+        """
         with self._guard:
             self._taking[ticket] += size
             before = sum(taken for each, taken in self._taking.items() if each <= ticket)
@@ -73,7 +75,7 @@ _PROCESS_GUARD = threading.Lock()
 
 
 class QuotaReservation:
-    """Something on its way."""
+    """Room that is reserved for something that is arriving."""
 
     def __init__(self, quota: TenantQuota, ticket: int) -> None:
         self._quota = quota
@@ -81,14 +83,14 @@ class QuotaReservation:
         self._size = 0
 
     def more(self, size: int) -> None:
-        """So much more of it came. Raises RemoteTooLarge, RemoteFull."""
+        """Reserve room for more bytes that arrived. Raises RemoteTooLarge, RemoteFull."""
         most = self._quota.limits.bundle_bytes
         if self._size + size > most:
             raise RemoteTooLarge(f"{self._size + size} bytes, at most {most} are taken")
         self._take(size)
 
     def keeps(self, size: int) -> None:
-        """What is kept of it has so many bytes: it came packed. Raises RemoteFull."""
+        """Reserve room for the unpacked size of what arrived. Raises RemoteFull."""
         if size > self._size:
             self._take(size - self._size)
 
@@ -98,12 +100,12 @@ class QuotaReservation:
 
 
 class TenantQuota:
-    """Of one tenant, for one thread; `place` tells tenants apart in this process."""
+    """The quota of one tenant, for one thread. `place` identifies the tenant in this process."""
 
     def __init__(
         self, place: str, roster: Roster, limits: EndpointLimits, allowed: Callable[[], int | None] | None = None
     ) -> None:
-        """`allowed` tells what the quota is now, None for none; without it, what `limits` say holds."""
+        """`allowed` returns the present quota, None for none. Without it, `limits` decide."""
         self._roster = roster
         self.limits = limits
         self._allowed = allowed
@@ -114,14 +116,13 @@ class TenantQuota:
             self._process = _PROCESS.setdefault(place, _ProcessUsage())
 
     def check(self, size: int) -> None:
-        """Whether there is room for something that is counted at once, or small. Raises RemoteTooLarge, RemoteFull."""
+        """Check that there is room for something small, or counted immediately. Raises RemoteTooLarge, RemoteFull."""
         with self.taking(size):
             pass
 
     @contextlib.contextmanager
     def taking(self, size: int = 0) -> Iterator[QuotaReservation]:
-        """While something is taken that is not counted yet: nobody in this process takes its room meanwhile. Raises
-        RemoteTooLarge, RemoteFull."""
+        """Reserve room while something arrives that is not counted yet. Raises RemoteTooLarge, RemoteFull."""
         ticket = self._process.begin()
         try:
             made = QuotaReservation(self, ticket)
@@ -131,15 +132,15 @@ class TenantQuota:
             self._process.end(ticket)
 
     def grew(self, agent_id: str, size: int) -> bool:
-        """Whether an agent, which grew by some bytes, is to be counted now."""
+        """Add the growth of an agent; return whether it should be counted now."""
         return self._process.grow(agent_id, size) >= self._step
 
     def counted(self, agent_id: str) -> None:
-        """An agent's row says how large it is."""
+        """Note that the row of an agent has its present size."""
         self._process.count(agent_id)
 
     def take(self, ticket: int, size: int) -> None:
-        """So much more of something that has a ticket. Raises RemoteFull."""
+        """Reserve room for more bytes of a ticket. Raises RemoteFull."""
         uncounted = self._process.take(ticket, size)
         quota = self._quota()
         if quota is None:
@@ -152,7 +153,7 @@ class TenantQuota:
             raise RemoteFull(said, retry_after=FULL_FOR)
 
     def _quota(self) -> int | None:
-        """Read anew now and then: whoever runs the endpoint may change it."""
+        """Return the quota, read again periodically because the operator may change it."""
         if self._allowed is not None and time.monotonic() - self._read_at >= FRESH:
             with as_remote():
                 self._most = self._allowed()
@@ -161,7 +162,7 @@ class TenantQuota:
 
 
 def _text(size: int) -> str:
-    """Bytes for people."""
+    """Format bytes for people."""
     for unit, least in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
         if size >= least:
             return f"{size / least:.1f} {unit}"

@@ -1,5 +1,7 @@
-"""What an endpoint does for one tenant, whatever the transport: the methods of `remote.contract.Remote` and what only
-servers need. One thread uses one space; several spaces, in threads and processes, may serve the same tenant."""
+"""What an endpoint does for one tenant: the methods of `remote.contract.Remote`, and those that only servers need.
+
+A space belongs to one thread. Several spaces, in threads and processes, may serve the same tenant.
+"""
 
 from __future__ import annotations
 
@@ -34,17 +36,21 @@ from lifeboat_endpoint.service.space_fetching import SpaceFetching, check_sha256
 from lifeboat_endpoint.service.space_purging import SpacePurging
 from lifeboat_endpoint.service.tenant_bodies import TenantBodies
 from lifeboat_endpoint.service.tenant_quota import FULL_FOR, TenantQuota
+from lifeboat_endpoint.service.tenant_service import TenantResources
 from lifeboat_endpoint.service.tenant_tables import TenantKeys
 from lifeboat_endpoint.service.uploads import ExpectedPart, Uploads, UploadState
 from lifeboat_vault.errors import EpochMoved, RemoteFull, RemoteRefused, RemoteTooLarge, UnknownAtRemote
-from lifeboat_vault.remote.remote_contract import TRIAL, BundleKind, RemoteAgent, RemoteBundle, RemoteHead
+from lifeboat_vault.remote.remote_contract import TRIAL, RemoteAgent, RemoteBundle, RemoteHead
 from lifeboat_vault.vault import FIRST_EPOCH, Vault
 
 
 class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
-    """Everything that is kept for one tenant. Every method that names an agent raises UnknownThere for
-    one that is not there, AgentErased for one that was purged whole, RemoteRefused for a sealed one where it would have
-    to be read, and KeyRevoked when the key of the data was taken away. Close it."""
+    """Everything of one tenant. Close it.
+
+    Every method that names an agent raises UnknownAtRemote for an unknown one, AgentErased for one that was purged
+    completely, RemoteRefused for a sealed one that would have to be read, and KeyRevoked if the key of the data was
+    revoked.
+    """
 
     def __init__(
         self,
@@ -57,56 +63,23 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         purging: PurgePolicy,
         clock: Clock,
     ) -> None:
-        """`quota` tells how many bytes the tenant may keep now; without it, what `limits` say holds."""
+        """`quota` returns how many bytes the tenant may keep now. Without it, `limits` decide."""
+        roster, bodies, vaults = Roster(place.metadata, keys), TenantBodies(place.blobs, keys), AgentVaults(place, keys)
+        counted = TenantQuota(tenant_id, roster, limits, quota)
+        resources = TenantResources(place, keys, bodies, roster, vaults, counted, limits, purging, clock)
+        super().__init__(resources)
         self.tenant_id = tenant_id
         self.place = place
         self.limits = limits
-        self._keys = keys
-        self._clock = clock
-        self._metadata = place.metadata
-        self._blobs = place.blobs
-        self._bodies = TenantBodies(self._blobs, keys)
-        self.roster = Roster(self._metadata, keys)
-        self._vaults = AgentVaults(place, keys)
-        held = WaitingRedactions(self._metadata, purging, clock)
-        self._quota = counted = TenantQuota(tenant_id, self.roster, limits, quota)
-        self._receiving = BundleReceiver(
-            self._metadata, self.roster, self._vaults, held, quota=counted, limits=limits, clock=clock
-        )
-        self.uploads = Uploads(
-            self._metadata, keys, self._bodies, self._receiving, quota=counted, limits=limits, clock=clock
-        )
-        self.sealed_files = SealedFileStore(
-            self._metadata, self._bodies, self.roster, keys, quota=counted, limits=limits, clock=clock
-        )
-        self._receipts = EndpointReceipts(self._metadata, keys, purging, clock)
-        self._erasing = WholeAgentPurge(
-            self._metadata,
-            self.roster,
-            self._vaults,
-            self.uploads,
-            self.sealed_files,
-            self._bodies,
-            self._receipts,
-            keys,
-            purging=purging,
-            clock=clock,
-        )
-        self._redacting = TenantRedactions(
-            self._metadata,
-            self.roster,
-            self._vaults,
-            self.uploads,
-            held,
-            self._erasing,
-            self._receipts,
-            self._shredding(purging) if place.leaves_remains else None,
-            purging=purging,
-            clock=clock,
-        )
-
-    def _shredding(self, purging: PurgePolicy) -> CryptoShredding:
-        return CryptoShredding(self._metadata, self.roster, self._vaults, self._keys, later=purging.shred_later)
+        self.roster = roster
+        held = WaitingRedactions(resources)
+        self._receiving = BundleReceiver(resources, held)
+        self.uploads = Uploads(resources, self._receiving)
+        self.sealed_files = SealedFileStore(resources)
+        self._receipts = EndpointReceipts(resources)
+        self._whole_agents = WholeAgentPurge(resources, self.uploads, self.sealed_files, self._receipts)
+        shredding = CryptoShredding(resources) if place.leaves_remains else None
+        self._redacting = TenantRedactions(resources, self.uploads, held, self._whole_agents, self._receipts, shredding)
 
     def close(self) -> None:
         self._vaults.close()
@@ -129,7 +102,7 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
             return [self._told(row) for row in self.roster.all()]
 
     def agents_page(self, after: str = "", limit: int = 100) -> list[RemoteAgent]:
-        """Up to `limit` agents by id, those after an id."""
+        """Return up to `limit` agents with larger ids than `after`."""
         with as_remote():
             return [self._told(row) for row in self.roster.page(after, limit)]
 
@@ -138,42 +111,46 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
             return self._told(self.roster.get(agent_id))
 
     def check_agent(self, agent_id: str) -> None:
-        """Whether it is there. Raises UnknownThere, AgentErased."""
+        """Check that the agent exists. Raises UnknownAtRemote, AgentErased."""
         with as_remote():
             self.roster.get(agent_id)
 
     def check_known(self, agent_id: str) -> None:
-        """Whether it is there, or was purged whole. Raises UnknownThere."""
+        """Check that the agent exists, or was purged completely. Raises UnknownAtRemote."""
         with as_remote():
-            if self.roster.erased.find(agent_id) is None:
+            if self.roster.purged.find(agent_id) is None:
                 self.roster.get(agent_id)
 
     def check_whole(self, agent_id: str) -> None:
-        """Refuse an agent of which only changes are here: older clients would write its notes without the rest over
-        whole ones. Raises RemoteRefused."""
+        """Refuse an agent of which only changes are here: older clients would overwrite a whole agent with it.
+
+        Raises RemoteRefused.
+        """
         with as_remote():
             facts = self.roster.get(agent_id).facts
         if facts.held is not None and facts.lacks is not None:
             raise RemoteRefused(f"the agent is not whole: {facts.held['reason']}")
 
     def is_trial(self, agent_id: str) -> bool:
-        """Whether it was made up to try the endpoint out, also when it was purged whole then."""
+        """Whether the agent was made to test the endpoint, also after it was purged."""
         with as_remote():
-            erased = self.roster.erased.find(agent_id)
-            return erased.trial if erased is not None else self.roster.get(agent_id).facts.runtime == TRIAL
+            purged = self.roster.purged.find(agent_id)
+            return purged.trial if purged is not None else self.roster.get(agent_id).facts.runtime == TRIAL
 
     def is_sealed(self, agent_id: str) -> bool:
-        """Whether only its own machines can read it."""
+        """Whether only the agent's own machines can read it."""
         with as_remote():
             return self.roster.get(agent_id).sealed
 
     def register(self, agent_id: str, name: str, runtime: str, *, sealed: bool = False) -> RemoteAgent:
-        """Make it known; one that is known already is given back as it is there. `sealed`: what it gets is encrypted
-        for its own machines (see `sealed_files`). Raises AgentErased, RemoteRefused for an id that cannot be one."""
+        """Register an agent, or return the existing one unchanged. Raises AgentErased, RemoteRefused for an invalid id.
+
+        `sealed`: its data is encrypted for its own machines (see `sealed_files`).
+        """
         return self.register_new(agent_id, name, runtime, sealed=sealed)[0]
 
     def register_new(self, agent_id: str, name: str, runtime: str, *, sealed: bool = False) -> tuple[RemoteAgent, bool]:
-        """The same, and whether it was new."""
+        """Register an agent; return it, and whether it is new."""
         check_id(agent_id)
         with as_remote():
             row = self.roster.find(agent_id)
@@ -183,26 +160,28 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
                 row = self.roster.find(agent_id)
                 if row is None:
                     self._check_agents()
-                    self.roster.erased.check(agent_id)
+                    self.roster.purged.check(agent_id)
                     made = self._made(agent_id, AgentFacts(name, runtime), sealed)
                     self.roster.add(made)
                     return _new(made), True
             return self._told(row), False
 
     def _check_agents(self) -> None:
-        """Whether there may be one more, as long as nobody else writes. Raises RemoteFull."""
+        """Check that one more agent is allowed, while no other process writes. Raises RemoteFull."""
         self._quota.check(0)
         if self.roster.counted() >= self.limits.agents:
             raise RemoteFull(f"there are {self.limits.agents} agents, and no more are taken", retry_after=FULL_FOR)
 
     def _made(self, agent_id: str, facts: AgentFacts, sealed: bool) -> AgentRow:
-        """Inside the transaction, so that no two vaults are made for one agent."""
+        """Make the vault inside of the transaction, so that no agent gets two vaults."""
         vault, size = (None, 0) if sealed else self._vaults.create(agent_id)
         return AgentRow(agent_id, vault, times.to_text(self._clock.now()), size, facts)
 
     def remove_agent(self, agent_id: str) -> None:
-        """Destroy all that is kept of an agent. From the moment its row is gone it is not there. Of one that was purged
-        whole the redaction stays, unless it was made up for a trial."""
+        """Destroy everything of an agent. It does not exist any more once its row is deleted.
+
+        The redaction of an agent that was purged completely stays, unless it was a trial.
+        """
         with as_remote():
             if self._forgot_trial(agent_id):
                 return
@@ -210,7 +189,7 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
             with self._metadata.transaction():
                 row = self.roster.get(agent_id)
                 bodies = self.sealed_files.remove_agent(agent_id)
-                self._erasing.forget_purges(agent_id)
+                self._whole_agents.forget_purges(agent_id)
                 self.roster.drop(agent_id)
             for body in bodies:
                 self._bodies.remove(body)
@@ -219,21 +198,21 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
             self._destroy_keys(agent_id)
 
     def _destroy_keys(self, agent_id: str) -> None:
-        """Nobody makes the agent anew meanwhile; of one that somebody made anew before, they seal what it has."""
+        """Destroy the agent's keys, unless the agent was registered again meanwhile and uses them."""
         with self._metadata.transaction():
             if self.roster.find(agent_id) is None:
                 self._keys.destroy_agent(agent_id)
 
     def _forgot_trial(self, agent_id: str) -> bool:
         with self._metadata.transaction():
-            erased = self.roster.erased.find(agent_id)
-            if erased is None or not erased.trial or erased.receipt is None:
+            purged = self.roster.purged.find(agent_id)
+            if purged is None or not purged.trial or purged.receipt is None:
                 return False
-            self.roster.erased.drop(agent_id)
+            self.roster.purged.drop(agent_id)
         return True
 
     def accept_held(self, agent_id: str) -> bool:
-        """What looked like an accident was meant: the agent is held no more. False when it was not."""
+        """Release a held agent, because its owner accepts the loss; return False if it was not held."""
         with as_remote():
             row = self.roster.get(agent_id)
             if row.facts.held is None:
@@ -265,7 +244,7 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
             vault.damage_found_at() if vault is not None and (damaged or broken) else "",
         )
 
-    # Sending ----------------------------------------------------------------------------------------------------
+    # Pushing ----------------------------------------------------------------------------------------------------
 
     def push(self, agent_id: str, bundle: RemoteBundle, *, machine: str = "") -> RemoteHead:
         """As `Remote.push`."""
@@ -273,8 +252,10 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         return self.receive(agent_id, sent).head
 
     def receive(self, agent_id: str, sent: SentBundle) -> PushResult:
-        """The same for a bundle of which less is known beforehand, and whether it made the head. A client of another
-        service that was pointed here sends changes of an agent that is not known: it is registered."""
+        """Push a bundle of which less is known, and tell whether it made the head.
+
+        A client of another service that was pointed here sends changes of an unknown agent, which is then registered.
+        """
         with as_remote():
             is_known = self.roster.find(agent_id) is not None
         if not is_known and self._receiving.looks_redirected(agent_id, sent):
@@ -282,12 +263,15 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         return self._receiving.receive(agent_id, sent)
 
     def register_unnamed(self, agent_id: str) -> None:
-        """Make an agent known whose client registered it at another service. Raises as `register`."""
+        """Register an agent whose client registered it at another service. Raises as `register`."""
         self.register(agent_id, f"agent {agent_id[:8]}", "")
 
     def missing(self, agent_id: str, digests: Sequence[str], *, read: bool = False) -> list[str]:
-        """Return those of some SHA-256 (hex) that kept states name without their bytes, for clients of earlier
-        releases: what a state names falsely is not among them."""
+        """Return those of these SHA-256 (hex) that kept sequences name without their bytes, for clients of earlier
+        releases.
+
+        A digest that a sequence names falsely is not among them.
+        """
         with self._open(agent_id) as vault:
             if read:
                 vault.check_damage()
@@ -308,8 +292,11 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
             return vault.damaged_states()
 
     def put_object(self, agent_id: str, sha256: str, data: bytes, *, salt: bytes = b"") -> None:
-        """As `Remote.put_object`: with the salt of its leaf, which commits to the bytes; clients of earlier releases
-        send none. Raises RemoteTooLarge, RemoteFull too."""
+        """As `Remote.put_object`. `salt` is that of the leaf that commits to the bytes; clients of earlier releases
+        send none.
+
+        Also raises RemoteTooLarge, RemoteFull.
+        """
         if len(data) > self.limits.object_bytes:
             raise RemoteTooLarge(f"{len(data)} bytes, at most {self.limits.object_bytes} are taken")
         with self._open(agent_id) as vault, self._quota.taking(len(data)):
@@ -329,7 +316,7 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
             self.roster.set_keys(agent_id, document)
 
     def put_signatures(self, agent_id: str, signatures: Iterable[tuple[int, JsonObject]]) -> int:
-        """As `Remote.put_signatures`; all of them or none."""
+        """As `Remote.put_signatures`; stores all of them or none."""
         with self._open(agent_id) as vault:
             try:
                 return vault.resign(signatures)
@@ -346,30 +333,8 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
 
     # Uploads ----------------------------------------------------------------------------------------------------
 
-    def begin_upload(
-        self,
-        agent_id: str,
-        kind: BundleKind,
-        base: int | None = None,
-        parts: Sequence[ExpectedPart] | None = None,
-        machine: str = "",
-    ) -> UploadState:
-        """Begin to send a bundle in parts (None: as one body). Raises RemoteRefused, RemoteTooLarge, RemoteFull."""
-        return self.uploads.begin(agent_id, kind, base, parts, machine)
-
-    def upload(self, upload_id: str) -> UploadState:
-        """Raises UnknownThere."""
-        return self.uploads.get(upload_id)
-
-    def put_part(self, upload_id: str, sha256: str, data: bytes) -> None:
-        self.uploads.put_part(upload_id, sha256, data)
-
-    def put_body(self, upload_id: str, chunks: Iterable[bytes]) -> int:
-        """The whole bundle as it comes; its size in bytes."""
-        return self.uploads.put_body(upload_id, chunks)
-
     def receive_upload(self, upload_id: str) -> PushResult:
-        """Push what was uploaded. Again is no error while it is the head. Raises as `push`."""
+        """Push an upload. Repeating it is not an error while its sequence is the head. Raises as `push`."""
         upload = self.uploads.get(upload_id)
         if upload.done is not None:
             head = self.head(upload.agent_id)
@@ -380,21 +345,21 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         self.uploads.finish(upload_id, received.head.number)
         return received
 
-    # Care -------------------------------------------------------------------------------------------------------
+    # Maintenance ------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def vault(self, agent_id: str) -> Iterator[Vault]:
-        """The vault of an agent; it stays open afterwards."""
+        """Yield the vault of an agent, which stays open afterwards."""
         with self._open(agent_id) as vault:
             yield vault
 
     def size(self) -> int:
-        """Bytes that count for the quota."""
+        """Return the bytes that count for the quota."""
         with as_remote():
             return self.roster.bytes_of_all()
 
     def use_once(self, token_id: str, expires: datetime) -> bool:
-        """Whether a permission is used for the first time; noted until it has run out."""
+        """Return whether a permission is used for the first time. Uses are remembered until it expires."""
         with as_remote(), self._metadata.transaction():
             if self._metadata.row(sql.USED, (token_id,)) is not None:
                 return False
@@ -402,30 +367,30 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         return True
 
     def sweep(self, now: datetime) -> int:
-        """Drop what was not finished in time and what nothing names; how many uploads, agents and bodies."""
+        """Remove expired uploads and unnamed data; return how many uploads, agents and bodies."""
         done = self.uploads.sweep(now)
         with as_remote():
             with self._metadata.transaction():
                 self._metadata.execute(sql.DROP_USED, (times.to_text(now),))
                 done += self._vaults.sweep(self.roster.ids())
-            return done + stored.sweep_orphans(self._metadata, self._blobs, now)
+            return done + stored.sweep_orphans(self._metadata, self.place.blobs, now)
 
     def orphans(self) -> int:
-        """How many bodies nothing names."""
+        """Return how many bodies no row names."""
         with as_remote():
-            return len(stored.find_orphans(self._metadata, self._blobs))
+            return len(stored.find_orphans(self._metadata, self.place.blobs))
 
     def problems(self) -> list[str]:
-        """What the database itself finds wrong with tenant.db."""
+        """Return what the database reports about tenant.db."""
         return self._metadata.problems()
 
     def recount(self, agent_id: str) -> int:
-        """Bytes that an agent takes, measured anew."""
+        """Measure the bytes of an agent again."""
         with self._open(agent_id) as vault, self._metadata.transaction():
             return self.roster.count(self.roster.get(agent_id), vault.size()).bytes
 
     def reseal(self) -> None:
-        """Everything under the current data keys. Uploads under way begin anew."""
+        """Seal everything under the current data keys. Unfinished uploads have to begin again."""
         self.uploads.drop_all()
         for agent_id in self.agent_ids():
             with contextlib.suppress(UnknownAtRemote):
@@ -435,15 +400,16 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
             self.roster.reseal()
             with self._metadata.transaction():
                 self._receipts.reseal()
-                self.roster.erased.reseal()
+                self.roster.purged.reseal()
             self._metadata.compact()
 
     def reseal_agent(self, agent_id: str) -> None:
-        """The vault of an agent under its current key, if it is under another one."""
+        """Seal the vault of an agent under its current key, if it uses another one."""
         with as_remote():
             row = self.roster.get(agent_id)
             if not row.sealed:
-                # In this order: a vault that is put under another key meanwhile refuses this one.
+                # Open the vault before reading the key: a vault that is sealed under another key meanwhile refuses this
+                # one.
                 vault = self._vault(row)
                 sealer = self._keys.sealer(agent_id)
                 if vault.key_id != sealer.key_id:
@@ -451,7 +417,7 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
 
 
 def _new(row: AgentRow) -> RemoteAgent:
-    """An agent that was made a moment ago."""
+    """Return an agent that was made a moment ago."""
     epoch = 0 if row.sealed else FIRST_EPOCH
     return RemoteAgent(row.id, row.facts.name, row.facts.runtime, epoch, created_at=row.created_at)
 
@@ -460,7 +426,7 @@ __all__ = ["ExpectedPart", "PushResult", "SentBundle", "TenantSpace", "UploadSta
 
 
 def _fill(vault: Vault, sha256: str, data: bytes, salt: bytes) -> bool:
-    """Raises RemoteRefused, and what `Artifacts.fill_leaf` raises."""
+    """Store the bytes of an artifact. Raises RemoteRefused, and what `Artifacts.fill_leaf` raises."""
     if not salt:
         return vault.artifacts.fill(sha256, data)
     if hashlib.sha256(data).hexdigest() != sha256:

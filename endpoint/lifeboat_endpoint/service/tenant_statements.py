@@ -1,4 +1,4 @@
-"""Every SQL statement over `tenant.db` (but those of sealed files), in portable SQL with `?` parameters."""
+"""Every SQL statement for tenant.db, except those for sealed files and purges, in portable SQL with `?` parameters."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ORPHANS = "select body, since from orphan"
 ADD_ORPHAN = "insert into orphan(body, since) values (?, ?)"
 DROP_ORPHAN = "delete from orphan where body = ?"
 
-# What is used once
+# One-time permissions
 USED = "select 1 from used where id = ?"
 ADD_USED = "insert into used(id, expires_at) values (?, ?)"
 DROP_USED = "delete from used where expires_at <= ?"

@@ -1,4 +1,4 @@
-"""`tenant.db` opened, and what is sealed in it read and written."""
+"""Access to tenant.db and to the sealed values in it."""
 
 from __future__ import annotations
 
@@ -25,35 +25,32 @@ class TenantKeys(Protocol):
     """What this package needs of a tenant's data keys (`at_rest.data_keys.DataKeys`)."""
 
     def sealer(self, agent_id: str | None = None) -> Sealer:
-        """The current key of an agent, or of what belongs to the tenant as a whole. Raises KeyRevoked."""
-        ...
+        """Return the current key of an agent, or of the tenant itself. Raises KeyRevoked."""
 
     def sealer_of(self, key_id: str, agent_id: str | None = None) -> Sealer:
-        """The key that something is sealed under. Raises KeyRevoked."""
-        ...
+        """Return the key with an id. Raises KeyRevoked."""
 
     def is_own(self, agent_id: str) -> bool:
-        """Whether an agent has keys that no other one has."""
-        ...
+        """Whether an agent has keys of its own."""
 
     def renew(self, agent_id: str) -> str:
-        """A new current key for an agent that has its own; its id. Raises KeyRevoked, KeySourceAway."""
-        ...
+        """Make a new current key for an agent with its own keys; return its id. Raises KeyRevoked, KeySourceAway."""
 
     def destroy_older(self, agent_id: str, than: str) -> list[str]:
-        """Let go of the keys of an agent that are older than this one; their ids."""
-        ...
+        """Destroy the keys of an agent that are older than this one; return their ids."""
 
     def destroy_agent(self, agent_id: str) -> list[str]:
-        """Let go of the keys that only this agent has; their ids."""
-        ...
+        """Destroy the keys that only this agent uses; return their ids."""
 
 
 def open_tables(
     folder: Path, tenant_id: str, files: FileOperations, clock: Clock, allowed: Callable[[], None] | None = None
 ) -> SqliteStore:
-    """The tables of a tenant in its folder, both made when missing. `allowed` may refuse changes (see `SqliteStore`).
-    Raises VaultDamaged for those of another tenant, VaultNewer."""
+    """Open the tables of a tenant in its folder; both are made if missing. `allowed` may refuse changes (see
+    `SqliteStore`).
+
+    Raises VaultDamaged for tables of another tenant, VaultNewer.
+    """
     with translate_errors():
         files.make_folders(folder, 0o700)
     metadata = SqliteStore(folder / FILE, create=True, tables=tenant_schema.TABLES, allowed=allowed)
@@ -67,7 +64,7 @@ def open_tables(
 
 
 def check_tenant(metadata: MetadataStore, tenant_id: str, now: str) -> None:
-    """The tables are made when missing, and are of this tenant. Raises VaultDamaged."""
+    """Make the tables if they are missing, and check that they are this tenant's. Raises VaultDamaged."""
     metadata.prepare()
     found = metadata.row(sql.TENANT)
     if found is None:
@@ -81,5 +78,5 @@ def check_tenant(metadata: MetadataStore, tenant_id: str, now: str) -> None:
 
 
 def open_sealed(keys: TenantKeys, agent_id: str | None, kind: str, sealed: bytes) -> bytes:
-    """What was sealed under the current key, or under an older one that is still there."""
+    """Open what was sealed under the current key, or under an older one that still exists."""
     return keys.sealer_of(key_id_of(sealed), agent_id).open(kind, sealed)

@@ -1,7 +1,7 @@
-"""Bundles that come in parts, or by another way than with the token: kept encrypted until they are whole, then pushed.
+"""Bundles that arrive in parts, or without the token. They are kept encrypted until they are complete, then pushed.
 
-A part is known by the SHA-256 of its bytes; one that came for an earlier upload of the agent is not sent again. What is
-not finished in a day is swept.
+A part is identified by the SHA-256 of its bytes; one that arrived for an earlier upload of the agent is not sent again.
+An upload that is not finished within a day is swept.
 """
 
 from __future__ import annotations
@@ -14,17 +14,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from lifeboat_alf.common import times
-from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_endpoint.service import tenant_statements as sql
 from lifeboat_endpoint.service.bundle_receiver import BundleReceiver, SentBundle
-from lifeboat_endpoint.service.endpoint_limits import EndpointLimits
 from lifeboat_endpoint.service.remote_errors import as_remote
-from lifeboat_endpoint.service.tenant_bodies import TenantBodies
-from lifeboat_endpoint.service.tenant_quota import TenantQuota
-from lifeboat_endpoint.service.tenant_tables import TenantKeys, open_sealed
+from lifeboat_endpoint.service.tenant_service import TenantResources, TenantService
+from lifeboat_endpoint.service.tenant_tables import open_sealed
 from lifeboat_vault.errors import RemoteRefused, RemoteTooLarge, UnknownAtRemote
 from lifeboat_vault.remote.remote_contract import BundleKind
-from lifeboat_vault.store.store_protocols import MetadataStore
 
 _MACHINE = "upload machine"
 _PART = "upload part"
@@ -33,7 +29,7 @@ _MOST_PARTS = 4096
 
 @dataclass(frozen=True, slots=True)
 class ExpectedPart:
-    """A part of a bundle, in its order: SHA-256 (hex) and size in bytes."""
+    """A part of a bundle: SHA-256 (hex) and size in bytes."""
 
     sha256: str
     size: int
@@ -41,8 +37,11 @@ class ExpectedPart:
 
 @dataclass(frozen=True, slots=True)
 class UploadState:
-    """An upload under way. `missing` are the SHA-256s of parts that did not come yet; `done` the number of the sequence
-    that it became; `size` in bytes, of all parts that are known of and not pushed yet."""
+    """An unfinished upload.
+
+    `missing` are the SHA-256s of parts that have not arrived. `done` is the number of the sequence that it became.
+    `size` in bytes, of all parts that are known.
+    """
 
     id: str
     agent_id: str
@@ -55,33 +54,25 @@ class UploadState:
     size: int = 0
 
 
-class Uploads:
-    """Of one tenant and one thread."""
+class Uploads(TenantService):
+    """The uploads of one tenant. Belongs to one thread."""
 
-    def __init__(
-        self,
-        metadata: MetadataStore,
-        keys: TenantKeys,
-        bodies: TenantBodies,
-        receiving: BundleReceiver,
-        *,
-        quota: TenantQuota,
-        limits: EndpointLimits,
-        clock: Clock,
-    ) -> None:
-        self._metadata = metadata
-        self._keys = keys
-        self._bodies = bodies
+    def __init__(self, resources: TenantResources, receiving: BundleReceiver) -> None:
+        super().__init__(resources)
         self._receiving = receiving
-        self._quota = quota
-        self._limits = limits
-        self._clock = clock
 
     def begin(
-        self, agent_id: str, kind: BundleKind, base: int | None, parts: Sequence[ExpectedPart] | None, machine: str
+        self,
+        agent_id: str,
+        kind: BundleKind,
+        base: int | None = None,
+        parts: Sequence[ExpectedPart] | None = None,
+        machine: str = "",
     ) -> UploadState:
-        """`parts` None: the bundle comes as one body (`put_body`). Raises UnknownThere, RemoteRefused, RemoteTooLarge,
-        RemoteFull."""
+        """Begin an upload. With `parts` None the bundle arrives as one body (`put_body`).
+
+        Raises UnknownAtRemote, RemoteRefused, RemoteTooLarge, RemoteFull.
+        """
         self._receiving.open_row(agent_id)
         self._check_parts(parts or ())
         self._quota.check(sum(part.size for part in parts or ()))
@@ -91,7 +82,7 @@ class Uploads:
         expires = times.to_text(now + self._limits.upload_life)
         sealed = self._keys.sealer(agent_id).seal(_MACHINE, machine.encode())
         with as_remote(), self._metadata.transaction():
-            self._receiving.open_row(agent_id)  # still: an agent that was purged meanwhile gets nothing
+            self._receiving.open_row(agent_id)  # check again: an agent that was purged meanwhile gets no upload
             self._metadata.execute(sql.ADD_UPLOAD, (made, agent_id, kind, base, sealed, times.to_text(now), expires))
             for position, part in enumerate(parts or ()):
                 token = self._token(agent_id, part.sha256)
@@ -102,7 +93,8 @@ class Uploads:
         return self.get(made)
 
     def _too_many(self, agent_id: str) -> list[str]:
-        """The oldest unfinished ones, to make room for one more: whoever begins again and again fills nothing."""
+        """Return the oldest unfinished uploads, which have to go for one more, so that a client cannot fill the disk
+        with them."""
         with as_remote():
             found = [upload_id for (upload_id,) in self._metadata.rows(sql.UNFINISHED, (agent_id,))]
         return found[: max(0, len(found) - self._limits.uploads + 1)]
@@ -117,20 +109,20 @@ class Uploads:
                 raise RemoteTooLarge(f"a part of {part.size} bytes, at most {self._limits.part_bytes} are taken")
 
     def get(self, upload_id: str) -> UploadState:
-        """Raises UnknownThere."""
+        """Return an upload. Raises UnknownAtRemote."""
         with as_remote():
             row = self._metadata.row(sql.UPLOAD, (upload_id,))
             if row is None or times.parse_time(row[6]) <= self._clock.now():
                 raise UnknownAtRemote("there is no such upload: it was never begun, or not finished in time")
             agent_id = row[1]
             parts = list(self._metadata.rows(sql.PARTS, (upload_id,)))
-            missing = [self._sha256(agent_id, token) for _, token, _, body in parts if body is None]
+            missing = [self._keys.sealer(agent_id).text(_PART, token) for _, token, _, body in parts if body is None]
             machine = open_sealed(self._keys, agent_id, _MACHINE, row[4]).decode()
         size = sum(size for _, _, size, _ in parts)
         return UploadState(row[0], row[1], row[2], row[3], machine, row[6], row[7], list(dict.fromkeys(missing)), size)
 
     def put_part(self, upload_id: str, sha256: str, data: bytes) -> None:
-        """One part; again is no error. Raises UnknownThere, RemoteRefused."""
+        """Store one part. Repeating it is not an error. Raises UnknownAtRemote, RemoteRefused."""
         if hashlib.sha256(data).hexdigest() != sha256:
             raise RemoteRefused("the bytes are not those of this part")
         upload = self.get(upload_id)
@@ -148,8 +140,10 @@ class Uploads:
             self._bodies.remove(body)
 
     def put_body(self, upload_id: str, chunks: Iterable[bytes]) -> int:
-        """The whole bundle, kept as it comes; its size in bytes. What came in an earlier try is replaced. Raises
-        UnknownThere, RemoteTooLarge, RemoteFull."""
+        """Store the whole bundle as it arrives; return its size in bytes. It replaces what an earlier attempt sent.
+
+        Raises UnknownAtRemote, RemoteTooLarge, RemoteFull.
+        """
         agent_id = self.get(upload_id).agent_id
         made, is_named = list[tuple[str, int]](), False
         try:
@@ -162,7 +156,7 @@ class Uploads:
                     is_named = True
                     self._replace_parts(upload_id, made)
         except BaseException as error:
-            # A commit that never answered may have named them: then they are in use, or else swept.
+            # A commit that was not answered may have named them. Then they are in use; otherwise they are swept.
             if not is_named or isinstance(error, UnknownAtRemote):
                 for body, _ in made:
                     self._bodies.remove(body)
@@ -179,7 +173,7 @@ class Uploads:
         self._remove_unused(before)
 
     def sent(self, upload: UploadState) -> SentBundle:
-        """The whole bundle, in memory. Raises UnknownThere, RemoteRefused while parts are missing."""
+        """Return the whole bundle, in memory. Raises UnknownAtRemote, RemoteRefused while parts are missing."""
         with as_remote():
             parts = list(self._metadata.rows(sql.PARTS, (upload.id,)))
             if not parts or any(body is None for *_, body in parts):
@@ -188,7 +182,7 @@ class Uploads:
         return SentBundle(upload.kind, io.BytesIO(data), len(data), upload.base, machine=upload.machine)
 
     def finish(self, upload_id: str, number: int) -> None:
-        """It became a sequence: its parts go, and whoever asks again is told."""
+        """Drop the parts of an upload that became a sequence, and remember its number for repeated requests."""
         with as_remote():
             with self._metadata.transaction():
                 bodies = self._drop_parts(upload_id)
@@ -199,20 +193,20 @@ class Uploads:
         self._drop([upload_id])
 
     def sweep(self, now: datetime) -> int:
-        """Drop uploads that were not finished in time; how many."""
+        """Drop uploads that were not finished in time; return how many."""
         with as_remote():
             old = [found for (found,) in self._metadata.rows(sql.OLD_UPLOADS, (times.to_text(now),))]
         self._drop(old)
         return len(old)
 
     def drop_of(self, agent_id: str) -> int:
-        """All uploads of an agent that goes, or of which something went; how many."""
+        """Drop all uploads of an agent; return how many."""
         found = [upload_id for (upload_id,) in self._metadata.rows(sql.UPLOADS_OF, (agent_id,))]
         self._drop(found)
         return len(found)
 
     def drop_all(self) -> None:
-        """All: what is unfinished begins anew under another data key."""
+        """Drop all uploads; they have to begin again under another data key."""
         self._drop([found for (found,) in self._metadata.rows(sql.UPLOADS)])
 
     def _drop(self, upload_ids: list[str]) -> None:
@@ -224,13 +218,13 @@ class Uploads:
                 self._remove_unused(bodies)
 
     def _drop_parts(self, upload_id: str) -> list[str]:
-        """In the caller's transaction; the bodies they had."""
+        """Delete the rows of the parts, in the caller's transaction; return their bodies."""
         bodies = [body for *_, body in self._metadata.rows(sql.PARTS, (upload_id,)) if body is not None]
         self._metadata.execute(sql.DROP_PARTS, (upload_id,))
         return bodies
 
     def _remove_unused(self, bodies: list[str]) -> None:
-        """After the commit: what a crash leaves here, the next sweep takes."""
+        """Remove bodies after the commit. The next sweep removes those that a crash leaves."""
         for body in dict.fromkeys(bodies):
             if self._metadata.row(sql.BODY_USED, (body,)) is None:
                 self._bodies.remove(body)
@@ -238,12 +232,9 @@ class Uploads:
     def _token(self, agent_id: str, sha256: str) -> str:
         return self._keys.sealer(agent_id).token(_PART, sha256)
 
-    def _sha256(self, agent_id: str, token: str) -> str:
-        return self._keys.sealer(agent_id).text(_PART, token)
-
 
 def _pieces(chunks: Iterable[bytes], size: int) -> Iterable[bytes]:
-    """The same bytes in pieces of `size`."""
+    """Yield the same bytes in pieces of `size`."""
     waiting = bytearray()
     for chunk in chunks:
         waiting += chunk

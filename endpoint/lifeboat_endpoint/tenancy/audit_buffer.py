@@ -1,27 +1,30 @@
-"""What happened often (reads, writes, uses of tokens) is gathered and written in batches: no request waits for a
-disk because of the audit. What is alike within a batch becomes one row with a count."""
+"""Buffer for frequent audit rows (reads, writes, uses of tokens), so that no request waits for a disk because of the
+audit.
+
+Equal rows within a batch become one row with a count.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 
 SECONDS = 5.0
-"""How long something may wait to be written."""
+"""How long a row may stay in the buffer."""
 MOST = 500
 """How many rows make a batch."""
 MOST_KEPT = 20_000
-"""How many rows wait while nothing can be written (a full disk); more are only counted."""
+"""How many rows are kept while nothing can be written (a full disk); further ones are only counted."""
 
 
 @dataclass(slots=True)
 class GatheredRow:
-    """Alike things that happened: `first` and `last` are timestamps."""
+    """A row for equal events. `first` and `last` are timestamps."""
 
     kind: str
     subject: str
@@ -31,20 +34,20 @@ class GatheredRow:
     count: int = 1
 
     def row_details(self) -> JsonObject:
-        """What the audit's row says beside kind and subject."""
+        """Return the details of the audit row."""
         return self.details if self.count == 1 else {**self.details, "count": self.count, "until": self.last}
 
 
 @dataclass(slots=True)
 class AuditBatch:
-    """What is to be written: rows of the audit, when tokens were last used (by id), and how many rows were lost."""
+    """What to write: audit rows, when tokens were last used (by id), and how many rows were lost."""
 
-    rows: dict[tuple[str, str, bytes], GatheredRow]
-    uses: dict[str, str]
+    rows: dict[tuple[str, str, bytes], GatheredRow] = field(default_factory=dict)
+    uses: dict[str, str] = field(default_factory=dict)
     lost: int = 0
 
     def add(self, row: GatheredRow) -> None:
-        """Join a row with one that is alike."""
+        """Add a row, or join it with an equal one."""
         key = (row.kind, row.subject, json_codec.encode_json(row.details))
         known = self.rows.get(key)
         if known is not None:
@@ -59,13 +62,12 @@ class AuditBatch:
         return bool(self.rows or self.uses or self.lost)
 
 
-def make_empty_batch() -> AuditBatch:
-    return AuditBatch({}, {})
-
-
 class AuditBuffer:
-    """Gathers for many threads. `write` gets a batch, in the thread of whoever gave the last row of it or in one of its
-    own, where `ended` is called last; a batch that it cannot write (LifeboatError) waits for the next time."""
+    """Gathers rows for many threads.
+
+    `write` gets a batch, in the thread that added its last row or in a timer's thread, where `ended` is called last. A
+    batch that it cannot write (LifeboatError) is kept for the next attempt.
+    """
 
     def __init__(
         self,
@@ -81,7 +83,7 @@ class AuditBuffer:
         self._most = most
         self._lock = threading.Lock()
         self._writing = threading.Lock()
-        self._batch = make_empty_batch()
+        self._batch = AuditBatch()
         self._timer: threading.Timer | None = None
         self._closed = False
 
@@ -94,16 +96,16 @@ class AuditBuffer:
             self._try()
 
     def used(self, token_id: str, time: str) -> None:
-        """A token was used: only the last time of a batch is kept."""
+        """Note that a token was used. Only the last time within a batch is kept."""
         with self._lock:
             self._batch.uses[token_id] = time
             self._start_timer()
 
     def flush(self) -> None:
-        """Write what was gathered. Raises what `write` raises, and then keeps it."""
+        """Write the batch. Raises what `write` raises, and keeps the batch then."""
         with self._writing:
             with self._lock:
-                batch, self._batch = self._batch, make_empty_batch()
+                batch, self._batch = self._batch, AuditBatch()
             if batch:
                 self._written(batch)
 
@@ -129,7 +131,7 @@ class AuditBuffer:
         self.flush()
 
     def _start_timer(self) -> None:
-        """The lock is held."""
+        """Start the timer. The caller holds the lock."""
         if self._timer is None and not self._closed:
             self._timer = threading.Timer(self._seconds, self._in_time)
             self._timer.daemon = True
@@ -147,4 +149,4 @@ class AuditBuffer:
         try:
             self.flush()
         except LifeboatError:
-            return  # it is kept, and tried again
+            return  # the batch is kept and tried again

@@ -1,15 +1,17 @@
-"""The audit as JSON Lines: for an archive, for a log collector, and for whoever checks it far from the endpoint.
+"""The audit as JSON Lines, for an archive, for a log collector, and for checks elsewhere.
 
-Each row is a line with the hash that it has and the one that it follows from, so each can be checked by itself, and all
-of them as a chain. A line with `end` closes what was written at once: up to which number the audit was looked through,
-and the hash of that row. What is written later follows in the same form.
+Each row is a line with its own hash and the hash of the row before, so it can be checked alone and as part of the
+chain. A line with `end` closes each run: the last number that was looked at, and the hash of that row. A later run
+appends lines in the same form.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
+
+import msgspec
 
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
@@ -19,22 +21,24 @@ from lifeboat_vault.rows.sequence_rows import AuditRow
 
 _PAGE = 1000
 LONGEST = 1 << 20
-"""Bytes that a line may have."""
+"""Most bytes of a line."""
 MOST_PROBLEMS = 20
-"""How many are said one by one."""
+"""How many problems are listed one by one."""
 _OF_CALLERS = ("tenant", "token")
-"""What stands in the details of a row and has a place of its own in a line."""
+"""Details of a row that have a field of their own in a line."""
 
 
 class AuditSource(Protocol):
-    """What is exported (`control.Control`)."""
+    """Source of the rows (`control.Control`)."""
 
     def audit_page(self, after: int, most: int) -> tuple[bytes, list[AuditRow]]: ...
 
 
-class AuditExportEnd(NamedTuple):
-    """Up to where an audit was written: the row of this number, and its hash in hex. `rows` were written, all of one
-    tenant (its id) or of all."""
+class AuditExportEnd(msgspec.Struct, frozen=True, rename={"number": "end"}):
+    """The end of one run: the number of the last row that was looked at, and its hash in hex.
+
+    `rows` were written, all of one tenant (its id) or of all.
+    """
 
     number: int
     hash: str
@@ -45,51 +49,59 @@ class AuditExportEnd(NamedTuple):
 def export_audit(
     found: AuditSource, write: Callable[[bytes], object], *, after: int, tenant: str | None = None
 ) -> AuditExportEnd:
-    """Write the lines of all rows after a number, those that concern a tenant or all, and the one that ends them. Never
-    more than some rows are in memory. Raises VaultError."""
+    """Write the lines of all rows after a number, of one tenant or of all, and the line that ends them. Raises
+    VaultError.
+
+    Only some rows are in memory at a time.
+    """
     number, newest, written = after, b"", 0
     while True:
         previous, rows = found.audit_page(number, _PAGE)
         newest = newest or previous
         for row in rows:
             if tenant is None or is_row_of_tenant(row, tenant):
-                write(json_codec.encode_json(_document(row, previous)) + b"\n")
+                write(json_codec.encode_json(_row_line(row, previous)) + b"\n")
                 written += 1
             number, previous = row.number, row.hash
             newest = previous
         if len(rows) < _PAGE:
             break
     end = AuditExportEnd(number, newest.hex(), written, tenant)
-    write(json_codec.encode_json({"end": end.number, "hash": end.hash, "rows": end.rows, "tenant": end.tenant}) + b"\n")
+    write(json_codec.encode_json(end) + b"\n")
     return end
 
 
 def is_row_of_tenant(row: AuditRow, tenant: str) -> bool:
-    """Whether a row is of a tenant (its id)."""
+    """Whether a row is about a tenant (its id)."""
     return tenant in (row.subject, row.details.get("tenant"))
 
 
-def _document(row: AuditRow, previous: bytes) -> JsonObject:
+class _RowLine(msgspec.Struct):
+    """A row as a line has it, with hashes in hex. `details` are those that have no field of their own."""
+
+    number: int
+    time: str
+    kind: str
+    subject: str
+    tenant: str | None
+    token: str | None
+    details: JsonObject
+    previous: str
+    hash: str
+
+
+def _row_line(row: AuditRow, previous: bytes) -> _RowLine:
     apart = {name: row.details[name] for name in _OF_CALLERS if isinstance(row.details.get(name), str)}
     details = {name: value for name, value in row.details.items() if name not in apart}
-    return {
-        "number": row.number,
-        "time": row.time,
-        "kind": row.kind,
-        "subject": row.subject,
-        "tenant": apart.get("tenant"),
-        "token": apart.get("token"),
-        "details": details,
-        "previous": previous.hex(),
-        "hash": row.hash.hex(),
-    }
+    callers = apart.get("tenant"), apart.get("token")
+    return _RowLine(row.number, row.time, row.kind, row.subject, *callers, details, previous.hex(), row.hash.hex())
 
 
-# Reading it again -----------------------------------------------------------------------------------------------------
+# Reading an export ----------------------------------------------------------------------------------------------------
 
 
 class AuditExportLine(NamedTuple):
-    """A line that was read: a row and what it follows from, or an end."""
+    """A line that was read: a row and the hash before it, or an end."""
 
     row: AuditRow | None
     previous: bytes
@@ -105,39 +117,27 @@ class AuditExportLine(NamedTuple):
 
 
 def parse_audit_line(data: bytes) -> AuditExportLine | None:
-    """A line of an export, None for what is none."""
+    """Parse a line of an export; return None for anything else."""
     try:
         document = json_codec.decode_object(data, entry="line")
-        return _end(document) if "end" in document else _row(document)
-    except (LifeboatError, KeyError, TypeError, ValueError):
+        if "end" in document:
+            return AuditExportLine(None, b"", msgspec.convert(document, AuditExportEnd))
+        found = msgspec.convert(document, _RowLine)
+        apart = {name: value for name in _OF_CALLERS if (value := getattr(found, name)) is not None}
+        details, digest = {**found.details, **apart}, bytes.fromhex(found.hash)
+        row = AuditRow(found.number, found.time, found.kind, found.subject, details, digest)
+        return AuditExportLine(row, bytes.fromhex(found.previous), None)
+    except (LifeboatError, msgspec.ValidationError, ValueError):
         return None
-
-
-def _end(document: JsonObject) -> AuditExportLine:
-    tenant = document["tenant"]
-    number, rows = document["end"], document["rows"]
-    texts = (document["hash"], "" if tenant is None else tenant)
-    if type(number) is not int or type(rows) is not int or not all(isinstance(text, str) for text in texts):
-        raise TypeError
-    return AuditExportLine(None, b"", AuditExportEnd(number, document["hash"], rows, tenant))
-
-
-def _row(document: JsonObject) -> AuditExportLine:
-    apart = {name: document[name] for name in _OF_CALLERS if document[name] is not None}
-    number, details = document["number"], document["details"]
-    if type(number) is not int or not isinstance(details, dict):
-        raise TypeError
-    time, kind, subject = document["time"], document["kind"], document["subject"]
-    if not all(isinstance(text, str) for text in (time, kind, subject, *apart.values())):
-        raise TypeError
-    row = AuditRow(number, time, kind, subject, {**details, **apart}, bytes.fromhex(document["hash"]))
-    return AuditExportLine(row, bytes.fromhex(document["previous"]), None)
 
 
 @dataclass(slots=True)
 class AuditExportReport:
-    """What was found in an export. `first` and `last` are numbers of rows, 0 for none; `end` the last one. `problems`
-    are sentences, the first `MOST_PROBLEMS` of `wrong`."""
+    """Result of checking an export.
+
+    `first` and `last` are numbers of rows, 0 for none; `end` is the last one. `problems` are sentences, the first
+    `MOST_PROBLEMS` of `wrong`.
+    """
 
     rows: int = 0
     first: int = 0
@@ -150,7 +150,7 @@ class AuditExportReport:
     def is_whole(self) -> bool:
         return not self.wrong
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         end = self.end
         return {
             "ok": self.is_whole,
@@ -166,7 +166,7 @@ class AuditExportReport:
 
 
 class _AuditExportChecker:
-    """Line by line; of what came before only where the chain stands is kept."""
+    """Checks an export line by line, remembering only the position in the chain."""
 
     def __init__(self) -> None:
         self.found = AuditExportReport()
@@ -229,7 +229,7 @@ class _AuditExportChecker:
         self._is_open = False
 
     def _check_rows(self, end: AuditExportEnd) -> None:
-        """There may be more than an end counts: some had been written before, by a run that was cut off."""
+        """Check the count of rows. There may be more than an end counts, from an earlier run that was cut off."""
         if self._since_end < end.rows:
             self._wrong(f"{end.rows} rows were written up to number {end.number}, and {self._since_end} are there")
         if end.tenant is not None and self._whose is not None and end.tenant not in self._whose:
@@ -253,8 +253,11 @@ class _AuditExportChecker:
 
 
 def check_audit_export(lines: Iterable[bytes]) -> AuditExportReport:
-    """Whether an export is whole: each row what its hash says, each following from the one before, as many as were
-    written, all of the tenant whose they are said to be, and with an end. Lines have their line feed."""
+    """Check that an export is complete. Lines include their line feed.
+
+    Each row has to match its hash and to follow from the one before, the counts and tenants of the ends have to be
+    right, and the last line has to be an end.
+    """
     checking = _AuditExportChecker()
     for place, data in enumerate(lines, 1):
         checking.line(place, data)
@@ -262,7 +265,7 @@ def check_audit_export(lines: Iterable[bytes]) -> AuditExportReport:
 
 
 def lines_of(read: Callable[[int], bytes]) -> Iterator[bytes]:
-    """Lines of a file by its `readline`, none of them longer than one byte more than `LONGEST`."""
+    """Yield the lines of a file by its `readline`, each at most one byte longer than `LONGEST`."""
     while data := read(LONGEST + 1):
         yield data
 

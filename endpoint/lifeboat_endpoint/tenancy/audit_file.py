@@ -1,4 +1,4 @@
-"""An export of the audit as a file that grows: each run writes what came since the last one."""
+"""An audit export in a file to which each run appends the new rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lifeboat_vault.errors import AuditFileRefused, EndpointBusy
 
 
 class AuditFilePosition(NamedTuple):
-    """Where lines are written to: `file` at its end, after what `last` says, None for a file that begins."""
+    """Where to write: the end of `file`, after the line `last`, None at the beginning."""
 
     file: BinaryIO
     last: AuditExportLine | None
@@ -31,10 +31,10 @@ class AuditFilePosition(NamedTuple):
 
 @contextlib.contextmanager
 def open_audit_file(path: Path, tenant: str | None) -> Iterator[AuditFilePosition]:
-    """A file for its owner only, made when missing. Of one that is there a line that was cut off is removed; it must be
-    of the same tenant. What was written is on the disk when this ends. What is no file (a pipe) is written only.
+    """Open an export to append to it, and write it to the disk at the end.
 
-    Raises AuditFileRefused, EndpointBusy when another process writes it, OSError.
+    A new file is readable by its owner only. In an existing one an incomplete last line is removed; it must be of the
+    same tenant. A pipe is only written. Raises AuditFileRefused, EndpointBusy if another process writes it, OSError.
     """
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
         with path.open("wb") as pipe:
@@ -53,8 +53,10 @@ def open_audit_file(path: Path, tenant: str | None) -> Iterator[AuditFilePositio
 
 
 def check_follows(last: AuditExportLine, found: AuditSource) -> int:
-    """How many rows after the last line of a file were let go before anybody wrote them. Raises AuditFileRefused where
-    the audit has another row there, or does not reach as far."""
+    """Return how many rows after the last line of a file were trimmed before any run wrote them.
+
+    Raises AuditFileRefused if the audit has another row there, or ends before it.
+    """
     previous, rows = found.audit_page(last.number, 1)
     if rows and rows[0].number > last.number + 1:
         return rows[0].number - last.number - 1
@@ -68,7 +70,7 @@ def check_follows(last: AuditExportLine, found: AuditSource) -> int:
 
 
 def check_audit_file(path: Path) -> AuditExportReport:
-    """Whether the export in a file is whole (see `audit_export.check`). Raises OSError."""
+    """Check the export in a file (see `check_audit_export`). Raises OSError."""
     with path.open("rb") as file:
         return check_audit_export(lines_of(file.readline))
 
@@ -77,7 +79,7 @@ def _alone(file: BinaryIO, path: Path) -> None:
     try:
         import fcntl
     except ImportError:
-        return  # a system without such locks
+        return  # this system has no such locks
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -85,7 +87,7 @@ def _alone(file: BinaryIO, path: Path) -> None:
 
 
 def _at_end(file: BinaryIO, path: Path) -> AuditExportLine | None:
-    """The last whole line; the file stands behind it, and has nothing after it."""
+    """Return the last complete line, and cut the file behind it."""
     size = file.seek(0, os.SEEK_END)
     begin = max(0, size - 2 * LONGEST)
     file.seek(begin)

@@ -1,4 +1,4 @@
-"""Who asks an endpoint for something, and what they may do."""
+"""The caller of a request and what it may do."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from lifeboat_vault.errors import RemoteDenied
 
 PUSH, PULL, PURGE, ADMIN = "push", "pull", "purge", "admin"
 SCOPES = (PUSH, PULL, PURGE, ADMIN)
-"""In the order people read them."""
+"""In the order in which they are shown."""
 DEVICE_SCOPES = frozenset({PUSH, PULL})
-"""What a machine that keeps its agents needs, and all that should lie on one."""
+"""What a machine needs that keeps its agents here, and all that a token on its disk should permit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whose token it was: it speaks for one tenant and for nobody else."""
+    """The owner of a token, which permits access to one tenant only."""
 
     tenant_id: str
     token_id: str
@@ -23,7 +23,7 @@ class Caller:
     scopes: frozenset[str]
 
     def need(self, *scopes: str) -> None:
-        """Raises RemoteDenied where the token has none of these scopes."""
+        """Raise RemoteDenied if the token has none of these scopes."""
         if not self.scopes.intersection(scopes):
             wanted = " or ".join(scopes)
             raise RemoteDenied(f"the token {self.token_id} has not the scope {wanted}", scope=scopes[0])

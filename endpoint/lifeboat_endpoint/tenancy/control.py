@@ -1,4 +1,4 @@
-"""The tenants of an endpoint, their tokens, and the audit of what was done."""
+"""The tenants of an endpoint, their tokens, and the audit."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from lifeboat_vault.rows.sequence_rows import AuditRow, json_of
 from lifeboat_vault.store.store_protocols import MetadataStore
 
 AT_ONCE = ("tenant.", "token.", "key.rotated", "key.moved", "key.destroyed", "agent.removed", "epoch", "purge")
-"""Beginnings of the kinds of notes that are written before `note` returns; others are gathered."""
+"""Prefixes of the kinds that `note` writes before it returns; others are buffered."""
 _LOST = "audit.lost"
 _NOBODY = b"\0" * 32
 
 
 class ControlStores(Protocol):
-    """What a Control needs of the engine (`engines.contract.Engine`): of one thread always the same store."""
+    """What a Control needs of the engine (`engines.contract.Engine`). A thread always gets the same store."""
 
     @property
     def shared(self) -> bool: ...
@@ -41,7 +41,8 @@ class ControlStores(Protocol):
 
 
 class Control:
-    """For many threads. Every method raises VaultError for trouble with the tables."""
+    """Tenants, tokens, audit and notes, for many threads. Every method raises VaultError for trouble with the
+    tables."""
 
     def __init__(self, stores: ControlStores, *, clock: Clock) -> None:
         self._stores = stores
@@ -57,7 +58,7 @@ class Control:
         self._stores.close_thread()
 
     def close(self) -> None:
-        """Write what was gathered, and close the connection of this thread."""
+        """Write buffered rows, and close the connection of this thread."""
         try:
             self._notes.close()
         finally:
@@ -71,7 +72,7 @@ class Control:
     def add_tenant(
         self, name: str, *, key_source: str | None = None, quota: int | None = None, tenant_id: str | None = None
     ) -> Tenant:
-        """Raises TenantExists, EndpointError for what is no name."""
+        """Add a tenant. Raises TenantExists, EndpointError for an invalid name."""
         key = tenant_names.fold_name(tenant_names.check_name(name))
         now = self._now()
         tenant = Tenant(tenant_id or ids.make_id(now), name, key_source, quota, now)
@@ -85,11 +86,11 @@ class Control:
         return tenant
 
     def tenants(self) -> list[Tenant]:
-        """By name; also those whose removal is not finished."""
+        """Return all tenants by name, also those that are being removed."""
         return [Tenant(*row) for row in self._store.rows(sql.TENANTS)]
 
     def tenant(self, name_or_id: str) -> Tenant:
-        """Raises UnknownTenant."""
+        """Return a tenant by its name or id. Raises UnknownTenant."""
         store = self._stores.control(tenant=name_or_id)
         row = store.row(sql.TENANT_NAMED, (tenant_names.fold_name(name_or_id), name_or_id))
         if row is None:
@@ -103,14 +104,14 @@ class Control:
             self._append(self._store, None, "key.moved", tenant_id, {"own_key": key_source is not None})
 
     def set_quota(self, tenant_id: str, quota: int | None) -> None:
-        """How much a tenant may keep from now on, in bytes; None for the endpoint's limit. Raises UnknownTenant."""
+        """Set how many bytes a tenant may keep, None for the endpoint's limit. Raises UnknownTenant."""
         with self._changing(self._store):
             if self._store.execute(sql.SET_QUOTA, (quota, tenant_id)) == 0:
                 raise errors.UnknownTenant(f"{tenant_id!r} is not the id of a tenant")
             self._append(self._store, None, "tenant.quota", tenant_id, {"quota": quota})
 
     def begin_removal(self, tenant_id: str) -> None:
-        """From now on no token of the tenant counts, and nothing of it is served. Again is no error."""
+        """Revoke all tokens of a tenant and stop serving it. Repeating it is not an error. Raises UnknownTenant."""
         with self._changing(self._store):
             if self._store.execute(sql.SET_TENANT_STATE, ("removing", tenant_id)) == 0:
                 raise errors.UnknownTenant(f"{tenant_id!r} is not the id of a tenant")
@@ -118,7 +119,8 @@ class Control:
             self._append(self._store, None, "tenant.removing", tenant_id, {"tokens": revoked})
 
     def remove_tenant(self, tenant_id: str) -> None:
-        """Forget a tenant and its tokens, whose files are gone already (see `maintenance.removal`). The audit stays."""
+        """Delete a tenant and its tokens after its files are gone (see `maintenance.tenant_removal`). The audit
+        stays."""
         with self._changing(self._store):
             tokens = self._store.execute(sql.DROP_TOKENS_OF, (tenant_id,))
             if self._store.execute(sql.DROP_TENANT, (tenant_id,)):
@@ -126,8 +128,11 @@ class Control:
 
     @contextlib.contextmanager
     def _changing(self, store: MetadataStore, *, tokens: bool = False) -> Iterator[None]:
-        """A transaction that changes who is served. While an endpoint is being moved only tokens may change. It is
-        looked for inside, since the move ends inside a transaction too. Raises EndpointMoving, EndpointMoved."""
+        """Run a transaction that changes who is served. While an endpoint is being moved, only tokens may change.
+
+        The check is inside of the transaction, because the move also ends inside of one. Raises EndpointMoving,
+        EndpointMoved.
+        """
         with store.transaction():
             self._stores.check_unmoved(changes=not tokens)
             yield
@@ -143,8 +148,10 @@ class Control:
         *,
         by: Caller | None = None,
     ) -> tuple[TokenRow, str]:
-        """A new token and its secret, which nobody can be told again. Raises UnknownTenant, EndpointError for scopes
-        that there are not."""
+        """Make a token; return it and its secret, which cannot be shown again.
+
+        Raises UnknownTenant, EndpointError for unknown scopes.
+        """
         wanted = frozenset(scopes)
         if not wanted or not wanted <= set(SCOPES):
             raise errors.EndpointError(f"the scopes of a token are some of {', '.join(SCOPES)}")
@@ -162,7 +169,7 @@ class Control:
         return token, secret
 
     def tokens(self, tenant_id: str | None = None) -> list[TokenRow]:
-        """Of one tenant or of all, oldest first; also those that count no more."""
+        """Return the tokens of one tenant or of all, oldest first, also revoked and expired ones."""
         if tenant_id is None:
             rows = self._store.rows(sql.TOKENS)
         else:
@@ -170,14 +177,14 @@ class Control:
         return [_token(row) for row in rows]
 
     def token(self, token_id: str) -> TokenRow:
-        """Raises UnknownToken."""
+        """Return a token. Raises UnknownToken."""
         row = self._stores.control(token=token_id).row(sql.TOKEN, (token_id,))
         if row is None:
             raise errors.UnknownToken(f"{token_id!r} is not the id of a token")
         return _token(row)
 
     def revoke_token(self, token_id: str, *, by: Caller | None = None) -> TokenRow:
-        """The token counts no more, from this moment, for every process. Again is no error. Raises UnknownToken."""
+        """Revoke a token immediately, for every process. Repeating it is not an error. Raises UnknownToken."""
         token = self.token(token_id)
         store = self._stores.control(tenant=token.tenant_id)
         with self._changing(store, tokens=True):
@@ -186,7 +193,7 @@ class Control:
         return self.token(token_id)
 
     def authenticate(self, secret: str) -> Caller:
-        """Whose token this is. One row is read; nothing is written. Raises RemoteDenied, EndpointMoved."""
+        """Return the caller for a secret. It reads one row and writes nothing. Raises RemoteDenied, EndpointMoved."""
         self._stores.check_unmoved()
         token_id = token_secrets.id_of(secret)
         row = None if token_id is None else self._stores.control(token=token_id).row(sql.AUTHENTICATE, (token_id,))
@@ -200,7 +207,7 @@ class Control:
         return Caller(tenant_id, token_id, name, frozenset(scopes.split()))
 
     def check_token(self, token_id: str, tenant_id: str) -> None:
-        """Whether a token of the tenant, known by its id, still counts. Raises RemoteDenied, EndpointMoved."""
+        """Check that a token of the tenant, given by its id, is still valid. Raises RemoteDenied, EndpointMoved."""
         self._stores.check_unmoved()
         row = self._stores.control(tenant=tenant_id).row(sql.AUTHENTICATE, (token_id,))
         if row is None or row[1] != tenant_id:
@@ -210,61 +217,66 @@ class Control:
     # Audit ------------------------------------------------------------------------------------------------------
 
     def note(self, caller: Caller | None, kind: str, subject: str = "", details: JsonObject | None = None) -> None:
-        """Something was done: `kind` in dotted words (snapshot.read, delta.push), `subject` an id, `details` ids and
-        counts, never content. What often happens is gathered for some seconds; kinds of `AT_ONCE` are written now."""
+        """Add an audit row. `kind` has dotted words (snapshot.read, delta.push), `subject` is an id, `details` are ids
+        and counts, never content.
+
+        Frequent kinds are buffered for some seconds; those of `AT_ONCE` are written before this returns.
+        """
         if kind.startswith(AT_ONCE):
             self.record(caller, kind, subject, details or {})
             return
         self._notes.add(kind, subject, _of(caller, details or {}), self._now())
 
     def record(self, caller: Caller | None, kind: str, subject: str, details: JsonObject) -> None:
-        """Something was done that stands in the audit before anybody is told that it is done."""
+        """Write an audit row before this returns."""
         with self._store.transaction():
             self._append(self._store, caller, kind, subject, details)
 
     def flush(self) -> None:
-        """Write what was gathered."""
+        """Write buffered rows."""
         self._notes.flush()
 
     def audit_rows(self) -> Iterator[AuditRow]:
-        """Everything that was done, oldest first, as far as it is kept; what this process gathered is written first."""
+        """Yield all kept rows, oldest first, including the rows that this process had buffered."""
         self.flush()
         return audit_chain.read_rows(self._store)
 
     def audit_page(self, after: int, most: int) -> tuple[bytes, list[AuditRow]]:
-        """Some rows after a number, and the hash that the first of them follows from (see `vault.audit.page`)."""
+        """Return some rows after a number, and the hash before the first of them (see `vault.audit.page`)."""
         store = self._store
         with store.snapshot():
             return audit_chain.read_page(store, after, most)
 
     def audit_since(self, moment: datetime) -> int:
-        """The number of the last row before the first one that is as young as a moment, or of the last one of all."""
+        """Return the number of the last row before `moment`, or of the last row if none is newer."""
         store = self._store
         with store.snapshot():
             return audit_chain.number_before(store, times.to_text(moment))
 
     def check_audit(self) -> list[int]:
-        """Numbers of rows that do not follow from the one before; empty when the chain is whole. Raises VaultDamaged
-        for a row that cannot be read."""
+        """Return the numbers of rows that do not follow from the one before. Raises VaultDamaged for an unreadable
+        row."""
         with self._store.snapshot():
             return audit_chain.find_broken_rows(self._store)
 
     def audit_ends(self) -> tuple[int, int, str]:
-        """The numbers of the oldest and of the newest row that are kept, and the hash of the newest, which covers all
-        before it: noted elsewhere, it shows later that nothing up to there was rewritten."""
+        """Return the numbers of the oldest and newest kept row, and the hash of the newest.
+
+        The hash covers all rows before it. Noted elsewhere, it shows later that none of them was rewritten.
+        """
         self.flush()
         with self._store.snapshot():
             return audit_chain.chain_ends(self._store)
 
     def trim_audit(self, before: datetime, most: int) -> int:
-        """Let go of rows from before a time, and of the oldest beyond `most`; how many. The chain stays whole."""
+        """Delete rows from before a time, and the oldest beyond `most`; return how many. The chain stays valid."""
         with self._store.transaction():
             return audit_chain.trim_rows(self._store, self._clock.now(), times.to_text(before), most)
 
     def _append(
         self, store: MetadataStore, caller: Caller | None, kind: str, subject: str, details: JsonObject
     ) -> None:
-        """In the open transaction of the store."""
+        """Append a row in the open transaction of the store."""
         audit_chain.append_row(store, self._clock.now(), kind, subject, _of(caller, details))
 
     def _write_batch(self, batch: AuditBatch) -> None:
@@ -279,34 +291,34 @@ class Control:
             audit_chain.append_rows(store, entries)
             if not self._stores.shared:
                 store.execute_many(sql.USE_TOKEN, [(time, token_id) for token_id, time in batch.uses.items()])
-        if self._stores.shared:  # there nobody writes the tokens of all tenants at once
+        if self._stores.shared:  # no role of a shared endpoint may write tokens of several tenants in one transaction
             for token_id, time in batch.uses.items():
                 self._stores.control(token=token_id).execute(sql.USE_TOKEN, (time, token_id))
 
-    # Small things kept ------------------------------------------------------------------------------------------
+    # Notes ------------------------------------------------------------------------------------------------------
 
     def get(self, name: str) -> Any:
-        """A small JSON value kept earlier, or None."""
+        """Return a small JSON value that was stored, or None."""
         row = self._store.row(sql.NOTE, (name,))
         return None if row is None else json_of(row[0])
 
     def set(self, name: str, value: Any) -> None:
-        """Keep a small JSON value."""
+        """Store a small JSON value."""
         self.set_all({name: value})
 
     def set_all(self, values: Mapping[str, Any]) -> None:
-        """Keep small JSON values by name, all of them or none."""
+        """Store small JSON values by name, all of them or none."""
         with self._store.transaction():
             for name, value in values.items():
                 self._store.execute(sql.DROP_NOTE, (name,))
                 self._store.execute(sql.ADD_NOTE, (name, json_codec.encode_json(value).decode()))
 
     def problems(self) -> list[str]:
-        """What the database itself finds wrong with its file."""
+        """Return what the database reports about its file."""
         return self._store.problems()
 
     def compact(self) -> None:
-        """Give back the space of what was dropped."""
+        """Give back the space of deleted rows."""
         self._store.compact()
 
 

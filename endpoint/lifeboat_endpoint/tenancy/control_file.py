@@ -1,4 +1,4 @@
-"""control.db as a file: each thread has a connection of its own."""
+"""control.db as a file, with one connection per thread."""
 
 from __future__ import annotations
 
@@ -23,14 +23,17 @@ class ControlFile:
     shared = False
 
     def __init__(self, path: Path) -> None:
-        """A file that is there. Raises VaultMissing, VaultNewer, VaultDamaged."""
+        """Open an existing file. Raises VaultMissing, VaultNewer, VaultDamaged."""
         self._path = path
         self._own = threading.local()
         migrate_tables(self.control(), path, control_schema.STEPS, control_schema.VERSION, table="control")
 
     def control(self, *, tenant: str | None = None, token: str | None = None) -> SqliteStore:
-        """The connection of this thread; a file shows everything to everybody. One that only reads is opened again each
-        time: it sees nothing of what others write, so a token that is revoked would go on to count."""
+        """Return the connection of this thread. A file has no row-level security, so `tenant` and `token` are ignored.
+
+        A read-only connection is opened again each time: it does not see changes of other processes, so a revoked token
+        would stay valid.
+        """
         store: SqliteStore | None = getattr(self._own, "store", None)
         if store is not None and store.is_read_only:
             self.close_thread()
@@ -40,7 +43,7 @@ class ControlFile:
         return store
 
     def check_unmoved(self, *, changes: bool = False) -> None:
-        """A file by itself is moved by nobody."""
+        """Do nothing: a single file is never moved."""
 
     def close_thread(self) -> None:
         store: SqliteStore | None = self._own.__dict__.pop("store", None)
@@ -49,7 +52,7 @@ class ControlFile:
 
 
 def create_control(path: Path, clock: Clock) -> None:
-    """Make the tables, in a file that may be there without them."""
+    """Make the tables, in a file that may exist without them."""
     with contextlib.closing(SqliteStore(path, create=True, tables=control_schema.TABLES)) as store:
         store.prepare()
         with store.transaction():

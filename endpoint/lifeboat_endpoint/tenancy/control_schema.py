@@ -1,4 +1,4 @@
-"""Tables of control.db: who an endpoint serves, and what was done there. The audit is shaped like that of a vault."""
+"""Tables of control.db: tenants, tokens, notes and the audit, which has the same form as that of a vault."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ VERSION = 1
 
 TABLES = (
     "create table control(schema integer not null, created_at text not null)",
-    # `name_key`: the name as it is compared. What is kept of a token is its digest only.
+    # `name_key`: the name as it is compared. Only the digest of a token is stored.
     """create table tenant(
         id text primary key, name text not null, name_key text not null unique, key_source text, quota bigint,
         created_at text not null, state text not null)""",
@@ -24,4 +24,4 @@ TABLES = (
 )
 
 STEPS: Steps = {}
-"""From version k to k + 1: the statements."""
+"""Statements that upgrade version k to k + 1."""

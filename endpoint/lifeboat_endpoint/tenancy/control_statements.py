@@ -1,4 +1,4 @@
-"""Every SQL statement of control.db but those of the audit (see `vault.statements`), in portable SQL."""
+"""Every SQL statement for control.db, except those of the audit (see `vault.statements`), in portable SQL."""
 
 from __future__ import annotations
 

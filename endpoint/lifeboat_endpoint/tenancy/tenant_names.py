@@ -1,4 +1,4 @@
-"""Names of tenants and tokens: a line that people can type and every terminal can show."""
+"""Names of tenants and tokens: one line that can be typed and shown in every terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LONGEST = 64
 
 
 def check_name(name: str) -> str:
-    """Raises EndpointError for what is no name."""
+    """Return a valid name. Raises EndpointError."""
     if not 0 < len(name) <= LONGEST or name != name.strip() or not name.isprintable():
         raise EndpointError(f"{name!r} is no name: 1 to {LONGEST} characters that can be printed, no space at the ends")
     if name.startswith("-") or ids.is_uuid(name):
@@ -20,5 +20,5 @@ def check_name(name: str) -> str:
 
 
 def fold_name(name: str) -> str:
-    """The same for names that people would take for one another."""
+    """Return a key that is equal for names that look the same to people."""
     return unicodedata.normalize("NFKC", name).casefold()

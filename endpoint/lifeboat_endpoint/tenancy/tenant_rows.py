@@ -1,4 +1,4 @@
-"""Tenants and tokens as plain rows."""
+"""Rows of tenants and tokens."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ TenantState = Literal["active", "removing"]
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """Somebody whose agents an endpoint keeps. `key_source` protects its data keys, None for the endpoint's own;
-    `quota` in bytes, None for the endpoint's limit. One that is `removing` can do nothing any more."""
+    """A tenant, whose agents an endpoint keeps.
+
+    `key_source` protects its data keys, None for the endpoint's own. `quota` in bytes, None for the endpoint's limit. A
+    tenant that is `removing` has no access.
+    """
 
     id: str
     name: str
@@ -23,8 +26,10 @@ class Tenant:
 
 @dataclass(frozen=True, slots=True)
 class TokenRow:
-    """Permission to act for a tenant. `id` is the public part of the secret. Times are timestamps; `last_used_at` is
-    kept in batches and may be a few seconds behind."""
+    """Permission to act for a tenant. `id` is the public part of the secret.
+
+    Times are timestamps; `last_used_at` is written in batches and may be a few seconds old.
+    """
 
     id: str
     tenant_id: str
@@ -36,5 +41,5 @@ class TokenRow:
     last_used_at: str | None = None
 
     def counts_at(self, now: str) -> bool:
-        """Whether it still opens anything (times as the endpoint writes them)."""
+        """Whether it is neither revoked nor expired (times as the endpoint writes them)."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)

@@ -1,1 +1,1 @@
-"""What workers do for the tenants of a shared endpoint: the queue, the kinds of work, what falls due, the worker."""
+"""Work for the tenants of a shared endpoint: the queue, the kinds of jobs, the schedule, and the worker."""

@@ -1,9 +1,8 @@
-"""The queue: what is to be done for which tenant, kept in PostgreSQL and taken by whichever worker comes first.
+"""The job queue of a shared endpoint, in PostgreSQL.
 
-A job is a kind of work, a tenant and maybe an agent, and nothing else: what there is to do is found in the stores when
-it runs, so it may run twice, and one that is asked for twice runs once. It runs at the earliest of the moments that it
-was asked for. Who takes a job holds it for a while (its lease) and says again and again that it still works; of a
-worker that ended another takes the job over.
+A job has a kind, a tenant and perhaps an agent, and no other content: it finds its work in the stores. So it may run
+twice, and requesting it twice runs it once, at the earliest requested time. A worker holds a job by a lease that it
+renews. When a worker dies, another one takes the job after the lease.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ Cursor = psycopg.Cursor[Any]
 
 State = Literal["waiting", "running", "dead"]
 MOST_ATTEMPTS = 8
-"""So many failures make a dead job: with the waits between them, about an hour."""
+"""Failures after which a job is dead. With the waits between them this takes about an hour."""
 _FIRST_WAIT = timedelta(seconds=30)
 _LONGEST_ERROR = 500
 _ENDED = "its worker ended without a word"
 
 
 class JobRequest(NamedTuple):
-    """Work of a kind for a tenant, "" for the endpoint itself; of all its agents, or of one."""
+    """A requested job: its kind, the tenant ("" for the endpoint itself), and an agent ("" for all)."""
 
     kind: str
     tenant: str = ""
@@ -43,7 +42,7 @@ class JobRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EndpointJob:
-    """A job that somebody took. `attempt` counts from 1; `lease` tells this holder from those before and after."""
+    """A job that a worker holds. `attempt` counts from 1; `lease` distinguishes this holder from others."""
 
     id: int
     kind: str
@@ -55,8 +54,11 @@ class EndpointJob:
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """A job as whoever runs the endpoint sees it. `due_at`: when it may be taken; of one that runs, when its lease
-    ends. `changed_at`: since when it is in this state."""
+    """A job as the operator sees it.
+
+    `due_at` is when it may be taken, or when the lease of a running one ends. `changed_at` is since when it has its
+    state.
+    """
 
     id: int
     kind: str
@@ -72,7 +74,7 @@ class JobRow:
 
 
 class JobCount(NamedTuple):
-    """How many jobs of a kind are in a state, and how long the oldest of those that may be taken waits (seconds)."""
+    """How many jobs of a kind have a state, and how long the oldest due one has waited (seconds)."""
 
     kind: str
     state: State
@@ -81,40 +83,44 @@ class JobCount(NamedTuple):
 
 
 class LatestRuns(NamedTuple):
-    """`now` by the clock of the database, and when each kind of work came to its end for a tenant the last time, well
-    or not, by kind and tenant."""
+    """`now` by the clock of the database, and when each kind of job last ended for a tenant, successful or not."""
 
     now: datetime
     ended: Mapping[tuple[str, str], datetime]
 
 
 def wait_after(attempt: int, chance: float) -> timedelta:
-    """How long a job waits after its `attempt`-th failure. `chance` from 0 to 1 spreads those that failed together:
-    from half as long to half as long again."""
+    """Return how long a job waits after its `attempt`-th failure.
+
+    `chance` from 0 to 1 spreads jobs that failed together, from half as long to half as long again.
+    """
     return _FIRST_WAIT * ((0.5 + chance) * 2.0 ** (attempt - 1))
 
 
 class EndpointQueue:
-    """For many threads. Every method is one transaction and raises VaultError where the database does not answer."""
+    """The queue, for many threads. Every method is one transaction and raises VaultError if the database does not
+    answer."""
 
     def __init__(self, pool: Pool, *, chance: Callable[[], float] = random.random) -> None:
-        """`pool`: of the role of workers; with the role of the servers only `add` can be used."""
+        """`pool` is of the role of workers. With the role of the servers only `add` can be used."""
         self._pool = pool
         self._chance = chance
 
-    # Asking for work --------------------------------------------------------------------------------------------
+    # Requests ---------------------------------------------------------------------------------------------------
 
     def add(self, kind: str, *, tenant: str = "", agent: str = "", run_at: datetime | None = None) -> None:
-        """Ask for work at a time, None for now. Of what waits already the earlier time counts; a job that failed waits
-        on, and one that runs is done once more after it. A server asks only for the tenant that it serves: VaultError
-        for others."""
+        """Request a job at a time, None for now.
+
+        The earlier time counts for a waiting job. A failed job keeps its wait, and a running one runs once more
+        afterwards. A server may request jobs only for the tenant that it serves: VaultError for others.
+        """
         given = {"kind": kind, "tenant": tenant, "agent": agent, "run_at": run_at}
         with self._transaction() as cursor:
             cursor.execute(sql.SET_TENANT, (tenant,))
             cursor.execute(sql.WISH, given)
 
     def add_missing(self, wanted: Sequence[JobRequest]) -> int:
-        """Ask for work now where none of it waits or runs; how many jobs are new."""
+        """Request jobs now unless they wait or run; return how many are new."""
         if not wanted:
             return 0
         columns = [list(column) for column in zip(*wanted, strict=True)]
@@ -124,8 +130,10 @@ class EndpointQueue:
     # Working ----------------------------------------------------------------------------------------------------
 
     def take(self, worker: str, lease: timedelta, kinds: Sequence[str]) -> EndpointJob | None:
-        """The next job of one of these kinds, for `worker` (a name for people), or None when nothing is due. Purges
-        come first, then whose turn it is. One whose worker ended too often is given up."""
+        """Take the next due job of these kinds for `worker` (a name for people), or return None.
+
+        Purges come first, then tenants in turn. A job whose worker died too often is given up.
+        """
         with self._transaction() as cursor:
             while (row := cursor.execute(sql.TAKE, (worker, lease, list(kinds))).fetchone()) is not None:
                 job = EndpointJob(*row)
@@ -135,13 +143,13 @@ class EndpointQueue:
         return None
 
     def heartbeat(self, job: EndpointJob, lease: timedelta) -> None:
-        """It is still worked at: the lease begins anew. Raises LeaseLost."""
+        """Renew the lease. Raises LeaseLost."""
         with self._transaction() as cursor:
             cursor.execute(sql.HEARTBEAT, {**_held(job), "seconds": lease})
             _check(cursor.rowcount, job)
 
     def finish(self, job: EndpointJob) -> None:
-        """It is done; what failed of the same before is forgotten. Raises LeaseLost."""
+        """Mark a job as done, and forget its earlier failure. Raises LeaseLost."""
         with self._transaction() as cursor:
             if cursor.execute(sql.FINISH, _held(job)).rowcount == 0:
                 _check(cursor.execute(sql.FINISH_AND_WAIT, _held(job)).rowcount, job)
@@ -149,8 +157,10 @@ class EndpointQueue:
             cursor.execute(sql.NOTE_END, _named(job))
 
     def fail(self, job: EndpointJob, error: str) -> State:
-        """It could not be done, which `error` says without content. It waits, longer each time, or is given up: the
-        state it is in now. Raises LeaseLost."""
+        """Mark a job as failed; return its new state. `error` has no content of tenants. Raises LeaseLost.
+
+        The job waits, longer each time, or is given up.
+        """
         error = error.replace("\0", "")[:_LONGEST_ERROR]
         with self._transaction() as cursor:
             if job.attempt >= MOST_ATTEMPTS:
@@ -161,30 +171,29 @@ class EndpointQueue:
         return "waiting"
 
     def release(self, job: EndpointJob) -> None:
-        """Give it back as if it had not been taken. Raises LeaseLost."""
+        """Give a job back as if it had not been taken. Raises LeaseLost."""
         with self._transaction() as cursor:
             _check(cursor.execute(sql.RELEASE, _held(job)).rowcount, job)
 
     def put_off(self, job: EndpointJob, wait: timedelta) -> None:
-        """It cannot be done now, which is nobody's failure: it waits. Raises LeaseLost."""
+        """Let a job wait without counting a failure. Raises LeaseLost."""
         with self._transaction() as cursor:
             _check(cursor.execute(sql.PUT_OFF, {**_held(job), "wait": wait}).rowcount, job)
 
-    # Looking after it -------------------------------------------------------------------------------------------
+    # Administration ---------------------------------------------------------------------------------------------
 
     def jobs(self, limit: int = 1000) -> list[JobRow]:
-        """In the order in which they would be taken, those that were given up last."""
+        """Return jobs in the order in which they are taken, dead ones last."""
         with self._transaction() as cursor:
             return [JobRow(*row) for row in cursor.execute(sql.JOBS, (limit,))]
 
     def dead(self) -> list[JobRow]:
-        """Those that were given up, and did not succeed since."""
+        """Return the jobs that were given up and have not succeeded since."""
         with self._transaction() as cursor:
             return [JobRow(*row) for row in cursor.execute(sql.DEAD)]
 
     def retry(self, job_id: int) -> JobRow:
-        """Have one that was given up, or that waits, done now; what it was. Raises UnknownJob, EndpointBusy for one
-        that runs."""
+        """Run a dead or waiting job now; return what it was. Raises UnknownJob, EndpointBusy for a running one."""
         with self._transaction() as cursor:
             found = _found(cursor, job_id)
             if found.state == "waiting" and cursor.execute(sql.REVIVE, (job_id,)).rowcount == 0:
@@ -196,8 +205,7 @@ class EndpointQueue:
         return found
 
     def drop(self, job_id: int) -> JobRow:
-        """Forget one that was given up, or that waits; what it was. Raises UnknownJob, EndpointBusy for one that
-        runs."""
+        """Delete a dead or waiting job; return what it was. Raises UnknownJob, EndpointBusy for a running one."""
         with self._transaction() as cursor:
             found = _found(cursor, job_id)
             if cursor.execute(sql.DROP, (job_id,)).rowcount == 0:
@@ -205,17 +213,18 @@ class EndpointQueue:
         return found
 
     def counts(self) -> list[JobCount]:
-        """By kind and state, for figures."""
+        """Count jobs by kind and state, for metrics."""
         with self._transaction() as cursor:
             return [JobCount(*row) for row in cursor.execute(sql.COUNTS)]
 
     def latest(self) -> LatestRuns:
+        """Return when jobs last ended."""
         with self._transaction() as cursor:
             ended = {(kind, tenant): ended_at for kind, tenant, ended_at in cursor.execute(sql.LATEST)}
             return LatestRuns(cursor.execute(sql.NOW).fetchall()[0][0], ended)
 
     def forget(self, tenants: Sequence[str]) -> None:
-        """Nothing more is known of when their work was done."""
+        """Forget when jobs of these tenants ended."""
         with self._transaction() as cursor:
             cursor.execute(sql.FORGET, (list(tenants),))
 
@@ -242,7 +251,7 @@ def _check(changed: int, job: EndpointJob) -> None:
 
 
 def _give_up(cursor: Cursor, job: EndpointJob, error: str) -> None:
-    """Only the newest of its kind is kept."""
+    """Mark a job as dead. Only the newest dead job of each kind is kept."""
     _check(cursor.execute(sql.HOLD, _held(job)).rowcount, job)
     cursor.execute(sql.DROP_DEAD, _named(job))
     cursor.execute(sql.GIVE_UP, {**_held(job), "error": error})

@@ -1,9 +1,8 @@
 """A worker: one process that takes one job after another.
 
-The job runs in a thread of its own; this one keeps its lease, hears when the process is to stop, and tells the queue
-how the job ended. A thread cannot be ended from outside: a job that is to stop does so between two steps. One that does
-not in time is left to its lease, and the process ends: whoever takes it over begins it anew, which every kind of work
-is made for.
+The job runs in a thread. The main thread renews its lease, notices when the process should stop, and tells the queue
+how the job ended. A thread cannot be interrupted, so a job stops between two steps. If it does not stop in time, the
+process ends and the lease expires. Another worker then repeats the job, which every kind of job allows.
 """
 
 from __future__ import annotations
@@ -31,27 +30,30 @@ if TYPE_CHECKING:
 
 Result = Literal["done", "failed", "dead", "released", "revoked", "lost", "left"]
 _LOOK = 0.2
-"""Seconds between two looks at a job that runs."""
+"""Seconds between two checks of a running job."""
 _LONGEST_PAUSE = 30.0
 _REVOKED = timedelta(hours=1)
-"""After so long it is looked whether a key that was taken away was given back."""
+"""Delay before a job is tried again whose tenant has revoked its key."""
 
 
 class WorkerStopped(Exception):
-    """The job ends between two steps, because its worker is to stop or no longer holds it."""
+    """The job ends between two steps, because its worker stops or has lost the lease."""
 
 
 class JobCounter(Protocol):
-    """Who counts what became of jobs."""
+    """Counts the results of jobs."""
 
     def ended(self, kind: str, result: str, seconds: float) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerPace:
-    """Seconds. A job is held for `lease`, which begins anew each `beat`. Who finds nothing to do looks again after
-    `idle`, and for what falls due each `plan`. Who is to stop waits for its job for `grace`. A job that runs for
-    `longest` is given back at its next step, and others get their turn."""
+    """Time limits in seconds.
+
+    A lease lasts for `lease` and is renewed each `beat`. An idle worker looks for jobs after `idle`, and for jobs to
+    plan each `plan`. A stopping worker waits for its job for `grace`. A job that runs for `longest` is given back at
+    its next step, so that others get their turn.
+    """
 
     lease: float = 60.0
     beat: float = 15.0
@@ -62,12 +64,12 @@ class WorkerPace:
 
 
 def _nobody() -> None:
-    """Nobody wants to know that the worker lives."""
+    """Report to no service manager."""
 
 
 @dataclass
 class EndpointWorker:
-    """One worker. `name` is for people. `alive` is called again and again, a minute apart at most."""
+    """One worker. `name` is for people. `alive` is called repeatedly, at least once a minute."""
 
     endpoint: Endpoint
     queue: EndpointQueue
@@ -81,7 +83,7 @@ class EndpointWorker:
     _planned_at: float = float("-inf")
 
     def run(self) -> bool:
-        """Work until it is to stop. Whether no job was left behind half done: if one was, end the process."""
+        """Work until stopped. Return False if a job was left running: end the process then."""
         failures = 0
         while not self.stopped.is_set():
             self.alive()
@@ -100,7 +102,7 @@ class EndpointWorker:
         return True
 
     def run_once(self) -> bool:
-        """Do what is due, and end. As `run`; raises VaultError where the database does not answer."""
+        """Do the work that is due. Returns as `run`; raises VaultError if the database does not answer."""
         result: Result | None = "done"
         while result is not None and not self.stopped.is_set():
             result = self.round()
@@ -109,7 +111,7 @@ class EndpointWorker:
         return True
 
     def round(self) -> Result | None:
-        """Plan when it is time, and do one job; None: there was none. Raises VaultError."""
+        """Plan if it is time, and run one job; return None if there was none. Raises VaultError."""
         if time.monotonic() - self._planned_at >= self.pace.plan:
             self._plan()
             self._planned_at = time.monotonic()
@@ -117,7 +119,7 @@ class EndpointWorker:
         return None if job is None else self._do(job)
 
     def _plan(self) -> None:
-        """What waits already is done, also where nothing can be planned."""
+        """Plan jobs. An error is logged, so that waiting jobs are still done."""
         try:
             self.endpoint.control.flush()
             self.plan(self.endpoint, self.queue)
@@ -161,7 +163,7 @@ class EndpointWorker:
         return "lost" if lease.is_lost else self._ended(job, running, lease)
 
     def _ended(self, job: EndpointJob, running: _JobThread, lease: _JobLease) -> Result:
-        """Again and again while the job is held: what the queue does not hear of is done anew."""
+        """Tell the queue how the job ended, and retry while the job is held: a job without a result is repeated."""
         while True:
             try:
                 return running.tell(self.queue, job)
@@ -175,7 +177,7 @@ class EndpointWorker:
 
 
 class _JobLease:
-    """The lease of a job that runs. `until`: by this process's clock, others may take the job from then on."""
+    """The lease of a running job. After `until`, by this process's clock, others may take the job."""
 
     def __init__(self, queue: EndpointQueue, job: EndpointJob, pace: WorkerPace) -> None:
         self._queue = queue
@@ -186,7 +188,7 @@ class _JobLease:
         self.is_lost = False
 
     def keep(self) -> None:
-        """Say that it is still worked at, when it is time to."""
+        """Renew the lease when it is time."""
         began = time.monotonic()
         if self.is_lost or began < self._beat_at:
             return
@@ -202,7 +204,7 @@ class _JobLease:
 
 
 class _JobThread(threading.Thread):
-    """A job that runs; `ended` is set when it does not any more, however it ended."""
+    """A running job. `ended` is set when it has ended in any way."""
 
     def __init__(self, worker: EndpointWorker, job: EndpointJob) -> None:
         super().__init__(name="job", daemon=True)
@@ -231,14 +233,14 @@ class _JobThread(threading.Thread):
             raise WorkerStopped
 
     def tell(self, queue: EndpointQueue, job: EndpointJob) -> Result:
-        """Raises LeaseLost, VaultError."""
+        """Tell the queue the result of the job. Raises LeaseLost, VaultError."""
         if isinstance(self._error, WorkerStopped):
             queue.release(job)
             return "released"
         if isinstance(self._error, KeyRevoked):
             if job.kind in job_planning.OF_TENANTS:
                 queue.finish(job)
-            else:  # nobody asks for it again when the key is given back
+            else:  # unlike periodic jobs, it is not planned again when the key is given back
                 queue.put_off(job, _REVOKED)
             return "revoked"
         if self._error is None and not self._problems:
@@ -247,20 +249,22 @@ class _JobThread(threading.Thread):
         return "dead" if queue.fail(job, self._words()) == "dead" else "failed"
 
     def _words(self) -> str:
-        """For whoever looks after the endpoint."""
+        """Describe the failure for the operator."""
         if self._error is None:
             return "; ".join(self._problems)
         return self._error.message if isinstance(self._error, LifeboatError) else describe_error(self._error)
 
     @property
     def trouble(self) -> str:
-        """For the log, which holds no messages."""
+        """Describe the failure for the log, which contains no messages."""
         if self._error is not None and not isinstance(self._error, WorkerStopped):
             return f" because: {describe_error(self._error)}"
         return f" problems={len(self._problems)}" if self._problems else ""
 
 
 def compute_pause(failures: int, chance: float) -> float:
-    """Seconds to wait after so many failures one after another. `chance` from 0 to 1 spreads workers that failed
-    together."""
+    """Return the seconds to wait after a number of consecutive failures.
+
+    `chance` from 0 to 1 spreads workers that failed together.
+    """
     return float(min(2.0 ** min(failures - 1, 10), _LONGEST_PAUSE)) * (0.5 + chance)

@@ -1,5 +1,4 @@
-"""The kinds of work. Each finds in the stores what there is to do, so it can be ended at any step and done again: what
-was done stays done, and what was not is found again."""
+"""The kinds of jobs. Each finds its work in the stores, so it can be interrupted at any step and repeated."""
 
 from __future__ import annotations
 
@@ -27,18 +26,17 @@ if TYPE_CHECKING:
     from lifeboat_endpoint.tenancy.tenant_rows import Tenant
 
 _MOST_AGENTS = 50
-"""The agents of a tenant with more of them are looked after, and proven, in jobs of their own."""
+"""With more agents than this, each agent of a tenant is maintained and verified in a job of its own."""
 _AT_ONCE = 5_000
 """Jobs in one transaction."""
 
 _NOT_BEFORE = timedelta(minutes=5)
-"""A purge whose time has come and that could not be applied, because of a clock that is not trusted, is tried again
-after so long."""
+"""Delay before a due purge is tried again that could not be applied, because the clock is not trusted."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """What a job works with. `step` is called between two steps, and raises when the worker is to stop."""
+    """What a job works with. `step` is called between two steps, and raises when the worker has to stop."""
 
     endpoint: Endpoint
     queue: EndpointQueue
@@ -46,12 +44,11 @@ class JobContext:
 
 
 Handler = Callable[[JobContext, EndpointJob], list[str]]
-"""Does a job; sentences about what could not be done. Raises LifeboatError."""
+"""Runs a job; returns sentences about what could not be done. Raises LifeboatError."""
 
 
 def of_tenant(do: Callable[[JobContext, EndpointJob, Tenant], list[str]]) -> Handler:
-    """Of a tenant that is gone, or that is being removed, nothing is left to do. Raises KeyRevoked where nothing can
-    be done."""
+    """Run a handler with its tenant. Nothing is left to do for one that is gone or being removed. Raises KeyRevoked."""
 
     def run(work: JobContext, job: EndpointJob) -> list[str]:
         try:
@@ -70,7 +67,7 @@ def of_tenant(do: Callable[[JobContext, EndpointJob, Tenant], list[str]]) -> Han
 
 @of_tenant
 def look_after(work: JobContext, job: EndpointJob, tenant: Tenant) -> list[str]:
-    """Old history goes, and what nothing names any more."""
+    """Thin old history, and sweep unnamed bodies."""
     if job.agent:
         return tenant_care.look_after_agent(work.endpoint, tenant, job.agent).problems
     agents = tenant_care.kept_in_vaults(work.endpoint, tenant)
@@ -81,14 +78,14 @@ def look_after(work: JobContext, job: EndpointJob, tenant: Tenant) -> list[str]:
 
 
 def _share_out(work: JobContext, job: EndpointJob, agents: Sequence[str]) -> None:
-    """A job for each agent, for all workers together."""
+    """Add a job for each agent, for all workers."""
     for begin in range(0, len(agents), _AT_ONCE):
         work.queue.add_missing([JobRequest(job.kind, job.tenant, each) for each in agents[begin : begin + _AT_ONCE]])
 
 
 @of_tenant
 def verify_tenant_data(work: JobContext, job: EndpointJob, tenant: Tenant) -> list[str]:
-    """Everything is read back. What is wrong is told by kind: the rest says `lifeboat endpoint verify`."""
+    """Verify everything of a tenant. Findings are counted by kind; `lifeboat endpoint verify` shows them."""
     kinds = Counter(found.kind for found in _proved(work, job, tenant).findings)
     return [f"{count} findings ({kind})" for kind, count in sorted(kinds.items())]
 
@@ -105,21 +102,21 @@ def _proved(work: JobContext, job: EndpointJob, tenant: Tenant) -> endpoint_veri
 
 @of_tenant
 def reencrypt_tenant(work: JobContext, job: EndpointJob, tenant: Tenant) -> list[str]:
-    """What is under an older data key comes under the current one, and the older keys go."""
+    """Encrypt everything under the current data key, and destroy the older keys."""
     return tenant_care.compact_tenant(work.endpoint, tenant, step=work.step).problems
 
 
 @of_tenant
 def shred_old_keys(work: JobContext, job: EndpointJob, tenant: Tenant) -> list[str]:
-    """After purges: what the database still holds of them ends with the key that sealed it. A new key now;
-    `reencrypt_tenant`, which that asks for, destroys the older one."""
+    """Make a new data key after purges. The job `reencrypt`, which this adds, destroys the older one and with it all
+    remains."""
     data_key_rotation.rotate_keys(work.endpoint, tenant)
     return []
 
 
 @of_tenant
 def apply_purge(work: JobContext, job: EndpointJob, tenant: Tenant) -> list[str]:
-    """Purges that have waited long enough; for the next one that waits the work is asked for anew."""
+    """Apply the purges that are due, and add a job for the next one."""
     problems = tenant_purges.apply_due(work.endpoint, [tenant])[0].problems
     waiting = [
         times.parse_time(found.purge.applies_at) for found in tenant_purges.list_waiting_purges(work.endpoint, [tenant])
@@ -131,7 +128,7 @@ def apply_purge(work: JobContext, job: EndpointJob, tenant: Tenant) -> list[str]
 
 
 def sweep_bodies(work: JobContext, job: EndpointJob) -> list[str]:
-    """Bodies that nothing names: of a tenant, or whatever belongs to no tenant."""
+    """Remove unnamed bodies of a tenant, or those of no tenant."""
     return _sweep_tenant(work, job) if job.tenant else _sweep_endpoint(work)
 
 
@@ -152,13 +149,13 @@ def _sweep_endpoint(work: JobContext) -> list[str]:
 
 
 def finish_removals(work: JobContext, job: EndpointJob) -> list[str]:
-    """Removals of tenants that were interrupted."""
+    """Finish interrupted removals of tenants."""
     tenant_removal.finish_removals(work.endpoint)
     return []
 
 
 def trim_audit(work: JobContext, job: EndpointJob) -> list[str]:
-    """Rows of the audit that are too old, or too many."""
+    """Delete audit rows that are too old, or too many."""
     now = trusted_now(work.endpoint)
     if now is not None:
         kept = work.endpoint.settings.audit

@@ -1,5 +1,8 @@
-"""What falls due. Every kind of work of every tenant has its moments, one each period; those of different tenants lie
-apart, so a thousand tenants are not looked after at once."""
+"""Schedule of periodic jobs.
+
+Each kind of job has a moment in every period. The moments of tenants differ, so that a thousand tenants are not
+maintained at the same time.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,8 @@ Ended = Mapping[tuple[str, str], datetime]
 
 
 def plan_jobs(endpoint: Endpoint, queue: EndpointQueue) -> int:
-    """Ask for what is due; how many jobs are new. Nothing where another worker plans right now. Raises VaultError."""
+    """Add the jobs that are due; return how many are new. Does nothing if another worker plans now. Raises
+    VaultError."""
     try:
         with endpoint.engine.alone("planning", seconds=0):
             return _planned(endpoint, queue)
@@ -49,7 +53,7 @@ def _planned(endpoint: Endpoint, queue: EndpointQueue) -> int:
 
 
 def find_due_jobs(now: datetime, tenants: Iterable[Tenant], ended: Ended, hours: WorkHours) -> list[JobRequest]:
-    """What has not come to an end since its moment. `now` and `ended` by the same clock."""
+    """Return the jobs that have not ended since their last moment. `now` and `ended` are by the same clock."""
     every = {kind: timedelta(hours=number) for kind, number in msgspec.structs.asdict(hours).items() if number}
     wanted = [JobRequest(kind) for kind in OF_THE_ENDPOINT if _is_due(now, kind, "", ended, every)]
     for tenant in tenants:
@@ -61,12 +65,12 @@ def find_due_jobs(now: datetime, tenants: Iterable[Tenant], ended: Ended, hours:
 
 
 def find_removed_tenants(tenants: Iterable[Tenant], ended: Ended) -> list[str]:
-    """Tenants of which something is known that are no longer there."""
+    """Return tenants in the notes of ended jobs that no longer exist."""
     return sorted({tenant for _, tenant in ended if tenant} - {tenant.id for tenant in tenants})
 
 
 def _is_due(now: datetime, kind: str, tenant: str, ended: Ended, every: Mapping[str, timedelta]) -> bool:
-    """What ended in the future tells of a clock that was set back: no reason to wait for years."""
+    """Return whether a job is due. An end in the future, from a clock that was set back, counts as due."""
     period = every.get(kind)
     if period is None:
         return False
@@ -75,6 +79,6 @@ def _is_due(now: datetime, kind: str, tenant: str, ended: Ended, every: Mapping[
 
 
 def _moment(now: datetime, kind: str, tenant: str, period: timedelta) -> datetime:
-    """The last moment of this work that has come."""
+    """Return the last moment of this job that has passed."""
     offset = timedelta(seconds=zlib.crc32(f"{kind} {tenant}".encode()) % max(1, int(period.total_seconds())))
     return now - (now - _EPOCH - offset) % period

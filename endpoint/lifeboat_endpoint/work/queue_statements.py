@@ -1,16 +1,16 @@
-"""Every SQL statement of the queue (`store/postgres/schema/0002_work.sql`). Time is the database's."""
+"""Every SQL statement of the queue (`engines/postgres/schema/0002_work.sql`). All times are those of the database."""
 
 from __future__ import annotations
 
 NOW = "select clock_timestamp()"
 SET_TENANT = "select set_config('lifeboat.tenant', %s, true)"
 
-# A tenant's further jobs stand ten seconds apart; it is not counted beyond a thousand, which would cost more than it
-# is worth.
+# Further jobs of a tenant are ten seconds apart. Counting stops at a thousand, because it would cost more than it is
+# worth.
 _BEHIND = """(select count(*) from (select 1 from lifeboat_work.job o
     where o.tenant = w.tenant and o.state <> 'dead' limit 1000) n) * interval '10 seconds'"""
 
-# What waits already is brought forward, but not while it waits because it failed; what runs is noted to run anew.
+# A waiting job is brought forward unless it waits because it failed. A running one is marked to run again.
 WISH = f"""insert into lifeboat_work.job(kind, tenant, agent, due_at, turn)
     select w.kind, w.tenant, w.agent, w.at, w.at + {_BEHIND}
     from (select %(kind)s::text as kind, %(tenant)s::text as tenant, %(agent)s::text as agent,
@@ -30,7 +30,7 @@ PLAN = f"""insert into lifeboat_work.job(kind, tenant, agent, due_at, turn)
     order by w.tenant, w.kind, w.agent
     on conflict (tenant, kind, agent) where state <> 'dead' do nothing"""
 
-# The first condition is asked once, and ends it there where nothing is due however much waits for later.
+# The first condition is evaluated once. It ends the query if nothing is due, however many jobs wait for later.
 TAKE = """update lifeboat_work.job set state = 'running', attempts = attempts + 1, lease = lease + 1, worker = %s,
         changed_at = clock_timestamp(), due_at = clock_timestamp() + %s,
         again_at = case when again_at > clock_timestamp() then again_at end

@@ -1,4 +1,4 @@
-"""The queue of an endpoint that has one."""
+"""Access to the queue of a shared endpoint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def open_queue(endpoint: Endpoint) -> EndpointQueue:
-    """Raises NotShared where the endpoint's data is a folder of files."""
+    """Return the queue. Raises NotShared for an endpoint of files."""
     engine = as_shared_engine(endpoint.engine)
     if engine is None:
         raise NotShared("the data of this endpoint lies in a folder, and its server looks after it by itself")

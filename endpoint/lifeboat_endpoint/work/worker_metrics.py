@@ -1,4 +1,4 @@
-"""Figures of a worker for Prometheus, without names of tenants or agents."""
+"""Metrics of a worker for Prometheus, without names of tenants or agents."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 _SECONDS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0, 300.0, 1800.0, 7200.0)
 _KEPT = 5.0
-"""Seconds in which the queue is asked once, however often its figures are wanted."""
+"""Seconds for which the counts of the queue are cached."""
 
 
 class WorkerMetrics:
-    """What this process did, and how deep the queue is. Raises ServerMissing."""
+    """Metrics of this worker and of the queue. Raises ServerMissing."""
 
     def __init__(self, queue: EndpointQueue) -> None:
         client = _library()
         self._client = client
-        client.disable_created_metrics()  # when a series began is of no use, and makes one more of each
+        client.disable_created_metrics()  # the creation times of series are not needed, and would double their number
         self._registry = client.CollectorRegistry()
         self._jobs = client.Counter(
             "lifeboat_jobs", "Jobs that this worker ended.", ("kind", "result"), registry=self._registry
@@ -44,7 +44,7 @@ class WorkerMetrics:
         self._seconds.labels(kind).observe(seconds)
 
     def serve(self, host: str, port: int) -> Callable[[], None]:
-        """Answer whoever asks there, until what is returned is called. Raises PortTaken, CannotServe."""
+        """Serve the metrics until the returned function is called. Raises PortTaken, CannotServe."""
         try:
             server, thread = self._client.start_http_server(port, host, registry=self._registry)
         except OSError as error:
@@ -64,7 +64,7 @@ class WorkerMetrics:
 
 
 class _QueueDepth:
-    """The queue's figures, when somebody wants them. Those of a database that does not answer are left out."""
+    """Collects the counts of the queue on demand. They are left out if the database does not answer."""
 
     def __init__(self, counts: Callable[[], list[JobCount]]) -> None:
         self._counts = counts
@@ -86,7 +86,7 @@ class _QueueDepth:
         yield oldest
 
     def describe(self) -> list[Any]:
-        """Nothing is asked of the database before somebody wants to know."""
+        """Return nothing, so that registering does not query the database."""
         return []
 
     def _asked(self) -> list[JobCount]:

@@ -1,4 +1,4 @@
-"""`lifeboat endpoint doctor`: every fault that it knows is made, and found by what it says."""
+"""`lifeboat endpoint doctor`: each fault that it knows is made and has to be found."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def examined(endpoint: Endpoint) -> list[DoctorCheckResult]:
 
 
 def wrong(endpoint: Endpoint) -> dict[str, list[str]]:
-    """What is not as it must be, by check; a server for tests has no checksums."""
+    """Return the findings that are not OK, by check. The server for tests has no checksums, so this finding is left
+    out."""
     found: dict[str, list[str]] = {}
     for one in examined(endpoint):
         if one.finding.level is not DoctorLevel.OK and "no checksums" not in one.finding.result:
@@ -52,7 +53,7 @@ def wrong(endpoint: Endpoint) -> dict[str, list[str]]:
 
 
 def only(endpoint: Endpoint, check: str) -> str:
-    """The only thing that is wrong."""
+    """Return the only finding that is not OK."""
     found = wrong(endpoint)
     assert found.keys() == {check}, found
     (result,) = found[check]
@@ -113,7 +114,7 @@ def test_a_disk_that_is_nearly_full_is_found(endpoint: Endpoint, free: int, leve
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
-    """One that keeps what it acknowledges."""
+    """A server that keeps what it acknowledges."""
     with running() as made:
         durable = replace(made, options="-c fsync=on")
         durable.restart()
@@ -220,7 +221,7 @@ def test_that_all_connections_are_taken_is_said(database: SharedDatabase) -> Non
 
 
 def fixed(shared: Endpoint, database: SharedDatabase) -> None:
-    """Run what the doctor says that helps."""
+    """Run the command that the doctor suggests."""
     (fix,) = [one.finding.fix for one in examined(shared) if one.check == "isolation"]
     assert fix is not None
     command, option, statement = shlex.split(fix)
@@ -349,12 +350,12 @@ def test_what_needs_a_database_that_is_away_is_not_examined_and_that_is_said(
     assert isinstance(engine, SharedEngine)
     server.stop()
     for pool in engine.pools._all().values():
-        pool.timeout = 0.1  # a server that was stopped gives no connection later either
+        pool.timeout = 0.1  # a stopped server gives no connection later either
     try:
         found = {one.check: one.finding for one in examined(shared)}
     finally:
         server.start()
-    assert found["parts"].level is DoctorLevel.OK  # the object store, the last of them
+    assert found["parts"].level is DoctorLevel.OK  # the object store is checked last
     assert found["objects"].level is DoctorLevel.OK
     assert {name for name, finding in found.items() if finding.result.startswith("not examined")} == {
         *("bodies", "clock", "database", "isolation", "keys", "work")

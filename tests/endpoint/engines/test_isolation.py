@@ -1,5 +1,8 @@
-"""Whoever gets a statement of his own into a transaction of one tenant, as the role that serves, learns nothing of
-another tenant and changes nothing there. Each attack is one statement; what would help to make it is granted first."""
+"""Isolation of tenants in PostgreSQL.
+
+An attacker who can run a statement in a transaction of one tenant, as the role of the servers, reads nothing of another
+tenant and changes nothing there. Each attack is one statement; rights that would help to make it are granted first.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,7 @@ insert into audit(number, time, kind, subject, details, hash)
 
 @dataclass
 class Attacker:
-    """Statements as the role that serves, in a transaction of `TENANT`, each rolled back."""
+    """Runs statements as the role of the servers, in a transaction of `TENANT`, and rolls each back."""
 
     database: SharedDatabase
     place: int
@@ -80,7 +83,7 @@ class Attacker:
         return found or []
 
     def refused(self, statement: str, **options: Any) -> type[psycopg.Error] | None:
-        """The error, which holds nothing of the other tenant; None if the statement was run."""
+        """Return the error, which contains nothing of the other tenant, or None if the statement was run."""
         try:
             self.rows(statement, **options)
         except psycopg.Error as error:
@@ -143,7 +146,7 @@ def test_without_a_tenant_no_table_shows_anything(database: SharedDatabase, atta
 
 @pytest.mark.parametrize("role", [API, WORKER])
 def test_a_tenant_sees_nothing_of_another_in_any_table(database: SharedDatabase, attacker: Attacker, role: str) -> None:
-    """Every row of the other tenant would tell: as text it holds the secret or its name."""
+    """Every row of the other tenant contains the secret or its name as text."""
     mine = Attacker(database, attacker.place, role)
     for table in _tables(database, "lifeboat_tenant", "lifeboat_vault"):
         found = mine.rows(f"select t::text from {table} t")
@@ -165,15 +168,15 @@ def test_a_tenant_sees_nothing_of_another_in_any_table(database: SharedDatabase,
         f"set local lifeboat.tenant = '{OTHER_TENANT}'; set local lifeboat.agent = '';"
         " select * from lifeboat_vault.decision",
         "select * from lifeboat_control.token where digest <> (select digest from lifeboat_control.token)",
-        # Statistics hold values of rows, catalogues the text of statements and where files lie.
+        # Statistics contain values of rows; catalogues contain the text of statements and paths of files.
         "select * from pg_stats where schemaname like 'lifeboat%'",
         "select * from pg_stats_ext_exprs",
         "select * from pg_prepared_xacts",
         "select * from pg_largeobject_metadata",
-        # What runs as whoever asks sees what he sees.
+        # A function that runs as its caller sees what the caller sees.
         "do $$ begin if exists (select 1 from lifeboat_vault.decision where value <> 'ours') then"
         " raise exception 'seen'; end if; end $$; select 1 where false",
-        # A condition with a side effect is not asked about rows of others.
+        # A condition with a side effect is not evaluated for rows of others.
         "select 1 from lifeboat_vault.decision where 1 / (case when value = 'ours' then 1 else 0 end) = 0",
         "select 1 from lifeboat_tenant.part where 1 / (case when body = 'ours' then 1 else 0 end) = 0",
     ],
@@ -280,7 +283,7 @@ def test_without_a_tenant_nothing_is_written(attacker: Attacker) -> None:
 
 
 def test_a_key_that_another_tenant_has_is_free(attacker: Attacker) -> None:
-    """A collision would tell that it has it."""
+    """A collision would tell that the other tenant has the key."""
     for statement in (
         f"insert into lifeboat_tenant.used(id, expires_at) values ('{SECRET}', '')",
         f"insert into lifeboat_tenant.upload(id, agent_id, kind, machine, created_at, expires_at)"
@@ -378,7 +381,7 @@ def test_a_transaction_is_not_left_for_others_to_end(attacker: Attacker) -> None
 
 
 def test_what_others_are_asking_is_not_seen(database: SharedDatabase, attacker: Attacker) -> None:
-    """Sessions of one role see each other's statements: so these hold no values."""
+    """Sessions of one role see each other's statements, so the statements contain no values."""
     with database.pools() as pools:
         store = PostgresStore(pools.vault, "vault", tenant=OTHER_TENANT, agent=AGENT)
         with store.transaction():
@@ -405,7 +408,7 @@ def test_every_table_has_row_security_enabled_and_forced(database: SharedDatabas
 
 
 def test_there_is_nothing_but_tables_indexes_numbers_and_functions(database: SharedDatabase) -> None:
-    """A view would show what its owner sees."""
+    """A view would show what its owner may see."""
     rows = database.execute(
         f"""select c.oid::regclass::text from pg_class c where c.relnamespace::regnamespace::text in {_SCHEMAS}
         and c.relkind not in ('r', 'i', 'S', 't')"""
@@ -448,7 +451,8 @@ def test_no_role_may_truncate_refer_to_or_be_told_of_a_table(database: SharedDat
 
 
 def test_functions_run_as_whoever_calls_them_and_are_not_for_everybody(database: SharedDatabase) -> None:
-    """One runs as the owner: the number of the last row of the audit, of which who serves sees no other."""
+    """One function runs as the owner. It returns the number of the last audit row, of which the servers see no other
+    row."""
     found = f"select p.oid::regprocedure::text from pg_proc p where p.pronamespace::regnamespace::text in {_SCHEMAS}"
     assert database.execute(f"{found} and has_function_privilege('public', p.oid, 'execute')") == []
     assert database.execute(f"{found} and p.prosecdef") == [("lifeboat_control.audit_end()",)]

@@ -141,7 +141,7 @@ def test_a_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
 
 
 def test_keys_are_read_where_a_link_leads_now(tmp_path: Path) -> None:
-    """As files are mounted for a container."""
+    """Files that are mounted into a container are links."""
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
         text = f"[default]\naws_access_key_id = {name}\naws_secret_access_key = not-a-real-secret\n"

@@ -1,4 +1,4 @@
-"""The list of policies is what a database has after `endpoint prepare`."""
+"""The list of policies matches a database after `endpoint prepare`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every pair of stores must do, on a real PostgreSQL."""
+"""The conformance tests of stores, on a real PostgreSQL."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TestPostgresAndDisk(StoreConformance):
         return rows, DiskBlobs(folder / "bodies", SystemFiles())
 
     def files(self, folder: Path) -> list[Path]:
-        """Flushed: what is in memory only would be overlooked."""
+        """The files of the server after a flush, because data in memory only would be overlooked."""
         self.database.execute("checkpoint")
         return [folder, self.database.server.folder]
 
@@ -44,7 +44,7 @@ class TestSealedPostgresAndDisk(TestPostgresAndDisk):
 
     @pytest.fixture(autouse=True)
     def _connected(self, database: SharedDatabase, request: pytest.FixtureRequest) -> Iterator[None]:
-        """The files of a server hold what other tests wrote to it in clear."""
+        """Use a database of its own: the files of a server contain in clear what other tests wrote to it."""
         is_alone = "purged" in request.node.name
         with shared_database() if is_alone else nullcontext(database) as made, made.pools() as self.pools:
             self.database = made

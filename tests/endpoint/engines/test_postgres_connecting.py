@@ -1,5 +1,5 @@
-"""A database is reached over a socket of this machine, or over TLS that proves its name: everything else is refused
-before anything is sent."""
+"""A database is reached over a local socket, or over TLS that proves its name. Anything else is refused before data is
+sent."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_socket_in_the_address_counts_more_than_the_environment(monkeypatch: p
 
 @dataclass(frozen=True)
 class Network:
-    """A database on a port of this machine, by TLS. `folder` holds the files of its authority and of its clients."""
+    """A database on a port of this machine, with TLS. `folder` has the files of its authority and of its clients."""
 
     database: SharedDatabase
     port: int
@@ -110,7 +110,7 @@ class Network:
             pools.check()
 
     def restarted(self, options: str) -> None:
-        """With other settings of TLS."""
+        """Restart it with other settings of TLS."""
         folder = self.database.server.folder
         every = f"-c listen_addresses=127.0.0.1 -c port={self.port} -c ssl_cert_file={folder}/server.pem"
         every += f" -c ssl_key_file={folder}/server.key -c ssl_ca_file={folder}/authority.pem {options}"
@@ -119,7 +119,7 @@ class Network:
 
 @pytest.fixture(scope="module")
 def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
-    """`lifeboat_worker` is let in by its certificate alone, the others by their password."""
+    """A server that admits `lifeboat_worker` by its certificate alone, and the other roles by their password."""
     folder = tmp_path_factory.mktemp("authorities")
     authority, other = trustme.CA(), trustme.CA()
     authority.cert_pem.write_to_path(str(folder / "authority.pem"))
@@ -179,7 +179,7 @@ def test_of_several_servers_the_one_that_proves_its_name_is_used(network: Networ
         "hostaddr=127.0.0.1", "hostaddr=127.0.0.1,::1"
     )
     with pytest.raises(errors.VaultBusy):
-        network.check(several)  # nobody listens at the second address
+        network.check(several)  # no server listens at the second address
     network.check(several.replace(",::1", ",127.0.0.1").replace(f"port={port}", f"port={port},{port}"))
 
 
@@ -221,7 +221,7 @@ def test_a_password_is_no_part_of_an_error(network: Network, monkeypatch: pytest
 
 
 def test_a_server_that_takes_no_writes_is_not_the_one_that_was_meant(network: Network) -> None:
-    """As a standby says it, or the old server after a failover."""
+    """A standby reports this, and so does the old server after a failover."""
     network.restarted("-c ssl=on -c default_transaction_read_only=on")
     try:
         with pytest.raises(errors.VaultBusy):

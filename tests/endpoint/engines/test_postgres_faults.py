@@ -1,4 +1,4 @@
-"""What goes wrong between a store and its database, and that nobody gets what is another's."""
+"""Failures between a store and its database, and connections that are shared by tenants."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def vault(pools: Pools, agent: str, tenant: str = TENANT) -> PostgresStore:
 
 
 def test_tenants_that_share_connections_never_see_each_others_rows(database: SharedDatabase) -> None:
-    """Two connections, four threads, four tenants in each, hundreds of changes and reads of every kind."""
+    """Two connections, four threads with four tenants each, and hundreds of changes and reads of every kind."""
 
     def live(thread: int) -> None:
         stores = [vault(pools, f"shared {thread}", tenant=f"tenant {number}") for number in range(4)]
@@ -105,7 +105,7 @@ def test_a_stream_that_is_left_gives_its_connection_back(database: SharedDatabas
             stream = rows.rows(VALUES)
             assert next(stream) == ("value",)
             del stream
-        rows.rows(VALUES)  # never begun
+        rows.rows(VALUES)  # the statement was never begun
         assert rows.row("select count(*) from decision") == (2000,)
 
 

@@ -1,5 +1,5 @@
-"""Every statement of vaults, tenants and control is one that PostgreSQL takes as it stands, and what a policy demands
-is looked up in an index: a statement costs as much with many tenants as with one."""
+"""PostgreSQL accepts every statement of vaults, tenants and control as it is written, and looks up the columns of
+policies in an index, so that a statement costs as much with many tenants as with one."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ analyze;
 
 
 def statements_of(module: ModuleType) -> dict[str, str]:
-    """By name; of those that are made for some number of values, the one for three."""
+    """Return the statements by name. Of those that are made for a number of values, return the one for three."""
     found = {}
     for name, value in vars(module).items():
         if isinstance(value, str) and name.isupper() and not name.startswith("_"):
@@ -109,7 +109,7 @@ def database() -> Iterator[SharedDatabase]:
 
 
 class Planner:
-    """Explains statements as a store would have them run."""
+    """Explains statements as a store would run them."""
 
     def __init__(self, database: SharedDatabase, search: str, role: str) -> None:
         self.connection = database.connect(role)
@@ -119,7 +119,7 @@ class Planner:
         self.connection.execute("select lifeboat_control.enter(%s, 'agent', 'token1', null, true)", (TENANT,))
 
     def plan(self, statement: str) -> dict[str, Any]:
-        """Of a statement with `$1` placeholders, whatever the values are."""
+        """Explain a statement with `$1` placeholders, for any values."""
         count = len(set(re.findall(r"\$\d+", statement)))
         self.connection.execute(f"prepare it as {statement}".encode())
         try:
@@ -179,7 +179,7 @@ _NARROW = {
 
 @pytest.fixture(scope="module")
 def one_large() -> Iterator[Planner]:
-    """One vault with many rows that all began at once, among many with one row."""
+    """One vault with many rows that all began at once, among many vaults with one row."""
     with shared_database() as made:
         made.execute(_ONE_LARGE)
         yield Planner(made, "lifeboat_vault", API)
@@ -207,7 +207,7 @@ def tenants(database: SharedDatabase) -> Planner:
 
 
 def _scans(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every node that reads a table; of a bitmap the one that looks into the index."""
+    """Yield every node that reads a table; of a bitmap the one that reads the index."""
     if plan["Node Type"] in ("Index Scan", "Index Only Scan", "Bitmap Index Scan", "Seq Scan"):
         yield plan
     for inner in plan.get("Plans", ()):
@@ -215,7 +215,7 @@ def _scans(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _unindexed(plan: dict[str, Any], column: str) -> list[str]:
-    """What reads a table without `column` in the condition of an index."""
+    """Return the nodes that read a table without `column` in the condition of an index."""
     return [
         f"{scan['Node Type']} on {scan.get('Relation Name', scan.get('Index Name'))}"
         for scan in _scans(plan)

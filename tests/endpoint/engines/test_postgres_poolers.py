@@ -1,5 +1,7 @@
-"""A pooler in between is found out and named by whoever connects, in whichever mode and however it was told to be
-lenient: through it locks do not last as long as a connection, and what a connection sets does not count."""
+"""A pooler is detected and named when a connection is made, in every mode and however lenient it is configured.
+
+Behind a pooler a lock does not last as long as a connection, and settings of a connection have no effect.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,7 @@ def pooler(database: SharedDatabase, mode: str, lenient: bool) -> Iterator[Poole
     (folder / "settings").write_text(settings)
     (folder / "users").write_text("".join(f'"{role}" "{PASSWORD}"\n' for role in (API, OWNER, WORKER)))
     around: list[str] = []
-    if os.getuid() == 0:  # it refuses to be run by root
+    if os.getuid() == 0:  # a pooler refuses to run as root
         around = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"]
         for path in (folder, *folder.iterdir()):
             shutil.chown(path, "postgres")
@@ -138,7 +140,7 @@ def test_one_among_several_servers_is_refused_too(between: Pooler, database: Sha
 
 
 def test_locks_do_break_behind_one(database: SharedDatabase) -> None:
-    """Why it is refused: two that hold the same lock at the same moment."""
+    """The reason for the refusal: two sessions hold the same lock at the same time."""
     import psycopg
 
     with pooler(database, "transaction", lenient=True) as made:
@@ -149,7 +151,7 @@ def test_locks_do_break_behind_one(database: SharedDatabase) -> None:
 
 
 def test_what_passes_connections_on_as_they_are_is_none(database: SharedDatabase) -> None:
-    """As a load balancer for TCP does."""
+    """A load balancer for TCP passes connections on unchanged."""
     with relay(database) as place, closing(Pools(place, connections=2)) as pools:
         postgres_schema.check_schema(pools)
 

@@ -1,4 +1,4 @@
-"""Of several servers the newest that takes writes is used, also where the former primary came back beside it."""
+"""Of several servers the newest that accepts writes is used, even if the former primary came back beside it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Pair:
 
 
 def timeline_of(pools: Pools) -> int:
-    """Of the server to which the pools write: 1 of the first, 2 of the one that was promoted."""
+    """Return the timeline of the server to which the pools write: 1 of the first, 2 of the promoted one."""
     row = PostgresStore(pools.control, "control", tenant=None).row("select pg_walfile_name(pg_current_wal_lsn())")
     assert row is not None
     return int(str(row[0])[:8], 16)
@@ -64,7 +64,7 @@ def database() -> Iterator[SharedDatabase]:
 
 @pytest.fixture
 def pair(database: SharedDatabase) -> Iterator[Pair]:
-    """The first one is up and a primary, however a test left it."""
+    """Both servers, with the first one up and primary, whatever a test left."""
     with standby_of(database.server) as standby:
         yield Pair(database.server, standby, database.name)
     if not (database.server.folder / "data" / "postmaster.pid").exists():
@@ -72,7 +72,7 @@ def pair(database: SharedDatabase) -> Iterator[Pair]:
 
 
 class Heard:
-    """What the figures hear of connections."""
+    """Records what the metrics are told about connections."""
 
     def __init__(self) -> None:
         self.errors: list[str] = []
@@ -82,7 +82,7 @@ class Heard:
             self.errors.append(error)
 
     def key_wanted(self) -> None:
-        """Not here."""
+        """Not counted here."""
 
 
 def test_a_standby_is_passed_over_and_is_no_error(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def test_a_process_follows_a_promotion(pair: Pair) -> None:
 def test_a_former_primary_that_comes_back_gets_nothing(
     pair: Pair, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Neither from who saw the other one, nor from who begins now."""
+    """Neither from a process that saw the other server, nor from one that starts now."""
     monkeypatch.setattr(server_choice, "LOOK_EVERY", 1000.0)
     with pair.pools() as knows:
         assert timeline_of(knows) == 1
@@ -124,7 +124,7 @@ def test_a_former_primary_that_comes_back_gets_nothing(
 def test_connections_to_a_former_primary_are_left_when_the_other_one_is_seen(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The former primary was never away, so nothing broke."""
+    """The former primary was never away, so no connection broke."""
     with pair.pools() as pools:
         assert timeline_of(pools) == 1
         with pools.work.connection() as connection:
@@ -186,7 +186,7 @@ def test_a_server_that_does_not_tell_its_timeline_is_used(database: SharedDataba
 
 
 def test_a_server_that_lets_wait_in_vain_is_asked_last_and_only_in_need(database: SharedDatabase) -> None:
-    """It takes connections and says nothing, as one whose machine hangs."""
+    """It accepts connections and sends nothing, like a server whose machine hangs."""
     with silent_server() as hangs:
         listening, folder = hangs
         place = Database(

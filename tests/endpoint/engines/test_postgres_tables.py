@@ -1,5 +1,5 @@
-"""The tables are made once, by their owner, and a program that does not fit them says so. What is in them is a SQLite
-file when it is wanted."""
+"""The tables are made once, by their owner, and a program that does not fit them reports it. Their rows can be copied
+to a SQLite file."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def prepare(database: SharedDatabase, owner: str = OWNER, api: str = API, worker
 
 
 def with_one_more(monkeypatch: pytest.MonkeyPatch, text: str = "create schema more;") -> int:
-    """As a newer program has it; its number."""
+    """Add a migration as a newer program has it; return its number."""
     known = postgres_schema.list_migrations()
     number = known[-1].number + 1
     more = SchemaMigration(number, f"{number:04}_more.sql", text)

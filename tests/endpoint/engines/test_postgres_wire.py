@@ -1,5 +1,4 @@
-"""A connection forgets what it prepared, and never mistakes one statement for another. A server that says nothing is
-not waited for."""
+"""A connection limits its prepared statements and never confuses two of them. A silent server is not waited for."""
 
 from __future__ import annotations
 

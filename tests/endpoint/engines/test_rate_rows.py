@@ -1,4 +1,4 @@
-"""Limits that processes on many machines share, in a real PostgreSQL."""
+"""Rate limits that processes on many machines share, in a real PostgreSQL."""
 
 from __future__ import annotations
 

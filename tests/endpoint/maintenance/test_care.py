@@ -1,4 +1,4 @@
-"""Old history goes by the retention and the size caps; what must stay stays."""
+"""History is thinned by the retention and the size caps, and nothing else goes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data keys change: what was kept is encrypted anew, the old key opens nothing any more, and nothing is lost."""
+"""Rotation of data keys: everything is encrypted again, the old key opens nothing, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read_note(endpoint: Endpoint, tenant: Tenant, agent_id: str = AGENT) -> byte
 
 
 def new_keys(endpoint: Endpoint, tenant: Tenant) -> list[str]:
-    """Rotated; the ids before."""
+    """Rotate the keys; return the ids before."""
     before = endpoint.keys(tenant.id).ids()
     data_key_rotation.rotate_keys(endpoint, tenant)
     return before

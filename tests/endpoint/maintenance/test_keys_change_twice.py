@@ -1,4 +1,4 @@
-"""Data keys change while what others sealed is sealed anew: no key goes under which anything is kept."""
+"""Rotation of data keys while other processes seal data: no key is destroyed that is still used."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_an_agent_whose_key_is_replaced_twice_at_once_keeps_the_one_that_seals_i
         mine = keys.renew(AGENT)
         with space.vault(AGENT) as vault:
             vault.reseal(keys.sealer(AGENT))
-        others = keys.renew(AGENT)  # another purge begins before this one destroys
+        others = keys.renew(AGENT)  # another purge begins before this one destroys keys
         assert keys.destroy_older(AGENT, than=mine) == [first]
         endpoint.forget(tenant.id)
         endpoint.space(tenant.id).reseal_agent(AGENT)

@@ -1,4 +1,4 @@
-"""`endpoint verify`: whatever is not as it should be is found, said in words, and never raised."""
+"""`endpoint verify`: every damage becomes a finding and is never raised."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def tenant(endpoint: Endpoint) -> Tenant:
 
 
 def proof_of(endpoint: Endpoint) -> EndpointVerification:
-    """As a fresh process finds it."""
+    """Verify the endpoint as a new process."""
     endpoint.control.flush()
     with Endpoint.open(endpoint.folder, clock=endpoint.clock) as again:
         return verify_endpoint(again, again.control.tenants())

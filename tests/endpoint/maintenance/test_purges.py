@@ -1,5 +1,5 @@
-"""Purges and the care of an endpoint: what has waited goes, what was not purged stays, new keys and proofs get along
-with what was purged."""
+"""Purges and the maintenance of an endpoint: due purges are applied, everything else stays, and rotation and
+verification work after a purge."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_states_are_thinned_after_a_purge_as_before(
 def test_no_care_drops_a_memory_whatever_its_class(
     endpoint: Endpoint, tenant: Tenant, space: TenantSpace, tmp_path: Path, clock: RunningClock
 ) -> None:
-    """Each state that stays has every memory that was signed in it, pinned and DNA-class ones too."""
+    """Each sequence that stays has every memory that was signed in it, also pinned and DNA-class ones."""
     machine = machine_in(tmp_path)
     machine.capture()
     kinds = ({"memory_type": "preference"}, {"category": "decision"}, {"tags": ["pinned"]}, {"status": "archived"}, {})

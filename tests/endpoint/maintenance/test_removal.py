@@ -1,4 +1,4 @@
-"""A tenant that is removed is gone for ever, whenever the removal was cut off."""
+"""A removed tenant is gone for good, wherever the removal was interrupted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.maintenance import periodic_maintenance, tenant_removal
 from lifeboat_endpoint.maintenance.endpoint_verification import verify_endpoint
-from lifeboat_endpoint.maintenance.tenant_usage import measure_tenant
 from lifeboat_vault import errors
 from support.endpoint.keeping import AGENT, new_endpoint, tenant_folder, with_history
 from support.killing import killed_at
@@ -102,5 +101,5 @@ def test_figures_need_no_key(tmp_path: Path) -> None:
         tenant = endpoint.add_tenant("home")
         with_history(endpoint, tenant)
         (tmp_path / "endpoint.key").unlink()
-        taken = measure_tenant(endpoint, tenant)
+        taken = endpoint.engine.figures(tenant.id)
     assert taken.agents == 1 and taken.bytes > 50_000

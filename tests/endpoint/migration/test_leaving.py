@@ -1,4 +1,4 @@
-"""An endpoint of files that is being moved takes nothing new, in any process and at once."""
+"""An endpoint of files that is being moved refuses changes immediately, in every process."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_what_another_process_opens_gives_and_takes_nothing(
 
 
 def test_whoever_was_writing_ends_before_it_is_read(leaving: MoveMarkers, endpoint: Endpoint, tenant: Tenant) -> None:
-    """What was acknowledged is moved, what was not is refused: nothing is in between."""
+    """An acknowledged change is moved, and any other one is refused."""
     begun, let = threading.Event(), threading.Event()
     old = OldFolder(endpoint.folder, endpoint.files)
 

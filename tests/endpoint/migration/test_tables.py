@@ -1,4 +1,4 @@
-"""What a move copies is every column of every table, and what differs is found."""
+"""A migration copies every column of every table, and finds differences."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_every_column_of_every_table_is_copied(
 
 @pytest.fixture
 def source(tmp_path: Path) -> Iterator[SqliteStore]:
-    """A vault with patches that rest on each other."""
+    """A vault with patches that are based on each other."""
     with new_vault(tmp_path) as vault:
         lines = [b"- note %d of the orchard\n" % number for number in range(300)]
         for number in range(6):
@@ -79,7 +79,7 @@ def test_a_copy_is_the_same(source: SqliteStore, target: SqliteStore) -> None:
 
 
 def test_a_body_comes_after_the_one_that_it_rests_on(source: SqliteStore, target: SqliteStore) -> None:
-    """Whatever their numbers are: what history drops is rested on others."""
+    """Whatever their numbers are: thinning changes the base of an object."""
     with source.transaction():
         source.execute("pragma defer_foreign_keys = on")
         source.execute("update entry set object = -object")

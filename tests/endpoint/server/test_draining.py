@@ -1,4 +1,4 @@
-"""A server that ends is first left alone by whoever balances, and answers everything that reached it."""
+"""A server that shuts down first reports that it is not ready, and answers everything that reached it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys of the data as clients meet them: one for each agent, replaced under a server that runs, taken away."""
+"""Data keys as clients meet them: one for each agent, rotated under a running server, revoked."""
 
 from __future__ import annotations
 

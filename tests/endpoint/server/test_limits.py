@@ -1,4 +1,4 @@
-"""Never larger, slower, more often or more at once than was said."""
+"""Limits of size, duration, rate and memory of requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 
 def body(*parts: bytes) -> Receive:
-    """What a server would receive."""
+    """Return what a server would receive."""
     left = list(parts)
 
     async def receive() -> dict[str, Any]:

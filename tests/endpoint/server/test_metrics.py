@@ -1,4 +1,4 @@
-"""What Prometheus is told: of all processes together, and of nobody in particular."""
+"""Metrics for Prometheus are those of all processes together, and name no tenant."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAGE = ROOT / "docs" / "endpoint-operating.md"
 
 
 def samples(text: str) -> dict[str, float]:
-    """By name and labels as they stand there."""
+    """Return the samples by name and labels."""
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
@@ -46,7 +46,7 @@ def test_a_process_that_was_killed_is_left_out_of_the_sums(tmp_path: Path, monke
 def test_a_page_of_figures_that_is_written_later_has_its_place_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are mapped into memory: on a full disk a page without a place would end the process."""
+    """The files are mapped into memory: on a full disk a page without a block would end the process."""
     monkeypatch.setenv(server_metrics.SHARED, str(tmp_path))
     server_metrics._make_room()
     files = sorted(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""Where an endpoint listens, and what it is called."""
+"""Addresses on which an endpoint listens, and its names."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_server_that_listens_everywhere_has_a_certificate_for_every_address_of
 
 
 class _Address(NamedTuple):
-    """An address of a network card, as psutil tells of it."""
+    """An address of a network card, as psutil returns it."""
 
     address: str
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document and the server cannot differ: what is asked as the one says is answered as it says."""
+"""The OpenAPI document and the server agree: requests that follow the document are answered as it says."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def answer(call: Call) -> RouteResponse:
     return RouteResponse(Found(True))
 
 
-ADDED = (Route("GET", "/formats/example", answer, "A route of another package.", OPEN, {200: Found}, quick=True),)
+ADDED = (
+    Route("GET", "/formats/example", answer, OPEN, {200: Found}, quick=True, summary="A route of another package."),
+)
 
 
 def test_a_package_adds_routes_that_are_described_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,6 +63,6 @@ def test_a_package_adds_routes_that_are_described_too(monkeypatch: pytest.Monkey
 
 
 def test_what_is_there_already_is_not_taken_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    taken = Route("GET", "/version", answer, "Another version.", OPEN, {200: Found})
+    taken = Route("GET", "/version", answer, OPEN, {200: Found}, summary="Another version.")
     monkeypatch.setattr(route_table, "_added", lambda: iter([taken]))
     assert tuple(route_table.load_routes()) == route_table.OWN

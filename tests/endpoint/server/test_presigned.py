@@ -1,4 +1,4 @@
-"""Signed addresses: one thing, for some minutes, and an upload once."""
+"""Signed addresses: one transfer, for some minutes, and an upload once."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ KEY = bytes(32)
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
-def permit(**changes: object) -> str:
-    facts = {"limit": 10, "tenant": "t", "agent": "a", "now": NOW, "seconds": 900, **changes}
-    return presigned.sign_permission(KEY, "PUT", "upload/1", **facts)  # type: ignore[arg-type]
+def permit(seconds: int = 900) -> str:
+    expires = int(NOW.timestamp()) + seconds
+    return presigned.sign_permission(KEY, presigned.Permission("PUT", "upload/1", 10, "t", "a", expires))
 
 
 def test_an_address_permits_what_it_says() -> None:
@@ -52,7 +52,7 @@ def test_a_changed_one_permits_nothing(data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(token) - 2))
     letter = data.draw(st.sampled_from("ABCDxyz01_-.").filter(lambda letter: letter != token[place]))
     changed = token[:place] + letter + token[place + 1 :]
-    if changed.split(".")[0] == token.split(".")[0]:  # the last letter of a text has bits that mean nothing
+    if changed.split(".")[0] == token.split(".")[0]:  # the last letter of base64 has unused bits
         with pytest.raises(UnknownAtRemote):
             presigned.check_permission(bytes(31) + b"x", changed, "PUT", NOW)
     else:
@@ -76,7 +76,7 @@ def test_another_method_and_another_key_permit_nothing() -> None:
 
 
 def upload(served: ServedApp, client: httpx.Client) -> tuple[str, str, bytes]:
-    """An upload that was begun: its path, the path that confirms it, and what is to be sent."""
+    """An upload that was begun: its path, the path that confirms it, and the bytes to send."""
     machine = served.registered(client)
     machine.capture()
     begun = client.post(
@@ -87,13 +87,13 @@ def upload(served: ServedApp, client: httpx.Client) -> tuple[str, str, bytes]:
 
 
 def path_of(url: str) -> str:
-    """The path of an address that must be one of the public URL, whatever host was asked for."""
+    """Return the path of an address, which must be below the public URL, whatever host was asked."""
     assert url.startswith("https://endpoint.example.com/")
     return urlsplit(url).path
 
 
 def without(client: httpx.Client) -> dict[str, str]:
-    """No token."""
+    """Return headers without the token."""
     return {"Authorization": ""}
 
 
@@ -139,16 +139,10 @@ def test_an_address_ends_after_some_minutes(served: ServedApp, client: httpx.Cli
 def test_an_address_of_a_tenant_that_was_removed_permits_nothing(served: ServedApp, client: httpx.Client) -> None:
     machine = served.pushed(client)
     path = path_of(client.get(f"/agents/{machine.agent_id}/restore").json()["snapshot"]["url"])
-    token = presigned.sign_permission(
-        served.server.transfer_key(),
-        "GET",
-        "restore/0",
-        limit=0,
-        tenant=served.tenants["office"],
-        agent=machine.agent_id,
-        now=datetime.now(UTC),
-        seconds=60,
+    permission = presigned.Permission(
+        "GET", "restore/0", 0, served.tenants["office"], machine.agent_id, int(datetime.now(UTC).timestamp()) + 60
     )
+    token = presigned.sign_permission(served.server.transfer_key(), permission)
     assert client.get(f"/transfers/{token}").status_code == 404
     served.server.endpoint.control.begin_removal(served.tenants["home"])
     for_everybody = [client.get(path).status_code for _ in range(8)]
@@ -179,7 +173,7 @@ def test_an_address_ends_with_the_token_that_asked_for_it(served: ServedApp, cli
 
 
 def test_of_many_at_once_one_uses_an_upload(tmp_path: Path) -> None:
-    """Threads with a space each, as the server has them."""
+    """Each thread has a space of its own, as in the server."""
     space_in(tmp_path).close()
     begin = threading.Barrier(8)
 

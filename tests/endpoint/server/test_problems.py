@@ -1,4 +1,4 @@
-"""Errors travel: what an endpoint raises is what its client raises again."""
+"""An error that an endpoint raises is raised again by its client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first process of a server: who answers, who hangs, who takes over."""
+"""The first process of a server: which processes answer, hang, and are replaced."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from lifeboat_endpoint.server.process_supervisor import ProcessSupervisor
+from lifeboat_endpoint.server.process_supervisor import ProcessSupervisor, SupervisionTimes
 from support.patience import patience
 from support.waiting import until
 
@@ -70,10 +70,7 @@ class Supervised:
             self.answers.set,
             self.well.set,
             forget=self.forgotten.append,
-            every=0.01,
-            limit=0.3,
-            look=0.01,
-            grace=0.1,
+            times=SupervisionTimes(every=0.01, limit=0.3, look=0.01, grace=0.1),
         )
         self._thread = threading.Thread(target=lambda: self.whole.append(self.supervisor.run()), daemon=True)
         self._thread.start()
@@ -83,7 +80,7 @@ class Supervised:
         return self.started[-1]
 
     def end(self, begin: Callable[[], None]) -> bool:
-        """What `run` returned after this."""
+        """Call `begin` and return what `run` returned."""
         begin()
         self._thread.join(patience())
         return self.whole[0]

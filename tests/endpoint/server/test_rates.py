@@ -1,4 +1,4 @@
-"""How often somebody may do something holds for all processes together, and costs little far from the limit."""
+"""Rate limits hold for all processes together, and cost little far from the limit."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_no_key_stands_in_the_file(file: Path) -> None:
 
 
 class Model:
-    """What the rows of a database do, with a clock that the test turns."""
+    """Does what the rows of a database do, with a clock that the test sets."""
 
     def __init__(self) -> None:
         self.levels: dict[bytes, tuple[float, float]] = {}
@@ -159,7 +159,7 @@ def test_the_limit_holds_within_what_is_promised(
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 60)), min_size=1, max_size=30))
 def test_nobody_below_the_limit_is_refused(bursts: list[tuple[int, int]]) -> None:
-    """Four processes, each with what it keeps ahead: below the burst less that, nothing is refused."""
+    """Four processes, each with tokens in advance: no request below the burst less those tokens is refused."""
     model = Model()
     found = processes(model, 4)
     left = 2000 - 4 * 100
@@ -213,7 +213,7 @@ def test_threads_that_ask_at_once_get_no_more_than_there_is() -> None:
         thread.start()
     for thread in threads:
         thread.join(patience())
-    assert sum(1 for wait in found if not wait) in (64, 65)  # and the share of the process itself
+    assert sum(1 for wait in found if not wait) in (64, 65)  # and the share that the process grants itself
 
 
 # Whose bucket ---------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What comes over a socket that is no clean HTTP/1.1, or does not come at all."""
+"""Requests over a socket that are malformed, slow or incomplete."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def connected(endpoint: RunningEndpoint, source: str = "127.0.0.1") -> socket.so
 
 
 def asked(endpoint: RunningEndpoint, request: str) -> int:
-    """The status of the answer to these bytes."""
+    """Return the status of the response to these bytes."""
     with connected(endpoint) as connection:
         connection.sendall(request.replace("TOKEN", f"Bearer {endpoint.token}").encode())
         found = re.match(rb"HTTP/1.1 (\d+) ", connection.recv(1000))
@@ -66,7 +66,8 @@ def test_a_request_that_can_be_read_in_two_ways_is_refused(
 
 
 def test_idle_connections_keep_no_token_holder_out(endpoint: RunningEndpoint) -> None:
-    """Far more than the bound, of one address and of many: an answer comes, and the bound holds."""
+    """With far more idle connections than the limit, of one address and of many, a request is answered and the limit
+    holds."""
     assert endpoint.process is not None
     with contextlib.ExitStack() as held, endpoint.client() as early:
         assert early.get("/token").status_code == 200
@@ -125,7 +126,7 @@ def test_a_body_that_goes_on_after_its_answer_is_cut_off() -> None:
 
 
 def test_a_head_without_end_is_refused_by_its_size() -> None:
-    """Its answer may be lost: the client still sends."""
+    """The response may be lost, because the client still sends."""
     pieces = [b"GET / HTTP/1.1\r\nHost: x\r\nX-A: ", *[b"a" * 8000] * 12]
     assert spoken(pieces, ConnectionBounds(head=3600.0))[:12] in (b"", b"HTTP/1.1 400")
 

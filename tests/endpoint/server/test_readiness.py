@@ -1,4 +1,4 @@
-"""A probe learns in time what is missing, and cannot overload what it asks for."""
+"""Probes learn in time what is missing, and cannot overload the checked parts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["client", "served"]
 
 
 class Thing:
-    """What is asked: it answers, fails, or stays silent until it is let go."""
+    """A part that answers, fails, or stays silent until it is released."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -48,7 +48,7 @@ def thing() -> Iterator[Thing]:
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No answer counts for a moment longer."""
+    """Let answers expire immediately."""
     monkeypatch.setattr(readiness, "FRESH", 0.0)
 
 
@@ -153,7 +153,7 @@ def test_probes_that_find_nothing_leave_no_line_in_the_log(
 
 
 def test_an_endpoint_that_was_moved_is_not_ready_any_more(served: ServedApp, client: httpx.Client) -> None:
-    """A load balancer that knows both leads everybody to the other one."""
+    """A load balancer that knows both endpoints sends requests to the other one then."""
     leaving = MoveMarkers(served.app.state.server.endpoint.folder)
     leaving.begin()
     assert client.get("/readyz").status_code == 200

@@ -1,4 +1,4 @@
-"""Purges over HTTP: who may send one, what waits, and what is answered of an agent that is gone."""
+"""Redactions over HTTP: who may send one, which wait, and the responses about an agent that was purged."""
 
 from __future__ import annotations
 

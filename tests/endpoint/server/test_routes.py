@@ -1,4 +1,4 @@
-"""What the routes answer, and to whom."""
+"""Responses of the routes, by caller."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def test_a_bundle_in_parts_travels_only_as_far_as_it_is_missing(served: ServedAp
 
 
 def sealed_agent(client: httpx.Client) -> str:
-    """A new agent that the endpoint may not read."""
+    """A new sealed agent."""
     agent_id = ids.make_id("2026-11-20T12:00:00.000Z")
     document = {"id": agent_id, "name": agent_id, "source_runtime": "sealed", "sealed": True}
     assert client.post("/agents", json=document).status_code == 201
@@ -325,7 +325,7 @@ def test_no_route_and_no_method_are_problems_too(client: httpx.Client) -> None:
 
 
 def test_figures_are_for_this_machine_and_for_whoever_looks_after_it(served: ServedApp, client: httpx.Client) -> None:
-    assert client.get("/metrics").status_code == 403  # the client of this test comes from elsewhere
+    assert client.get("/metrics").status_code == 403  # the client of this test has another address
     served.pushed(client)
     answer = client.get("/metrics", headers=bearer(served.new_token("admin")))
     assert 'route="/agents/{agent_id}/snapshot"' in answer.text

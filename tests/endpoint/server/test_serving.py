@@ -1,7 +1,8 @@
-"""The server itself: processes, ports, TLS, its start and its end."""
+"""The server: its processes, port, TLS, start and end."""
 
 from __future__ import annotations
 
+import importlib
 import signal
 import socket
 import ssl
@@ -52,7 +53,7 @@ def keys_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def refused(status: int, data: Path, *options: str) -> Json:
-    """The error of a start that must fail with a status."""
+    """Return the error of a start that must fail with a status."""
     error: Json = run("endpoint", "serve", "--data", data, *options, expect=status)["error"]
     return error
 
@@ -80,7 +81,7 @@ def test_another_machine_joins_with_a_token_of_its_own(tmp_path: Path) -> None:
 def test_a_server_that_runs_names_a_command_that_works_beside_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`serve --join` would find the port taken, and leave a token behind."""
+    """`serve --join` would find the port in use, and leave a token behind."""
     session = EndpointSession(CommandOutput(as_json=False), tmp_path)
     endpoint_serve._print(session, ServedEndpoint("https://boat.example.com", "", "0.0.0.0", 8443), None, None)
     assert f"A line to join with: lifeboat endpoint token add TENANT --data {tmp_path}" in capsys.readouterr().out
@@ -238,7 +239,7 @@ def test_a_request_under_way_is_answered_before_it_ends(tmp_path: Path) -> None:
 
 
 def test_nothing_inside_of_the_service_talks_over_a_network(endpoint: RunningEndpoint) -> None:
-    """So there is nothing that mutual TLS would have to protect (spec §8.5.2)."""
+    """Therefore mutual TLS would have nothing to protect (spec §8.5.2)."""
     assert endpoint.process is not None
     first = psutil.Process(endpoint.process.pid)
     with endpoint.client() as client:
@@ -269,12 +270,10 @@ def test_processes_that_answer_end_with_the_first_one(tmp_path: Path) -> None:
         assert (len(gone) >= 2, alive) == (True, [])
 
 
-def test_without_its_libraries_the_server_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_libraries_the_server_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn.config", None)
-    for module in ("serve", "answering", "protocol"):
-        monkeypatch.delitem(sys.modules, f"lifeboat_endpoint.server.{module}", raising=False)
-    with pytest.raises(ServerMissing) as caught:
-        endpoint_serve._server_module()
+    with pytest.raises(ServerMissing) as caught, endpoint_serve._server_required():
+        importlib.import_module("uvicorn.config")
     assert caught.value.fix == "pipx inject agent-lifeboat httptools prometheus-client starlette uvicorn uvloop"
 
 
@@ -320,7 +319,7 @@ def test_another_certificate_is_served_without_a_new_start(tmp_path: Path) -> No
         {"127.0.0.1"}
     )
     watcher = _CertificateWatcher(wanted, "https://127.0.0.1:8443", certificate, server)
-    watcher.look()  # the names of this machine are missing in it
+    watcher.look()  # the certificate lacks the names of this machine
     watcher.look()
     assert reloads == ["reload"]
 

@@ -1,4 +1,4 @@
-"""The endpoint's own authority: known by its key, renewed before anything ends."""
+"""The endpoint's own authority: identified by its key, renewed before a certificate ends."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Somebody with a push token says something else of a file than what is signed: the machine that has its bytes sends
-them all the same, and whoever restores gets them."""
+"""A client with a push token describes a file falsely. The machine that has the bytes still sends them, and a restore
+gets them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.states.agent_state import Leaf
-from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_endpoint.service.tenant_space import TenantSpace
 from lifeboat_vault.errors import DraftInvalid, RemoteRefused, UnknownAtRemote
 from lifeboat_vault.remote.checks.remote_trial import NOTE, RemoteTrial, TrialMachine, make_bundle
 from lifeboat_vault.remote.remote_contract import FileKey
 from lifeboat_vault.vault import EntryPut
 from support.endpoint.falsified_bundles import FALSIFICATIONS, Falsify, falsified_delta, falsified_snapshot, leave_out
+from support.endpoint.in_process_remote import InProcessRemote
 from support.endpoint.spaces import trial
 
 __all__ = ["trial"]
@@ -35,7 +35,7 @@ def space(trial: RemoteTrial) -> TenantSpace:
 
 @pytest.fixture
 def machine(trial: RemoteTrial) -> TrialMachine:
-    """It has two large files and a note, and sent nothing yet."""
+    """A machine with two large files and a note that has sent nothing yet."""
     made = trial.machine()
     meta = {"attachment": {"id": trial.unknown_agent(), "media_type": "video/mp4", "tier": 3}}
     large = {FILM: EntryPut(meta, FILM_BYTES), SONG: EntryPut(meta, SONG_BYTES)}
@@ -44,7 +44,7 @@ def machine(trial: RemoteTrial) -> TrialMachine:
 
 
 def send_what_is_missing(machine: TrialMachine, trial: RemoteTrial, *, read: bool = False) -> list[str]:
-    """Do what a machine does at a contact; the paths that were missing."""
+    """Do what a machine does at a contact; return the paths that were missing."""
     keys = {machine.file_key(entry.path): entry.path for entry in machine.vault.state().entries()}
     missing = trial.remote.missing(machine.agent_id, list(keys), read=read)
     for key in missing:
@@ -53,7 +53,7 @@ def send_what_is_missing(machine: TrialMachine, trial: RemoteTrial, *, read: boo
 
 
 def lacking(space: TenantSpace, machine: TrialMachine) -> int:
-    """How many files a verification names whose bytes never came. It finds nothing wrong."""
+    """Return how many absent files a verification names. It must find no damage."""
     with space.vault(machine.agent_id) as vault:
         found = vault.verify(trusted=None)
         assert found.findings == []
@@ -61,7 +61,7 @@ def lacking(space: TenantSpace, machine: TrialMachine) -> int:
 
 
 def comes_back_whole(space: TenantSpace, machine: TrialMachine) -> bool:
-    """Whether a machine with nothing else gets each file of the head byte for byte, described as it is."""
+    """Return whether a new machine gets each file of the head with its bytes and metadata."""
     state = machine.vault.state()
     with space.snapshot(machine.agent_id).file as file, SnapshotReader(file) as reader:
         assert list(reader.entries()) == list(state.entries())

@@ -1,4 +1,4 @@
-"""Which signed states may be appended to what an endpoint has."""
+"""Which signed sequences may be appended to a history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bundles that somebody changed at will are refused with a reason, or are the state that was signed."""
+"""Randomly changed bundles are refused with a reason, or are the signed sequence."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ODD += [[[PARTITION, 2**66, 1]], [[PARTITION, 0, 10**9]], "raw/openclaw/SOUL", P
 
 
 def _mutated(value: Any, chance: random.Random) -> Any:
-    """The same JSON value with one place changed."""
+    """Return the same JSON value with one place changed."""
     if isinstance(value, dict) and value and chance.random() < 0.85:
         key = chance.choice(list(value))
         if chance.random() < 0.1:
@@ -58,7 +58,7 @@ def _mutating(chance: random.Random) -> Callable[[Files], None]:
 
 
 def _hostile(data: bytes, true: RemoteBundle, chance: random.Random) -> RemoteBundle | None:
-    """None where what came out could not even be packed."""
+    """Return a changed bundle, None if it could not be packed."""
     if chance.random() < 0.25:
         changed = bytearray(data)
         changed[chance.randrange(len(changed))] ^= 1 << chance.randrange(8)
@@ -70,7 +70,7 @@ def _hostile(data: bytes, true: RemoteBundle, chance: random.Random) -> RemoteBu
 
 
 def _attack(trial: RemoteTrial, machine: TrialMachine, true: RemoteBundle, chance: random.Random) -> None:
-    """Until one of them is taken."""
+    """Send bundles until one of them is accepted."""
     with true.file:
         data = true.file.read()
     for _ in range(ROUNDS):
@@ -97,7 +97,7 @@ def test_a_changed_delta_is_refused_or_is_what_was_signed(trial: RemoteTrial, se
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_changed_snapshot_is_refused_or_a_state_that_can_be_read(trial: RemoteTrial, seed: int) -> None:
-    """One whose signature was taken away is taken as that of a client that signs nothing."""
+    """A snapshot without its signature is accepted as that of a client that signs nothing."""
     chance = random.Random(seed)
     for _ in range(3):
         machine = trial.machine()

@@ -1,4 +1,4 @@
-"""An endpoint lost rows of sequences: who has them pushes them again, and nobody can put anything else there."""
+"""An endpoint lost rows of sequences: machines that have them push them again, and no other content is accepted."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def machine(tmp_path: Path, space: TenantSpace) -> TrialMachine:
 
 
 def run(folder: Path, *statements: str) -> None:
-    """What somebody with a database tool would do."""
+    """Run a statement, as with a database tool."""
     (database,) = (folder / "tenant").rglob("vault.db")
     with closing(sqlite3.connect(database)) as connection, connection:
         for statement in statements:
@@ -46,7 +46,7 @@ def run(folder: Path, *statements: str) -> None:
 
 
 def lose_records(folder: Path, number: int = 0) -> None:
-    """Lose those that stand from a sequence on."""
+    """Delete the records that begin at a sequence."""
     run(folder, f"delete from record where first >= {number}")
 
 
@@ -60,7 +60,7 @@ def lines_of(space: TenantSpace, machine: TrialMachine, number: int) -> dict[str
 
 
 def is_whole(space: TenantSpace, machine: TrialMachine) -> bool:
-    """Whether every sequence is there as it is on the machine."""
+    """Return whether every sequence is as on the machine."""
     with space.vault(machine.agent_id) as vault:
         assert vault.verify(trusted=None).findings == []
         numbers = [row.number for row in vault.sequences()]
@@ -154,7 +154,7 @@ def test_rows_of_another_history_are_not_taken(space: TenantSpace, machine: Tria
 
 
 def planted(machine: TrialMachine, folder: Path, **columns: str) -> TrialMachine:
-    """The machine's own vault with one row changed, and the signed digest as it was."""
+    """The machine's own vault with one row changed, and the signed digest unchanged."""
     source = Path(machine.vault._metadata._path).parent  # type: ignore[attr-defined]
     shutil.copytree(source, folder / "planted")
     with closing(sqlite3.connect(folder / "planted" / "vault.db")) as connection, connection:
@@ -217,7 +217,7 @@ def test_a_sequence_whose_own_digest_was_changed_takes_no_rows(
 
 
 def signed_by_another(machine: TrialMachine, folder: Path) -> TrialMachine:
-    """A copy of the machine's vault that another user signed anew."""
+    """A copy of the machine's vault that another user signed again."""
     source = Path(machine.vault._metadata._path).parent  # type: ignore[attr-defined]
     shutil.copytree(source, folder / "copy")
     made = TrialMachine(
@@ -267,7 +267,7 @@ def test_what_was_purged_before_the_rows_were_lost_does_not_come_back_with_them(
     space.redact(machine.agent_id, redaction_of(machine, gone).to_json(), confirmed=True)
     lose_records(tmp_path)
     assert damaged(space, machine) == [*range(CAPTURES)]
-    for number in range(CAPTURES):  # the machine does not know of the purge, and sends what it had
+    for number in range(CAPTURES):  # the machine does not know of the purge, and sends its old rows
         if number in space.damaged_states(machine.agent_id):
             space.push(machine.agent_id, machine.snapshot(number))
     assert damaged(space, machine) == []

@@ -1,4 +1,4 @@
-"""What is pushed at a tenant of an endpoint: races, kills, faults, limits, and what of it lies on the disk."""
+"""Pushes to a tenant: races, kills, faults, limits, and what is stored on the disk."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ IN_VAULT = [CrashPoint.CAPTURE_BODIES_WRITTEN, CrashPoint.CAPTURE_ROWS_WRITTEN, 
 
 @pytest.fixture
 def machine(trial: RemoteTrial) -> TrialMachine:
-    """With state 0 pushed and state 1 captured; the note in it is too large for a row."""
+    """A machine with sequence 0 pushed and sequence 1 captured; its note is too large for a row."""
     made = trial.machine()
     made.begin(trial.remote)
     made.capture(raw__openclaw__LARGE=_noise(400_000))

@@ -1,4 +1,4 @@
-"""What a tenant may keep holds when many write at once."""
+"""The quota of a tenant holds under concurrent writes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STEP = tenant_quota._COUNT_STEP
 
 
 class Kept:
-    """What rows say of a tenant."""
+    """A roster that reports a size."""
 
     def __init__(self, taken: int = 0, agents: int = 1) -> None:
         self.taken = taken
@@ -51,7 +51,7 @@ def test_two_threads_do_not_take_the_same_room() -> None:
         with pytest.raises(RemoteFull), two.taking(60):
             pass
         with two.taking(40):
-            first.keeps(100)  # what came first goes first
+            first.keeps(100)  # the first one is accepted first
     with two.taking(60):
         pass
 
@@ -66,7 +66,7 @@ def test_a_quota_that_was_changed_holds_for_whoever_has_the_tenant_open(monkeypa
     now: list[int | None] = [1000]
     counted = TenantQuota("home", Kept(900), EndpointLimits(tenant_bytes=1000), lambda: now[0])  # type: ignore[arg-type]
     now[0] = 2000
-    with pytest.raises(RemoteFull):  # it is not asked for at each push
+    with pytest.raises(RemoteFull):  # the quota is not read at each push
         counted.check(200)
     monkeypatch.setattr(tenant_quota, "FRESH", 0.0)
     counted.check(200)
@@ -136,7 +136,7 @@ def test_many_agents_are_counted_sooner_so_that_little_of_them_is_not() -> None:
 
 @pytest.fixture
 def machines(tmp_path: Path) -> Iterator[list[TrialMachine]]:
-    """Four that have something to send."""
+    """Four machines with something to send."""
     user = UserKey.generate()
     made = [machine_in(tmp_path, user) for _ in range(4)]
     for machine in made:
@@ -147,7 +147,7 @@ def machines(tmp_path: Path) -> Iterator[list[TrialMachine]]:
 
 
 def pushed(folder: Path, machines: list[TrialMachine], limited: dict[str, Any]) -> list[LifeboatError | None]:
-    """All at once, each by a thread of its own that has found room before the first one is done."""
+    """Push all at once, each in a thread that has found room before the first one is done."""
     found: list[LifeboatError | None] = []
     keys = TestKeys()
     with space_in(folder, keys) as space:

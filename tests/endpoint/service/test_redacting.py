@@ -1,4 +1,4 @@
-"""Purges at a tenant of an endpoint: they wait unless their owner confirms them, and what they name is gone then."""
+"""Redactions at a tenant: they wait unless their owner confirms them, and what they name is destroyed then."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def redaction(machine: TrialMachine) -> Redaction:
 
 
 def has_it(space: TenantSpace, machine: TrialMachine, number: int | None = None) -> bool:
-    """Whether the record is there that the redaction names."""
+    """Return whether the record exists that the redaction names."""
     with space.snapshot(machine.agent_id, number).file as file, SnapshotReader(file) as reader:
         return reader.record(record_of(machine, 1).id) is not None
 
@@ -189,11 +189,11 @@ def test_the_audit_of_the_endpoint_has_the_record_of_the_specification(
 def test_uploads_under_way_are_dropped(space: TenantSpace, machine: TrialMachine, redaction: Redaction) -> None:
     machine.capture()
     data = machine.delta(2).file.read()
-    upload = space.begin_upload(machine.agent_id, "delta", 2)
-    space.put_body(upload.id, [data])
+    upload = space.uploads.begin(machine.agent_id, "delta", 2)
+    space.uploads.put_body(upload.id, [data])
     redact(space, machine, redaction, confirmed=True)
     with pytest.raises(UnknownAtRemote):
-        space.upload(upload.id)
+        space.uploads.get(upload.id)
     assert not list((folder_of(space) / "files").rglob("*.*"))
 
 
@@ -238,8 +238,8 @@ def test_nothing_of_an_erased_agent_is_left_but_the_redaction_and_the_receipt(
     space: TenantSpace, machine: TrialMachine
 ) -> None:
     space.put_keys(machine.agent_id, {"pairs": ["wrapped"]})
-    upload = space.begin_upload(machine.agent_id, "delta", 2)
-    space.put_body(upload.id, [b"what was under way"])
+    upload = space.uploads.begin(machine.agent_id, "delta", 2)
+    space.uploads.put_body(upload.id, [b"what was under way"])
     state = redact(space, machine, erasing(machine), confirmed=True)
     assert state.receipt is not None and state.receipt["objects"] > 3
     assert not (folder_of(space) / "agents" / machine.agent_id).exists()
@@ -311,20 +311,20 @@ def test_a_purge_that_ended_half_way_is_finished_by_the_upkeep(
 def test_an_erasure_that_ended_half_way_is_finished_by_the_upkeep(
     times: int, tmp_path: Path, space: TenantSpace, machine: TrialMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before the rows were dropped, and right afterwards."""
+    """Once before the rows were deleted, and once right afterwards."""
     redaction = erasing(machine)
     if times == 1:
         end_at(CrashPoint.ENDPOINT_ERASED, lambda: redact(space, machine, redaction, confirmed=True))
         redact(space, machine, redaction, confirmed=True)
     else:
-        monkeypatch.setattr(space._erasing, "_destroy", lambda agent_id: end())
+        monkeypatch.setattr(space._whole_agents, "_destroy", lambda agent_id: end())
         with pytest.raises(_Ended):
             redact(space, machine, redaction, confirmed=True)
         with pytest.raises(AgentErased):
             space.agent(machine.agent_id)
     with space_in(tmp_path / "tenant") as again:
-        for agent_id in again.unfinished_erasures():
-            again.finish_erasure(agent_id)
+        for agent_id in again.unfinished_agent_purges():
+            again.finish_agent_purge(agent_id)
         assert redact(again, machine, redaction).receipt is not None
         assert not (folder_of(again) / "agents" / machine.agent_id).exists()
 
@@ -357,7 +357,7 @@ def test_an_erasure_wins_over_a_running_push(
 
 
 def test_a_purge_wins_over_a_running_push(tmp_path: Path, space: TenantSpace, machine: TrialMachine) -> None:
-    """What the push brings is named by a purge that is applied while it is being checked."""
+    """A purge that names what the push brings is applied while the push is being checked."""
     machine.capture()
     record = record_of(machine, 3)
     redaction = redaction_of(machine, record)
@@ -375,7 +375,7 @@ def test_a_purge_wins_over_a_running_push(tmp_path: Path, space: TenantSpace, ma
 
 
 def meanwhile(step: CrashPoint, work: Callable[[], object]) -> None:
-    """Something is done once when a step is reached."""
+    """Run something once when a crash point is reached."""
 
     def hook(reached: CrashPoint) -> None:
         if reached is step:

@@ -1,5 +1,5 @@
-"""Two machines purged the same bytes and did not know of each other: an endpoint, which can sign nothing for them,
-loses nothing that nobody purged."""
+"""Two machines purged the same bytes without knowing of each other. The endpoint cannot sign for them, and loses
+nothing that was not purged."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def machine(tmp_path: Path, space: TenantSpace) -> TrialMachine:
 
 
 def purge(machine: TrialMachine, passage: bytes) -> Redaction:
-    """As a machine makes it that knows of no other one."""
+    """Sign a redaction, as a machine that knows of no other one."""
     entry = machine.vault.state().entry(NOTE)
     made = redactions.replacement_of(BODY, [ByteEdit(BODY.index(passage), len(passage))])
     now = ids.make_id(TIME)
@@ -69,7 +69,7 @@ def there(space: TenantSpace, machine: TrialMachine) -> bytes:
 
 
 def send(space: TenantSpace, machine: TrialMachine, redaction: Redaction, *, confirmed: bool = False) -> bool:
-    """Whether it was done."""
+    """Return whether it was applied."""
     return space.redact(machine.agent_id, redaction.to_json(), confirmed=confirmed).receipt is not None
 
 
@@ -93,7 +93,7 @@ def test_with_the_joint_one_it_does_not_wait(space: TenantSpace, machine: TrialM
 def test_when_the_wait_is_over_both_are_cut_and_the_rest_is_there(
     space: TenantSpace, machine: TrialMachine, clock: ManualClock
 ) -> None:
-    """The one that contradicts came before the one that joins, and its time comes first."""
+    """The contradicting redaction was sent before the joining one, so it is due first."""
     first, second = purge(machine, b"red door"), purge(machine, b"blue door")
     for redaction in (first, second, joint(machine, first, second)):
         assert not send(space, machine, redaction)
@@ -121,7 +121,7 @@ def test_whatever_its_owner_confirms_first_nothing_else_is_lost(
 def test_what_takes_more_of_bytes_that_were_cut_before_waits_like_any_other(
     space: TenantSpace, machine: TrialMachine
 ) -> None:
-    """Also when it is sent again. Meanwhile the state reads as it did."""
+    """Also when it is sent again. Meanwhile the state reads as before."""
     first, second = purge(machine, b"red door"), purge(machine, b"The red door, the blue door")
     assert send(space, machine, first, confirmed=True)
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""A tenant of an endpoint: its agents, what is read of them, and what is counted."""
+"""A tenant of an endpoint: its agents, reading, and sizes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.file_operations import SystemFiles
-from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_endpoint.service.tenant_space import TenantSpace
 from lifeboat_endpoint.service.tenant_tables import open_tables
 from lifeboat_vault.errors import RemoteFull, RemoteRefused, RemoteTooLarge, UnknownAtRemote, VaultDamaged
 from lifeboat_vault.remote.checks.remote_trial import NOTE, RemoteTrial, TrialMachine
 from lifeboat_vault.vault import EntryPut
 from support.descriptors import descriptors_left, needs_limits
+from support.endpoint.in_process_remote import InProcessRemote
 from support.endpoint.spaces import remote_in, space_in, trial
 from support.failing_files import WRITES, FailingFiles
 from support.vault.vaults import ManualClock
@@ -73,7 +73,7 @@ def test_a_sealed_agent_is_never_read(space: TenantSpace, trial: RemoteTrial) ->
     for work in (
         lambda: space.push("agent", machine.snapshot()),
         lambda: space.snapshot("agent"),
-        lambda: space.begin_upload("agent", "snapshot"),
+        lambda: space.uploads.begin("agent", "snapshot"),
         lambda: space.put_keys("agent", {}),
     ):
         with pytest.raises(RemoteRefused):
@@ -102,7 +102,7 @@ def test_an_agent_that_could_not_be_made_is_not_there(tmp_path: Path) -> None:
 def test_all_of_a_removed_agent_is_gone(trial: RemoteTrial, space: TenantSpace, tmp_path: Path) -> None:
     machine = _with_film(trial)
     space.put_object(machine.agent_id, DIGEST, FILM)
-    space.put_body(space.begin_upload(machine.agent_id, "snapshot").id, [b"x" * 100])
+    space.uploads.put_body(space.uploads.begin(machine.agent_id, "snapshot").id, [b"x" * 100])
     before = space.size()
     space.remove_agent(machine.agent_id)
     files = [path for path in (tmp_path / "tenant").rglob("*") if path.is_file()]
@@ -186,7 +186,7 @@ def test_damage_at_the_endpoint_is_found(trial: RemoteTrial, tmp_path: Path) -> 
         path.unlink()
     state = machine.vault.state()
     found = trial.another().verify(machine.agent_id, state, bodies=50, chance=random.Random(1))
-    assert found.findings == [] and found.items > 0  # what did not come yet says nothing
+    assert found.findings == [] and found.items > 0  # bytes that have not arrived do not count
     machine.commit({"raw/openclaw/large": EntryPut({}, random.Random(1).randbytes(400_000))})
     machine.push(trial.another(), machine.delta(0))
     body = next((tmp_path / "tenant" / "agents").rglob("objects/*"))
@@ -199,7 +199,7 @@ def test_damage_at_the_endpoint_is_found(trial: RemoteTrial, tmp_path: Path) -> 
 def test_what_others_push_is_seen_where_a_vault_could_only_be_read_when_it_was_opened(
     trial: RemoteTrial, tmp_path: Path
 ) -> None:
-    """As on a disk that was full: SQLite needs more descriptors to write than to read the file as it stands."""
+    """As on a full disk: SQLite needs more descriptors to write than to read the file."""
     machine = trial.machine()
     first = remote_in(tmp_path / "tenant")
     base = machine.begin(first).number

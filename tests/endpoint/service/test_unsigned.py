@@ -1,5 +1,5 @@
-"""Clients that sign nothing at a tenant of an endpoint: until a device of Lifeboat writes the agent, and held where
-most of the memory goes."""
+"""Clients that sign nothing: accepted until a device of Lifeboat writes the agent, and held when most of the memory
+goes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Client:
         return self.send_again(base)
 
     def send_again(self, base: int) -> PushResult:
-        """The last delta, byte for byte."""
+        """Send the last delta again, byte for byte."""
         return self._send(SentBundle("delta", io.BytesIO(self.sent), len(self.sent), base))
 
     def _send(self, sent: SentBundle) -> PushResult:
@@ -144,7 +144,7 @@ def test_a_signed_delta_begins_no_agent(client: Client, device: TrialMachine) ->
 
 
 def memories(client: Client) -> set[str]:
-    """The headings of all memories at the endpoint."""
+    """Return the headings of all memories at the endpoint."""
     with client.space.vault(client.agent_id) as vault:
         found = (memory_records.parse_record(record.line) for record in vault.state().records())
         return {one["raw_source_format"].get("heading") for one in found}

@@ -1,4 +1,4 @@
-"""Uploads in parts and in one body, and what is swept of them."""
+"""Uploads in parts and in one body, and their sweep."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_endpoint.service.tenant_space import ExpectedPart, TenantSpace
 from lifeboat_endpoint.service.uploads import Uploads
 from lifeboat_vault.errors import (
@@ -23,6 +22,7 @@ from lifeboat_vault.errors import (
 )
 from lifeboat_vault.remote.checks.remote_trial import RemoteTrial, TrialMachine
 from lifeboat_vault.remote.remote_contract import RemoteDescription
+from support.endpoint.in_process_remote import InProcessRemote
 from support.endpoint.spaces import TestKeys, clock, keys, space_in
 from support.vault.vaults import START, ManualClock
 
@@ -39,7 +39,7 @@ def space(tmp_path: Path, clock: ManualClock, keys: TestKeys) -> Iterator[Tenant
 
 @pytest.fixture
 def machine(space: TenantSpace, tmp_path: Path) -> Iterator[TrialMachine]:
-    """One whose first state was captured, and registered."""
+    """A registered machine with its first sequence captured."""
     trial = RemoteTrial(lambda: InProcessRemote(space, RemoteDescription("id", "test", "test", False)), tmp_path)
     made = trial.machine()
     made.capture(raw__openclaw__file=hashlib.shake_256(b"noise").digest(20_000))
@@ -67,11 +67,11 @@ def _bodies(tmp_path: Path) -> list[str]:
 
 def test_a_bundle_comes_in_parts_in_any_order(space: TenantSpace, machine: TrialMachine, tmp_path: Path) -> None:
     pieces = _cut(_snapshot(machine))
-    upload = space.begin_upload(machine.agent_id, "snapshot", None, _parts(pieces), "laptop")
+    upload = space.uploads.begin(machine.agent_id, "snapshot", None, _parts(pieces), "laptop")
     assert upload.missing == list(pieces)
     for digest in reversed(pieces):
-        space.put_part(upload.id, digest, pieces[digest])
-    assert space.upload(upload.id).missing == []
+        space.uploads.put_part(upload.id, digest, pieces[digest])
+    assert space.uploads.get(upload.id).missing == []
     head = space.receive_upload(upload.id).head
     assert (head.number, head.digest, head.machine) == (0, machine.here.digest, "laptop")
     assert _bodies(tmp_path) == []
@@ -79,28 +79,28 @@ def test_a_bundle_comes_in_parts_in_any_order(space: TenantSpace, machine: Trial
 
 def test_a_commit_whose_answer_was_lost_gives_the_head_again(space: TenantSpace, machine: TrialMachine) -> None:
     pieces = _cut(_snapshot(machine))
-    upload = space.begin_upload(machine.agent_id, "snapshot", None, _parts(pieces))
+    upload = space.uploads.begin(machine.agent_id, "snapshot", None, _parts(pieces))
     for digest, piece in pieces.items():
-        space.put_part(upload.id, digest, piece)
+        space.uploads.put_part(upload.id, digest, piece)
     assert space.receive_upload(upload.id).head == space.receive_upload(upload.id).head
 
 
 def test_parts_of_an_earlier_upload_are_not_sent_again(space: TenantSpace, machine: TrialMachine) -> None:
     pieces = _cut(_snapshot(machine))
     first, second, *rest = pieces
-    earlier = space.begin_upload(machine.agent_id, "snapshot", None, _parts(pieces))
-    space.put_part(earlier.id, first, pieces[first])
-    space.put_part(earlier.id, second, pieces[second])
-    upload = space.begin_upload(machine.agent_id, "snapshot", None, _parts(pieces))
+    earlier = space.uploads.begin(machine.agent_id, "snapshot", None, _parts(pieces))
+    space.uploads.put_part(earlier.id, first, pieces[first])
+    space.uploads.put_part(earlier.id, second, pieces[second])
+    upload = space.uploads.begin(machine.agent_id, "snapshot", None, _parts(pieces))
     assert upload.missing == rest
     space.uploads.abort(earlier.id)
     for digest in rest:
-        space.put_part(upload.id, digest, pieces[digest])
+        space.uploads.put_part(upload.id, digest, pieces[digest])
     assert space.receive_upload(upload.id).head.number == 0
 
 
 def test_an_upload_without_all_its_parts_is_not_committed(space: TenantSpace, machine: TrialMachine) -> None:
-    upload = space.begin_upload(machine.agent_id, "snapshot", None, _parts(_cut(_snapshot(machine))))
+    upload = space.uploads.begin(machine.agent_id, "snapshot", None, _parts(_cut(_snapshot(machine))))
     with pytest.raises(RemoteRefused):
         space.receive_upload(upload.id)
     assert space.head(machine.agent_id) is None
@@ -108,76 +108,76 @@ def test_an_upload_without_all_its_parts_is_not_committed(space: TenantSpace, ma
 
 def test_a_part_that_is_another_one_is_refused(space: TenantSpace, machine: TrialMachine) -> None:
     pieces = _cut(_snapshot(machine))
-    upload = space.begin_upload(machine.agent_id, "snapshot", None, _parts(pieces))
+    upload = space.uploads.begin(machine.agent_id, "snapshot", None, _parts(pieces))
     other = b"other bytes"
     for digest, piece in ((next(iter(pieces)), other), (hashlib.sha256(other).hexdigest(), other)):
         with pytest.raises(RemoteRefused):
-            space.put_part(upload.id, digest, piece)
-    assert space.upload(upload.id).missing == list(pieces)
+            space.uploads.put_part(upload.id, digest, piece)
+    assert space.uploads.get(upload.id).missing == list(pieces)
 
 
 def test_what_came_is_refused_as_a_push_would_be(space: TenantSpace, machine: TrialMachine) -> None:
     machine.capture()
     with machine.delta(0).file as file:
         pieces = _cut(file.read())
-    upload = space.begin_upload(machine.agent_id, "delta", 0, _parts(pieces))
+    upload = space.uploads.begin(machine.agent_id, "delta", 0, _parts(pieces))
     for digest, piece in pieces.items():
-        space.put_part(upload.id, digest, piece)
+        space.uploads.put_part(upload.id, digest, piece)
     with pytest.raises(StaleBase):
         space.receive_upload(upload.id)
 
 
 def test_one_body_comes_in_chunks_and_may_come_again(space: TenantSpace, machine: TrialMachine, tmp_path: Path) -> None:
     data = _snapshot(machine)
-    upload = space.begin_upload(machine.agent_id, "snapshot")
-    space.put_body(upload.id, [b"something", b" else" * 3000])
-    assert space.put_body(upload.id, [data[:7], data[7:9000], data[9000:]]) == len(data)
+    upload = space.uploads.begin(machine.agent_id, "snapshot")
+    space.uploads.put_body(upload.id, [b"something", b" else" * 3000])
+    assert space.uploads.put_body(upload.id, [data[:7], data[7:9000], data[9000:]]) == len(data)
     assert len(_bodies(tmp_path)) == -(-len(data) // 5000)
     assert space.receive_upload(upload.id).head.digest == machine.here.digest
 
 
 def test_a_body_that_breaks_off_leaves_nothing(space: TenantSpace, machine: TrialMachine, tmp_path: Path) -> None:
-    upload = space.begin_upload(machine.agent_id, "snapshot")
+    upload = space.uploads.begin(machine.agent_id, "snapshot")
 
     def broken() -> Iterator[bytes]:
         yield b"x" * 12_000
         raise ConnectionError
 
     with pytest.raises(ConnectionError):
-        space.put_body(upload.id, broken())
+        space.uploads.put_body(upload.id, broken())
     assert _bodies(tmp_path) == []
 
 
 def test_parts_lie_encrypted_on_the_disk(space: TenantSpace, machine: TrialMachine, tmp_path: Path) -> None:
     data = _snapshot(machine)
-    upload = space.begin_upload(machine.agent_id, "snapshot", machine="the blue laptop")
-    space.put_body(upload.id, [data])
+    upload = space.uploads.begin(machine.agent_id, "snapshot", machine="the blue laptop")
+    space.uploads.put_body(upload.id, [data])
     held = b"".join(path.read_bytes() for path in (tmp_path / "tenant").rglob("*") if path.is_file())
     assert data[:64] not in held and b"PK\x03\x04" not in held and b"blue laptop" not in held
 
 
 def test_too_much_is_refused(space: TenantSpace, machine: TrialMachine, tmp_path: Path) -> None:
     with pytest.raises(RemoteTooLarge):
-        space.begin_upload(machine.agent_id, "snapshot", None, [ExpectedPart("0" * 64, 5001)])
+        space.uploads.begin(machine.agent_id, "snapshot", None, [ExpectedPart("0" * 64, 5001)])
     with pytest.raises(RemoteRefused):
-        space.begin_upload(machine.agent_id, "snapshot", None, [ExpectedPart("../x", 5)])
+        space.uploads.begin(machine.agent_id, "snapshot", None, [ExpectedPart("../x", 5)])
     with space_in(tmp_path / "tenant", limited={"bundle_bytes": 900}) as small, pytest.raises(RemoteTooLarge):
-        small.put_body(small.begin_upload(machine.agent_id, "snapshot").id, [b"x" * 500, b"x" * 500])
+        small.uploads.put_body(small.uploads.begin(machine.agent_id, "snapshot").id, [b"x" * 500, b"x" * 500])
     with space_in(tmp_path / "tenant", limited={"tenant_bytes": 900}) as poor, pytest.raises(RemoteFull):
-        poor.put_body(poor.begin_upload(machine.agent_id, "snapshot").id, [b"x" * 500, b"x" * 500])
+        poor.uploads.put_body(poor.uploads.begin(machine.agent_id, "snapshot").id, [b"x" * 500, b"x" * 500])
     assert _bodies(tmp_path) == []
 
 
 def test_an_upload_of_an_agent_that_is_not_there_is_not_begun(space: TenantSpace) -> None:
     with pytest.raises(UnknownAtRemote):
-        space.begin_upload("nobody", "snapshot")
+        space.uploads.begin("nobody", "snapshot")
 
 
 def test_what_is_not_finished_in_a_day_is_swept(
     space: TenantSpace, machine: TrialMachine, clock: ManualClock, tmp_path: Path
 ) -> None:
-    upload = space.begin_upload(machine.agent_id, "snapshot")
-    space.put_body(upload.id, [b"x" * 100])
+    upload = space.uploads.begin(machine.agent_id, "snapshot")
+    space.uploads.put_body(upload.id, [b"x" * 100])
     clock.moment += DAY
     with pytest.raises(UnknownAtRemote):
         space.receive_upload(upload.id)
@@ -192,8 +192,8 @@ def test_a_body_that_nothing_names_is_swept_after_a_day(
     (tmp_path / "tenant" / "files" / ("0a" * 16)).write_bytes(b"left by a crash")
     assert space.sweep(clock.now()) == 0
     clock.moment += DAY - timedelta(seconds=1)
-    upload = space.begin_upload(machine.agent_id, "snapshot")
-    space.put_body(upload.id, [b"x" * 100])
+    upload = space.uploads.begin(machine.agent_id, "snapshot")
+    space.uploads.put_body(upload.id, [b"x" * 100])
     assert space.sweep(clock.now()) == 0
     clock.moment += timedelta(seconds=1)
     assert space.sweep(clock.now()) == 1
@@ -228,8 +228,8 @@ def test_what_a_commit_without_an_answer_may_have_named_is_not_removed(
         replace(uploads, upload_id, made)
         raise VaultBusy("the database does not answer")
 
-    upload = space.begin_upload(machine.agent_id, "snapshot")
+    upload = space.uploads.begin(machine.agent_id, "snapshot")
     monkeypatch.setattr(Uploads, "_replace_parts", unanswered)
     with pytest.raises(RemoteBusy):
-        space.put_body(upload.id, [data])
+        space.uploads.put_body(upload.id, [data])
     assert space.receive_upload(upload.id).fresh

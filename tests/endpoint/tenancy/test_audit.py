@@ -1,4 +1,4 @@
-"""What was done at an endpoint stands in a chain that shows when somebody changed it."""
+"""The audit of an endpoint is a chain that shows changes."""
 
 from __future__ import annotations
 

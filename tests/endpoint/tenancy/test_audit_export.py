@@ -1,4 +1,4 @@
-"""The audit leaves the endpoint line by line, and is checked without it."""
+"""The audit is exported line by line, and checked without the endpoint."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def problems(lines: list[bytes]) -> list[str]:
 
 @pytest.fixture
 def busy(control: Control) -> Control:
-    """Some tenants, and things that were done."""
+    """Some tenants with audit rows."""
     for name in ("one", "two", "three"):
         control.add_tenant(name)
     control.record(CALLER, "snapshot.read", "agent-1", {"sequence": 4, "share": 0.5, "text": "ä\u2028"})

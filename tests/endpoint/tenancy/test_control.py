@@ -1,4 +1,4 @@
-"""Who an endpoint serves: tenants and tokens."""
+"""Tenants and tokens."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_revoked_token_counts_no_more_at_once_in_another_process_too(
 def test_a_token_counts_no_more_where_the_file_could_only_be_read_when_it_was_opened(
     tmp_path: Path, clock: RunningClock
 ) -> None:
-    """As on a disk that was full: SQLite needs more descriptors to write than to read the file as it stands."""
+    """As on a full disk: SQLite needs more descriptors to write than to read the file."""
     create_control(tmp_path / "control.db", clock)
     stores = ControlFile(tmp_path / "control.db")
     server = Control(stores, clock=clock)

@@ -1,5 +1,5 @@
-"""Every kind of work, on an endpoint with agents, purges and keys: what it does, and that it can be ended and done
-again. The queue is on a real PostgreSQL."""
+"""Every kind of job on an endpoint with agents, purges and keys: its effect, and that it can be interrupted and
+repeated. The queue is on a real PostgreSQL."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def tenant(endpoint: Endpoint) -> Tenant:
 
 
 def go_on() -> None:
-    """Nobody stops."""
+    """Never stop."""
 
 
 def stop() -> None:
@@ -43,7 +43,7 @@ def do(
 
 
 def done_by_all(endpoint: Endpoint, queue: EndpointQueue) -> list[str]:
-    """Do whatever is in the queue and due; the kinds and agents."""
+    """Run all due jobs of the queue; return their kinds and agents."""
     done = []
     while (job := queue.take("one", LEASE, list(HANDLERS))) is not None:
         assert HANDLERS[job.kind](JobContext(endpoint, queue, go_on), job) == []

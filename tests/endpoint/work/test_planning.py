@@ -1,4 +1,4 @@
-"""What falls due for which tenant, and that it is asked for once."""
+"""Which jobs are due for which tenant, and that each is added once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TENANT = Tenant("a", "a", None, None, "2026-01-01T00:00:00.000Z")
 
 
 def planned_hours(hours: WorkHours, ended: dict[tuple[str, str], datetime], *, of: str = "look_after") -> int:
-    """How often a kind of work is due within ten days, if it is looked at every minute and done at once."""
+    """Return how often a kind of job is due within ten days, if it is planned every minute and done immediately."""
     times = 0
     known = dict(ended)
     for minute in range(10 * 24 * 60):

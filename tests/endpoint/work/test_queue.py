@@ -1,4 +1,4 @@
-"""The queue of work, on a real PostgreSQL: who gets which job, and what becomes of it."""
+"""The job queue, on a real PostgreSQL: which worker gets which job, and the states of jobs."""
 
 from __future__ import annotations
 

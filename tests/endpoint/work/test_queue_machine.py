@@ -1,4 +1,4 @@
-"""Any course of events in the queue, on a real PostgreSQL, against a model of its rules."""
+"""Random sequences of events in the queue, on a real PostgreSQL, against a model of its rules."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Key = tuple[str, str]
 
 @dataclass
 class Open:
-    """A job that waits or runs, as the rules have it. Moments in seconds of the model's clock."""
+    """A waiting or running job of the model. Times in seconds of the model's clock."""
 
     due: float
     attempts: int = 0
@@ -50,7 +50,7 @@ class Model:
 
 
 class Course(RuleBasedStateMachine):
-    """Workers that ask, take, fall silent, finish and fail in any order, while time passes."""
+    """Workers that request, take, hang, finish and fail in any order, while time passes."""
 
     server: QueueServer
     queue: EndpointQueue
@@ -98,7 +98,7 @@ class Course(RuleBasedStateMachine):
         self.held.append((key, job))
 
     def _bury_those_whose_workers_ended(self) -> dict[Key, Open]:
-        """What may be taken. Those that were taken too often were given up if they came before the one taken."""
+        """Return the jobs that may be taken. Jobs that were taken too often before the taken one were given up."""
         left = {(row.kind, row.tenant) for row in self.queue.jobs() if row.state != "dead"}
         for key, found in self.model.takeable().items():
             if found.attempts >= MOST_ATTEMPTS and key not in left:
@@ -112,7 +112,7 @@ class Course(RuleBasedStateMachine):
     @precondition(lambda self: self.held)
     @rule(data=st.data(), word=st.sampled_from(["heartbeat", "finish", "finish", "fail", "fail", "release"]))
     def say(self, data: st.DataObject, word: str) -> None:
-        """Whoever took a job at some time says something about it."""
+        """A worker that once took a job reports about it."""
         key, job = data.draw(st.sampled_from(self.held))
         found = self.model.open.get(key)
         if found is None or found.holder is None or found.holder != job:
@@ -150,7 +150,7 @@ class Course(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from([400, 1000, 5000]))
     def pass_time(self, seconds: int) -> None:
-        """In such steps nothing falls due within the seconds that a test takes itself."""
+        """Let time pass in steps in which no job becomes due during the seconds of the test."""
         if any(abs(job.due - self.model.now - seconds) < SLACK for job in self.model.open.values()):
             seconds += 3 * int(SLACK)
         self.server.pass_time(seconds)
@@ -159,7 +159,7 @@ class Course(RuleBasedStateMachine):
     @precondition(lambda self: self.model.dead)
     @rule(data=st.data(), word=st.sampled_from(["retry", "drop"]))
     def look_after(self, data: st.DataObject, word: str) -> None:
-        """Whoever runs the endpoint decides about what was given up."""
+        """The operator decides about dead jobs."""
         key = data.draw(st.sampled_from(sorted(self.model.dead)))
         (row,) = [row for row in self.queue.dead() if (row.kind, row.tenant) == key]
         getattr(self.queue, word)(row.id)

@@ -1,4 +1,4 @@
-"""`lifeboat endpoint work` and `jobs`, as scripts and people use them, on a real PostgreSQL."""
+"""`lifeboat endpoint work` and `jobs`, for scripts and people, on a real PostgreSQL."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def endpoint(data: Path, *arguments: str, expect: int = 0) -> Json:
 
 
 def given_up(queue: EndpointQueue, server: QueueServer) -> int:
-    """The number of a job that was given up."""
+    """The number of a dead job."""
     queue.add("verify", tenant="a-tenant", agent="an-agent")
     for _ in range(MOST_ATTEMPTS):
         server.pass_time(7200)
@@ -98,7 +98,7 @@ def test_once_does_what_is_due_and_tells_what_became_of_it(data: Path, queue: En
 
 
 def test_a_worker_with_another_key_does_not_begin(data: Path, queue: EndpointQueue, tmp_path: Path) -> None:
-    """It would take jobs and find that nothing can be read."""
+    """It would take jobs and could read nothing."""
     endpoint(data, "work", "--once", expect=1)
     queue.add("apply_purge", tenant="gone")
     (tmp_path / "endpoint.key").write_text("11" * 32)
@@ -191,7 +191,7 @@ def test_every_field_is_documented(data: Path, queue: EndpointQueue, server: Que
 
 
 def _figures(port: int) -> bytes:
-    """Nothing before it answers."""
+    """Return the metrics, nothing before it answers."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=patience()) as answer:
             data: bytes = answer.read()

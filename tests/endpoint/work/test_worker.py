@@ -1,5 +1,5 @@
-"""Workers, in this process and in others, on a real PostgreSQL: what they do with jobs that go wrong, with a database
-that goes away, and when they are to stop."""
+"""Workers, in this process and in others, on a real PostgreSQL: failing jobs, a database that goes away, and
+shutdown."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def sayings(tmp_path: Path) -> Sayings:
 
 @dataclass
 class Started:
-    """Processes that are ended in the end."""
+    """Processes that are ended after the test."""
 
     endpoint: Endpoint
     server: QueueServer
@@ -65,7 +65,7 @@ def start(endpoint: Endpoint, server: QueueServer, sayings: Sayings) -> Iterator
 
 @dataclass
 class Counted:
-    """What became of jobs."""
+    """Records the results of jobs."""
 
     results: list[str] = field(default_factory=list)
 
@@ -116,7 +116,7 @@ def worker_of(
 
 
 def round_of(endpoint: Endpoint, queue: EndpointQueue, handler: Handler) -> str | None:
-    """One job, asked for and done; what became of it."""
+    """Request one job and run it; return its result."""
     queue.add("verify", tenant="a")
     return worker_of(endpoint, queue, {"verify": handler}).round()
 

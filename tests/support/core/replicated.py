@@ -15,19 +15,19 @@ import pytest
 from lifeboat_alf.purging.purge_terms import PurgeTerms
 from lifeboat_core.home.context import Context
 from lifeboat_core.purge import purge_run, receipt_signing
-from lifeboat_core.purge.purge_request import PurgeRequest
+from lifeboat_core.purge.purge_search import PurgeRequest
 from lifeboat_core.remotes import acknowledged_states, agent_replication, remote_kinds
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.remotes.endpoint.endpoint_remote import EndpointRemote
 from lifeboat_core.remotes.remote_kinds import open_remote
 from lifeboat_core.remotes.replication_outcome import ReplicationOutcome
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_vault.remote.remote_contract import RemoteDescription
 from support.core.faulty_transport import MADE_UP, Fault, Faulty, Plan, no_fault, proxy
 from support.core.invariants import an_endpoint_is_whole, an_outcome_is_honest, what_a_remote_lists_restores
 from support.core.machines import Machine
 from support.endpoint.endpoint_servers import RunningEndpoint
+from support.endpoint.in_process_remote import InProcessRemote
 
 SECRET = "sk-example-orchard-not-a-real-key"
 PHRASE = "the tide of the orchard came"

@@ -36,7 +36,6 @@ from lifeboat_core.remotes.remote_kinds import open_remote
 from lifeboat_core.remotes.replication_outcome import ReplicationOutcome
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.maintenance import data_key_rotation, tenant_care
-from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_vault.errors import RemoteUnreachable, UnknownAtRemote
 from lifeboat_vault.remote.remote_contract import Remote, RemoteDescription, RemoteHead
@@ -44,6 +43,7 @@ from lifeboat_vault.vault import Retention, Vault
 from support.core import invariants
 from support.core.machines import Machine, contents
 from support.core.protected import SteadyClock
+from support.endpoint.in_process_remote import InProcessRemote
 
 HOME, STICK = "home", "stick"
 REMOTES = (HOME, STICK)

@@ -11,9 +11,9 @@ from lifeboat_core.remotes import remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.remotes.remote_kinds import open_remote
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_vault.remote.remote_contract import Remote, RemoteDescription
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
+from support.endpoint.in_process_remote import InProcessRemote
 
 IN_PROCESS, HTTP, SEALED_FOLDER, PLAIN_FOLDER = "in process", "HTTP", "sealed folder", "plain folder"
 KINDS = (IN_PROCESS, HTTP, SEALED_FOLDER, PLAIN_FOLDER)

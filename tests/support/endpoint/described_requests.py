@@ -1,5 +1,5 @@
-"""Requests made from an endpoint's OpenAPI document, right and wrong ones, sent to its application; what is answered is
-held against the document."""
+"""Valid and invalid requests that are made from an endpoint's OpenAPI document. The responses have to match the
+document."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _DESTROYS = ("delete_token",)
 
 
 def operations(served: ServedApp) -> list[Any]:
-    """Everything that the document describes, but what would end the test's own token."""
-    from schemathesis.openapi import from_dict  # imported here: it takes half a second
+    """Return all operations of the document except one that would revoke the test's own token."""
+    from schemathesis.openapi import from_dict  # imported here because it takes half a second
 
     schema = from_dict(served.document)
     found = [each.ok() for each in schema.get_all_operations()]
@@ -26,8 +26,10 @@ def operations(served: ServedApp) -> list[Any]:
 
 
 def try_out(served: ServedApp, client: httpx.Client, operation: Any, known: dict[str, str], *, examples: int) -> None:
-    """Send requests of an operation. `known` are parameters of paths that name something that is there; every second
-    request has them. Raises AssertionError for the first answer that is not as described."""
+    """Send requests of an operation. `known` are path parameters of existing things, which every second request has.
+
+    Raises AssertionError for the first response that does not match the document.
+    """
 
     from schemathesis import GenerationMode
 
@@ -53,7 +55,7 @@ def try_out(served: ServedApp, client: httpx.Client, operation: Any, known: dict
 
 
 def _checks() -> list[Any]:
-    """Also what is wrong may only be answered with what the document says."""
+    """Check that responses to invalid requests are documented too."""
     from schemathesis.checks import not_a_server_error, status_code_conformance
     from schemathesis.specs.openapi import checks
 
@@ -71,7 +73,7 @@ def _of_path(path: str, known: dict[str, str]) -> dict[str, str]:
 
 
 def _sent(client: httpx.Client, case: Any) -> httpx.Response:
-    """Without the headers that say who asks: the client shows its token."""
+    """Return headers without those of authentication: the client adds the token."""
     kwargs = case.as_transport_kwargs(base_url=str(client.base_url))
     given_headers = dict(kwargs["headers"]).items()
     headers = {name: value.encode() for name, value in given_headers if name.lower() != "authorization"}

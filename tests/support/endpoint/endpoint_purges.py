@@ -1,4 +1,4 @@
-"""Purges of agents at an endpoint, for tests: machines with records to name, redactions that they sign."""
+"""Purges of agents at an endpoint, for tests: machines with records to name, and redactions that they sign."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ NOW = "2026-11-20T12:00:00.000Z"
 
 
 def machine_in(folder: Path, user: UserKey | None = None) -> TrialMachine:
-    """A machine with an empty vault of a new agent."""
+    """Return a machine with an empty vault of a new agent."""
     agent_id = ids.make_id(NOW)
     vault = Vault.create(folder / f"vault-{agent_id}", agent_id)
     return TrialMachine(agent_id, vault, DeviceKey.generate(user or UserKey.generate()), "laptop")
 
 
 def pushed(space: TenantSpace, machine: TrialMachine, captures: int = 2, runtime: str = "openclaw") -> TrialMachine:
-    """Registered and sent, one state as a snapshot and the others as deltas."""
+    """Register and push a machine: one sequence as a snapshot and the others as deltas."""
     space.register(machine.agent_id, NAME, runtime)
     machine.capture()
     space.push(machine.agent_id, machine.snapshot())
@@ -38,13 +38,13 @@ def pushed(space: TenantSpace, machine: TrialMachine, captures: int = 2, runtime
 
 
 def record_of(machine: TrialMachine, number: int) -> Record:
-    """One that the state `number` has first."""
+    """Return a record that the sequence `number` has first."""
     before = {record.id for record in machine.vault.state(number - 1).records()} if number else set()
     return next(record for record in machine.vault.state(number).records() if record.id not in before)
 
 
 def redaction_of(machine: TrialMachine, *records: Record, device: DeviceKey | None = None, **changed: Any) -> Redaction:
-    """Of some records, whole; signed."""
+    """Sign a redaction of some whole records."""
     named = {record.id for record in records}
     leaves = {item.leaf.digest: None for item in machine.vault.history() if item.record_id in named}
     made = Redaction(
@@ -63,5 +63,5 @@ def redaction_of(machine: TrialMachine, *records: Record, device: DeviceKey | No
 
 
 def erasing(machine: TrialMachine, **changed: Any) -> Redaction:
-    """Of the whole agent."""
+    """Sign a redaction of the whole agent."""
     return redaction_of(machine, scope=WHOLE_AGENT, **changed)

@@ -1,4 +1,4 @@
-"""A real endpoint in processes of its own, for tests: started, asked, killed, started again."""
+"""A real endpoint in separate processes, for tests: start, request, kill, restart."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import psutil
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams import crash_points
 from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_vault.remote.join_lines import JoinLine, format_join_line
@@ -25,32 +26,29 @@ from support.paths import TESTS
 from support.patience import patience
 from support.preloaded import Call
 
-Json = dict[str, Any]
-
-
 _SERVER = ("lifeboat_cli.endpoint.endpoint_serve", "lifeboat_endpoint.server.asgi_app")
 
 
 class Process:
-    """A command of `lifeboat` in a process of its own, which may have others below it."""
+    """A command of `lifeboat` in a process, which may have child processes."""
 
     process: subprocess.Popen[bytes] | None = None
 
     def stop(self) -> int:
-        """Stop it as a service manager does; its exit status."""
+        """Stop it as a service manager does; return its exit status."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         return self.wait()
 
     def wait(self) -> int:
-        """Wait until it ends by itself; its exit status."""
+        """Wait until it ends by itself; return its exit status."""
         assert self.process is not None
         ended = self.process.wait(patience())
         self._close()
         return ended
 
     def kill(self) -> None:
-        """End all of its processes as a power cut would."""
+        """Kill all of its processes, as a power cut would."""
         if self.process is None:
             return
         for each in _family(self.process.pid):
@@ -65,8 +63,10 @@ class Process:
 
 
 class RunningEndpoint(Process):
-    """An endpoint on a free port of this machine with a tenant `home`. `token` may push and pull (the one that the
-    first start made), `pin` is "" with `plain`. It keeps its port and its data when it is started again."""
+    """An endpoint on a free port of this machine with a tenant `home`.
+
+    `token` may push and pull (it was made by the first start); `pin` is "" with `plain`. A restart keeps port and data.
+    """
 
     def __init__(self, data: Path, *, plain: bool, workers: int, options: Sequence[str], by_exec: bool = False) -> None:
         self.data = data
@@ -85,27 +85,30 @@ class RunningEndpoint(Process):
 
     @property
     def ca(self) -> Path:
-        """The endpoint's own authority, as `httpx.Client(verify=ssl.create_default_context(cafile=...))` takes it."""
+        """The endpoint's own authority, for `httpx.Client(verify=ssl.create_default_context(cafile=...))`."""
         return self.data / "tls" / "ca.pem"
 
     @property
     def log(self) -> str:
-        """All that it ever wrote on standard error."""
+        """Everything that it wrote to standard error."""
         return self._log.read_text()
 
     @property
     def _log(self) -> Path:
         return self.data.parent / f"{self.data.name}.err"
 
-    def start(self, *, dies: tuple[CrashPoint, int] | None = None) -> Json:
-        """Start it, and wait until it answers; what it said. With `dies`, the process that reaches the step for the
-        nth time (from 1) ends there as by kill -9, and the endpoint with it."""
+    def start(self, *, dies: tuple[CrashPoint, int] | None = None) -> JsonObject:
+        """Start it and wait until it answers; return its output.
+
+        With `dies`, the process that reaches the crash point for the nth time (from 1) is killed, and the endpoint with
+        it.
+        """
         given = ["endpoint", "serve", "--listen", f"127.0.0.1:{self._port}", "--data", str(self.data), "--json"]
         given += [*(["--plain-http"] if self._plain else []), *self._options]
         plain_dies = None if dies is None else (dies[0].value, dies[1])
         program = Call("support.endpoint.endpoint_servers", "be_endpoint", (given, plain_dies), imports=_SERVER)
         with self._log.open("ab") as err:
-            surroundings: Json = {
+            surroundings: JsonObject = {
                 "env": {**os.environ, "PYTHONPATH": str(TESTS), "XDG_CONFIG_HOME": str(self.data.parent / "config")},
                 "stdin": subprocess.DEVNULL,
                 "stdout": subprocess.PIPE,
@@ -119,7 +122,7 @@ class RunningEndpoint(Process):
         assert self.process.stdout is not None
         told = self.process.stdout.readline()
         assert told, f"the endpoint did not start: {self.log[-2000:]}"
-        found: Json = json.loads(told)
+        found: JsonObject = json.loads(told)
         assert "url" in found, f"the endpoint did not start: {found}"
         self.url, self.pin = found["url"], found["pin"] or ""
         self.token = self.token or found["token"]
@@ -127,14 +130,14 @@ class RunningEndpoint(Process):
         return found
 
     def client(self, token: str | None = None, **options: Any) -> httpx.Client:
-        """A client that trusts the endpoint and shows a token, its first one unless given; "" for none."""
+        """Return a client that trusts the endpoint and shows a token, its first one unless given; "" for none."""
         shown = self.token if token is None else token
         headers = {"Authorization": f"Bearer {shown}"} if shown else {}
         verify: Any = True if self._plain else _trusting(self.ca)
         return httpx.Client(base_url=self.url, headers=headers, verify=verify, timeout=patience(), **options)
 
-    def restart(self, *, dies: tuple[CrashPoint, int] | None = None) -> Json:
-        """End it, however it stands, and start it again on the same port."""
+    def restart(self, *, dies: tuple[CrashPoint, int] | None = None) -> JsonObject:
+        """End it in any state, and start it again on the same port."""
         self.kill()
         return self.start(dies=dies)
 
@@ -149,9 +152,11 @@ def running_endpoint(
     dies: tuple[CrashPoint, int] | None = None,
     by_exec: bool = False,
 ) -> Iterator[RunningEndpoint]:
-    """An endpoint whose data lies in `folder`/endpoint; it is ended afterwards, whatever happened. `options` are more
-    of `lifeboat endpoint serve`. With TLS and an own authority, or `plain` HTTP. Tests of what the
-    system tells of its processes need `by_exec`."""
+    """Yield an endpoint with its data in `folder`/endpoint, and end it afterwards in any case.
+
+    `options` are further options of `lifeboat endpoint serve`. It uses TLS with its own authority, or `plain` HTTP.
+    Tests of what the system reports about its processes need `by_exec`.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     endpoint = RunningEndpoint(folder / "endpoint", plain=plain, workers=workers, options=options, by_exec=by_exec)
     try:
@@ -177,7 +182,8 @@ def _family(pid: int) -> list[psutil.Process]:
 
 
 def be_endpoint(arguments: list[str], dies: tuple[str, int] | None) -> None:
-    """Be the command, which may end at a step. Its workers are forks: what is set here holds in them."""
+    """Run the command in this process, which may die at a crash point. Its workers are forks, so this applies to them
+    too."""
     from lifeboat_cli import main
 
     if hasattr(os, "fork"):
@@ -188,6 +194,6 @@ def be_endpoint(arguments: list[str], dies: tuple[str, int] | None) -> None:
 
 
 def until_ended(endpoint: RunningEndpoint) -> None:
-    """Wait until an endpoint that was to die at a step has done so."""
+    """Wait until an endpoint that should die at a crash point has died."""
     assert endpoint.process is not None
     endpoint.process.wait(patience())

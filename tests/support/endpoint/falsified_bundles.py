@@ -1,5 +1,7 @@
-"""What whoever has a push token can make of a signed state: the same bundle with something else said of a file whose
-bytes it leaves out. No signature and no digest covers that."""
+"""Bundles as a client with a push token can falsify them: with a false description of a file whose bytes it leaves out.
+
+No signature and no digest covers this description.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,12 @@ FALSIFICATIONS: Mapping[str, Falsify] = {
 
 
 def leave_out(entry: Entry) -> Entry:
-    """Say the truth of a file, and send no bytes of it."""
+    """Describe a file truthfully, and send none of its bytes."""
     return entry
 
 
 class FalsifiedState:
-    """A state of which some paths have no bytes, and are described as `false` says."""
+    """A state in which some paths have no bytes, and are described as `false` says."""
 
     def __init__(self, state: State, false: Mapping[str, Falsify]) -> None:
         self._state = state
@@ -59,7 +61,7 @@ class FalsifiedState:
 
 
 def falsified_snapshot(vault: Vault, false: Mapping[str, Falsify], number: int | None = None) -> RemoteBundle:
-    """The snapshot of a state (the head unless named)."""
+    """Return the snapshot of a sequence, the head by default."""
     state: Any = FalsifiedState(vault.state(number), false)
     out = io.BytesIO()
     write_snapshot(state, out)

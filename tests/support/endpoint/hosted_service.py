@@ -1,6 +1,6 @@
-"""A hosted service of the reference client, for tests: what it keeps and answers, on this machine.
+"""A hosted service of the reference client, for tests, on this machine.
 
-It numbers what it gets, keeps every snapshot and delta as it came, and gives them by signed addresses that take no key.
+It numbers what it receives, keeps every snapshot and delta unchanged, and gives them by signed addresses without a key.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from lifeboat_alf.common import times
-
-Json = dict[str, Any]
+from lifeboat_alf.common.json_types import JsonObject
 
 KEY = "alf_sk_hosted"
 
@@ -27,15 +25,15 @@ KEY = "alf_sk_hosted"
 class HostedAgent:
     """`latest` is None before the first snapshot."""
 
-    info: Json
+    info: JsonObject
     latest: int | None = None
-    snapshot: Json | None = None
-    deltas: list[Json] = field(default_factory=list)
+    snapshot: JsonObject | None = None
+    deltas: list[JsonObject] = field(default_factory=list)
 
 
 @dataclass
 class HostedServiceFake:
-    """`keys_seen` are the headers `Authorization` of downloads: there have to be none."""
+    """The service. `keys_seen` are the headers `Authorization` of downloads, which must be none."""
 
     url: str = ""
     agents: dict[str, HostedAgent] = field(default_factory=dict)
@@ -69,7 +67,7 @@ class HostedServiceFake:
             return _json(200, {"snapshot": agent.snapshot, "deltas": agent.deltas})
         return _json(200, {**agent.info, "latest_sequence": agent.latest or 0})
 
-    def _register(self, info: Json) -> tuple[int, dict[str, str], bytes]:
+    def _register(self, info: JsonObject) -> tuple[int, dict[str, str], bytes]:
         if info["id"] in self.agents:
             return _json(409, {"error": "exists"})
         self.agents[info["id"]] = HostedAgent({**info, "created_at": "2026-03-01T10:00:00Z"})
@@ -99,7 +97,7 @@ class HostedServiceFake:
 
 @contextmanager
 def hosted_service() -> Iterator[HostedServiceFake]:
-    """The service, as long as the test runs."""
+    """The service, for the duration of the test."""
     fake = HostedServiceFake()
 
     class Handler(BaseHTTPRequestHandler):
@@ -116,7 +114,7 @@ def hosted_service() -> Iterator[HostedServiceFake]:
         do_GET = do_POST = do_PUT = _do
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     fake.url = f"http://127.0.0.1:{server.server_port}"
@@ -130,5 +128,5 @@ def hosted_service() -> Iterator[HostedServiceFake]:
         thread.join()
 
 
-def _json(status: int, document: Json) -> tuple[int, dict[str, str], bytes]:
+def _json(status: int, document: JsonObject) -> tuple[int, dict[str, str], bytes]:
     return status, {"Content-Type": "application/json"}, json.dumps(document).encode()

@@ -1,4 +1,4 @@
-"""Endpoints for tests, in this process: a key file beside the data, a tenant, and agents with a real history."""
+"""Endpoints for tests in this process: a key file beside the data, a tenant, and agents with a real history."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class RunningClock(ManualClock):
 
 
 def new_endpoint(folder: Path, *, clock: RunningClock | None = None, key_scope: str = "tenant") -> Endpoint:
-    """An endpoint in `folder/data`, its key in `folder/endpoint.key`."""
+    """Create an endpoint in `folder/data` with its key in `folder/endpoint.key`."""
     source = f"file:{folder / 'endpoint.key'}"
     return Endpoint.create(folder / "data", key_source=source, key_scope=key_scope, clock=clock or RunningClock())
 
 
 def reopened(endpoint: Endpoint, **settings: Any) -> Endpoint:
-    """The endpoint as another process opens it, after settings were changed by hand."""
+    """Return the endpoint as another process opens it, after its settings were edited."""
     path = endpoint.folder / FILE
     path.write_bytes(json_codec.encode_pretty({**json_codec.decode_json(path.read_bytes()), **settings}))
     return Endpoint.open(endpoint.folder, clock=endpoint.clock)
@@ -62,7 +62,7 @@ def reopened(endpoint: Endpoint, **settings: Any) -> Endpoint:
 def with_history(
     endpoint: Endpoint, tenant: Tenant, agent_id: str = AGENT, *, hours: int = 0, since: datetime = START
 ) -> None:
-    """An agent with one state, and one more for each hour."""
+    """Add an agent with one sequence, and one more for each hour."""
     space = endpoint.space(tenant.id)
     space.register(agent_id, "Juniper", "openclaw")
     with space.vault(agent_id) as vault:
@@ -72,7 +72,7 @@ def with_history(
 
 
 def with_large_file(endpoint: Endpoint, tenant: Tenant, bodies: list[bytes], agent_id: str = AGENT) -> None:
-    """States of an agent in which one large file changes."""
+    """Add sequences of an agent in which one large file changes."""
     space = endpoint.space(tenant.id)
     space.register(agent_id, "Juniper", "openclaw")
     meta = {entry_metas.ATTACHMENT: {"tier": 3}}
@@ -82,13 +82,13 @@ def with_large_file(endpoint: Endpoint, tenant: Tenant, bodies: list[bytes], age
 
 
 def numbers(endpoint: Endpoint, tenant: Tenant, agent_id: str = AGENT) -> list[int]:
-    """Which sequences are kept."""
+    """Return which sequences are kept."""
     with endpoint.space(tenant.id).vault(agent_id) as vault:
         return [row.number for row in vault.sequences()]
 
 
 def files_holding(folder: Path, secret: bytes) -> list[Path]:
-    """Files in which some bytes stand as they are."""
+    """Return the files that contain these bytes."""
     return [path for path in folder.rglob("*") if path.is_file() and secret in path.read_bytes()]
 
 
@@ -112,5 +112,5 @@ def control(tmp_path: Path, clock: RunningClock) -> Iterator[Control]:
 
 
 def tenant_folder(endpoint: Endpoint, tenant_id: str) -> Path:
-    """Where the files of a tenant lie."""
+    """Return the folder of a tenant."""
     return endpoint.folder / TENANTS / tenant_id

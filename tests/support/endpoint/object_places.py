@@ -1,4 +1,4 @@
-"""Places in a real object store for tests, and the rows of bodies in a SQLite file beside."""
+"""Places in a real object store for tests, with the rows of bodies in a SQLite file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def opened(
     waits: RequestTimeouts | None = None,
     options: Mapping[str, str] | None = None,
 ) -> ObstoreBucket:
-    """A place of the shared Swift; `through` is the address of a proxy in front of it."""
+    """Return a place in the shared Swift; `through` is the address of a proxy in front of it."""
     all_options = {**swift_server.shared().options(through), **(options or {})}
     return store_address.open_store(store_address.check_store_address(url, all_options), waits)
 
@@ -44,5 +44,5 @@ def bodies(bucket: Bucket, folder: Path, *, tenant: str = TENANT, scope: str = S
 
 
 def keys(bucket: Bucket) -> list[str]:
-    """What lies there, by a listing that is not late."""
+    """Return the stored keys, by a listing that is up to date."""
     return sorted(each.key for each in bucket.list("bodies"))

@@ -1,4 +1,4 @@
-"""One connection to the server's own protocol, in one process: bytes in, all bytes out until it ends."""
+"""One connection to the server's own protocol, in one process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def _hello(_: Request) -> PlainTextResponse:
 
 
 def spoken(sent: bytes | Sequence[bytes], bounds: ConnectionBounds, *, tls: ssl.SSLContext | None = None) -> bytes:
-    """Send, and return what comes until the server ends the connection; fail if it never does."""
+    """Send bytes, and return everything until the server closes the connection; fail if it never does."""
     return asyncio.run(_spoken([sent] if isinstance(sent, bytes) else sent, bounds, tls))
 
 

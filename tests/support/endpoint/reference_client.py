@@ -1,7 +1,7 @@
-"""The reference client on the wire, for tests: what it asks, what it takes for an answer, what it keeps.
+"""The requests and the state of the reference client, for tests.
 
-A port of its behaviour, its mistakes included: it looks at few statuses, needs absolute addresses that prove
-themselves, tries nothing twice, pulls nothing, and after a restore on a new machine it has no base to compare with.
+A port of its behaviour, including its mistakes: it looks at few statuses, needs absolute addresses that contain their
+permission, never retries, never pulls, and has no base to compare with after a restore on a new machine.
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ import tomllib
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
+from lifeboat_alf.common.json_types import JsonObject
 from support.endpoint import reference_archives as archives
 from support.patience import patience
-
-Json = dict[str, Any]
 
 DIRECT_LIMIT = 6_000_000
 """Bytes of a body that goes in one request."""
@@ -27,7 +25,7 @@ _OCTETS = "application/octet-stream"
 
 
 class ClientError(Exception):
-    """What that client prints before it ends with status 1. `sequence` is the head that a conflict named."""
+    """The output of that client before it exits with status 1. `sequence` is the head that a conflict named."""
 
     def __init__(self, message: str, sequence: int | None = None) -> None:
         super().__init__(message)
@@ -35,7 +33,7 @@ class ClientError(Exception):
 
 
 class ReferenceClient:
-    """`home` is its folder `~/.alf` on one machine, `api_url` is taken as it is configured."""
+    """The client. `home` is its folder `~/.alf` on one machine; `api_url` is used as configured."""
 
     def __init__(self, api_url: str, api_key: str, home: Path, *, direct_limit: int = DIRECT_LIMIT) -> None:
         self._base = api_url.rstrip("/")
@@ -48,8 +46,8 @@ class ReferenceClient:
 
     # Commands -----------------------------------------------------------------------------------------------------
 
-    def sync(self, workspace: Path) -> Json:
-        """`alf sync`: everything at first, afterwards what differs from the last export. Raises ClientError."""
+    def sync(self, workspace: Path) -> JsonObject:
+        """`alf sync`: send everything at first, later the difference from the last export. Raises ClientError."""
         now = archives.export(workspace)
         number = now.manifest["agent"]["id"]
         state = self._state(number)
@@ -66,8 +64,8 @@ class ReferenceClient:
         self._keep(number, answer["sequence"], archives.write_snapshot(now))
         return {"ok": True, "sequence": answer["sequence"], "delta": True, "no_changes": False, "changes": len(changes)}
 
-    def restore(self, number: str, workspace: Path) -> Json:
-        """`alf restore`: the snapshot's files into the workspace; deltas are fetched and thrown away."""
+    def restore(self, number: str, workspace: Path) -> JsonObject:
+        """`alf restore`: write the snapshot's files into the workspace; deltas are fetched and discarded."""
         answer = self._json("GET", f"/agents/{number}/restore")
         snapshot, deltas = answer.get("snapshot"), answer["deltas"]
         if snapshot is None:
@@ -83,16 +81,16 @@ class ReferenceClient:
         return {"ok": True, "sequence": sequence, "memory_records": len(found.records)}
 
     def forget(self, number: str) -> None:
-        """What its users do when nothing else helps: delete the state file."""
+        """Delete the state file, as its users do when nothing else helps."""
         self._state_file(number).unlink()
 
-    def agent(self, number: str) -> Json:
+    def agent(self, number: str) -> JsonObject:
         """`alf check`."""
         return _agent(self._json("GET", f"/agents/{number}"))
 
     # Sending ------------------------------------------------------------------------------------------------------
 
-    def _first(self, now: archives.Archive, number: str) -> Json:
+    def _first(self, now: archives.Archive, number: str) -> JsonObject:
         self._register(now.manifest["agent"])
         data = archives.write_snapshot(now)
         if len(data) <= self._limit:
@@ -104,8 +102,8 @@ class ReferenceClient:
         self._keep(number, _integer(answer, "sequence"), data)
         return {"ok": True, "sequence": answer["sequence"], "delta": False, "no_changes": False}
 
-    def _register(self, agent: Json) -> None:
-        """Only 201 and 409 count; after a 409 it looks whether the agent is there."""
+    def _register(self, agent: JsonObject) -> None:
+        """Accept only 201 and 409; after a 409 check that the agent exists."""
         status, _, body = self._ask("POST", "/agents", json.dumps(agent).encode(), "application/json")
         if status == 201:
             _agent(json.loads(body))
@@ -114,7 +112,7 @@ class ReferenceClient:
         else:
             raise ClientError(f"register agent: HTTP {status}: {body.decode()}")
 
-    def _send_delta(self, number: str, data: bytes, base: int) -> Json:
+    def _send_delta(self, number: str, data: bytes, base: int) -> JsonObject:
         path, query = f"/agents/{number}/deltas", f"?base_sequence={base}"
         if len(data) > self._limit:
             answer = self._in_three_steps(f"{path}/upload", query, data, "delta_id")
@@ -124,7 +122,7 @@ class ReferenceClient:
         assert type(answer["size_bytes"]) is int
         return {"sequence": _integer(answer, "sequence")}
 
-    def _in_three_steps(self, path: str, query: str, data: bytes, name: str) -> Json:
+    def _in_three_steps(self, path: str, query: str, data: bytes, name: str) -> JsonObject:
         begun = self._json("POST", path + query, b"", "application/json", conflict=True)
         status, _, _ = _exchange("PUT", begun["upload_url"], data, {"Content-Type": _OCTETS})
         if not 200 <= status < 300:
@@ -135,8 +133,8 @@ class ReferenceClient:
 
     def _json(
         self, method: str, path: str, body: bytes | None = None, kind: str = "", *, conflict: bool = False
-    ) -> Json:
-        """Any answer that holds JSON is taken, whatever its status, but for 401, 404 and, where it is told, 409."""
+    ) -> JsonObject:
+        """Accept any response with JSON, whatever its status, except 401, 404 and, if told so, 409."""
         status, headers, data = self._ask(method, path, body, kind)
         if status in (401, 404):
             raise ClientError(f"{path}: HTTP {status}")
@@ -164,7 +162,7 @@ class ReferenceClient:
 
     # What it keeps --------------------------------------------------------------------------------------------------
 
-    def _state(self, number: str) -> Json | None:
+    def _state(self, number: str) -> JsonObject | None:
         file = self._state_file(number)
         return tomllib.loads(file.read_text()) if file.exists() else None
 
@@ -173,7 +171,7 @@ class ReferenceClient:
         self._note(number, sequence, self._snapshot_file(number))
 
     def _note(self, number: str, sequence: int, snapshot: Path | None) -> None:
-        """The file as `toml` writes it: times are texts, and after a restore it names no snapshot."""
+        """Write the file as `toml` does: times are texts, and after a restore it names no snapshot."""
         now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}123Z"
         named = "" if snapshot is None else f'snapshot_path = "{snapshot}"\n'
         lines = f'agent_id = "{number}"\nlast_synced_sequence = {sequence}\nlast_synced_at = "{now}"\n'
@@ -186,21 +184,21 @@ class ReferenceClient:
         return self._home / "state" / f"{number}-snapshot.alf"
 
 
-def _agent(answer: Json) -> Json:
+def _agent(answer: JsonObject) -> JsonObject:
     uuid.UUID(answer["id"])
     assert isinstance(answer["name"], str) and isinstance(answer["created_at"], str)
     _integer(answer, "latest_sequence")
     return answer
 
 
-def _integer(answer: Json, name: str) -> int:
+def _integer(answer: JsonObject, name: str) -> int:
     value = answer[name]
     assert type(value) is int and value >= 0, name
     return value
 
 
 def _exchange(method: str, url: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, dict[str, str], bytes]:
-    """One request on a connection of its own: an absolute address, the length said, no compression asked for."""
+    """Send one request on its own connection: with an absolute address and a length, without compression."""
     parts = urlsplit(url)
     assert parts.scheme in ("http", "https") and parts.hostname, f"{url} is not absolute"
     kind = http.client.HTTPConnection if parts.scheme == "http" else http.client.HTTPSConnection

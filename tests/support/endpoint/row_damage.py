@@ -1,4 +1,4 @@
-"""The kinds of damage that rows of a vault's database can take, as somebody with a database tool would do them."""
+"""Kinds of damage to the rows of a vault's database, as with a database tool."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Harm = Callable[[sqlite3.Connection, random.Random], None]
 
 
 def some(connection: sqlite3.Connection, chance: random.Random, table: str, count: int = 1) -> list[int]:
-    """The places of some rows; of entries, which have none, the places of objects."""
+    """Return the places of some rows; of entries, which have none, the places of objects."""
     table = "object" if table == "entry" else table
     every = [number for (number,) in connection.execute(f"select rowid from {table}")]
     return chance.sample(every, min(count, len(every)))

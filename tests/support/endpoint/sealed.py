@@ -1,4 +1,4 @@
-"""Sealers, data keys and key sources for tests: a real key file beside the data, never inside it."""
+"""Sealers, data keys and key sources for tests, with a real key file beside the data."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def new_sealer(tenant: str = TENANT, agent: str = AGENT) -> KeyedSealer:
 
 
 def key_file(folder: Path, name: str = "endpoint.key") -> str:
-    """The specification of a new key file beside the data."""
+    """Return the specification of a new key file beside the data."""
     spec = f"file:{folder / name}"
     key_source_registry.make_key(spec, outside=folder / "data")
     return spec
@@ -47,7 +47,7 @@ make_source = key_file
 def data_keys(
     folder: Path, tenant: str = TENANT, *, source: str = "", scope: str = "tenant", clock: ManualClock | None = None
 ) -> DataKeys:
-    """New data keys in the tenant's place below `folder/data`."""
+    """Create data keys in the tenant's place below `folder/data`."""
     chosen = source or make_source(folder)
     documents = key_documents(folder, tenant)
     return DataKeys.create(
@@ -56,7 +56,7 @@ def data_keys(
 
 
 def opened_keys(folder: Path, tenant: str = TENANT, clock: ManualClock | None = None) -> DataKeys:
-    """The same, opened as another process would."""
+    """Open the same keys as another process would."""
     documents = key_documents(folder, tenant)
     return DataKeys.open(documents, tenant, clock=clock or ManualClock(), outside=folder / "data")
 

@@ -1,4 +1,4 @@
-"""The endpoint's application without a port, for tests: real data, real routes, requests of httpx."""
+"""The endpoint's application without a port, for tests: real data, real routes, requests by httpx."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from lifeboat_alf.common import ids
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.server.asgi_app import make_app
 from lifeboat_endpoint.server.call import ServerContext
@@ -26,14 +27,15 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from starlette.testclient import TestClient
 
-Json = dict[str, Any]
 PUBLIC = "https://endpoint.example.com"
 MACHINE = "laptop"
 
 
 class ServedApp:
-    """An endpoint in `folder` with the tenants `home` and `office`, and its application. `office_key`: where the key
-    of `office` lies, which has none of its own otherwise."""
+    """An endpoint in `folder` with the tenants `home` and `office`, and its application.
+
+    `office_key` is the key source of `office`; without it, `office` uses the endpoint's.
+    """
 
     def __init__(self, folder: Path, *, key_scope: str = "tenant", office_key: str | None = None, **pace: Any) -> None:
         self.folder = folder
@@ -47,25 +49,25 @@ class ServedApp:
         self.token = self.new_token()
 
     def again(self) -> ServedApp:
-        """The server starts anew."""
+        """Restart the server."""
         self.app = make_app(self.folder / "data", self._settings)
         self.server: ServerContext = self.app.state.server
         return self
 
     @property
-    def document(self) -> Json:
-        """The OpenAPI document."""
-        found: Json = json.loads(self.server.document)
+    def document(self) -> JsonObject:
+        """Return the OpenAPI document."""
+        found: JsonObject = json.loads(self.server.document)
         return found
 
     def new_token(self, *scopes: str, tenant: str = "home") -> str:
-        """The secret of a new token."""
+        """Return the secret of a new token."""
         with Endpoint.open(self.folder / "data") as endpoint:
             return endpoint.control.add_token(self.tenants[tenant], "test", scopes or ("push", "pull"))[1]
 
     @contextlib.contextmanager
     def running(self) -> Iterator[Any]:
-        """A client that shows `token`; the application ends with it."""
+        """Yield a client that shows `token`; the application ends with it."""
         headers = {"Authorization": f"Bearer {self.token}"}
         with TestClient(self.app, base_url="http://elsewhere.example.com", headers=headers) as client:
             yield client
@@ -73,21 +75,21 @@ class ServedApp:
             vault.close()
 
     def machine(self, name: str = "agent") -> TrialMachine:
-        """A machine that writes an agent of its own, which the endpoint does not know yet."""
+        """Return a machine with an agent of its own that the endpoint does not know yet."""
         agent_id = ids.make_id("2026-11-20T12:00:00.000Z")
         vault = Vault.create(self.folder / f"vault-{len(self._vaults)}-{name}", agent_id)
         self._vaults.append(vault)
         return TrialMachine(agent_id, vault, DeviceKey.generate(UserKey.generate()), MACHINE)
 
     def registered(self, client: httpx.Client) -> TrialMachine:
-        """The same, and registered."""
+        """Return a machine whose agent is registered."""
         machine = self.machine()
         document = {"id": machine.agent_id, "name": "ada", "source_runtime": "openclaw"}
         assert client.post("/agents", json=document).status_code == 201
         return machine
 
     def pushed(self, client: httpx.Client, captures: int = 1) -> TrialMachine:
-        """A registered agent with some states, each pushed."""
+        """Return a registered machine with some pushed sequences."""
         machine = self.registered(client)
         first = machine.capture()
         answer = client.put(f"/agents/{machine.agent_id}/snapshot", content=machine.snapshot().file.read())
@@ -99,7 +101,7 @@ class ServedApp:
 
 
 def push_delta(client: httpx.Client, machine: TrialMachine, base: int, **options: Any) -> httpx.Response:
-    """Send what the machine has since a state."""
+    """Send what the machine has since a sequence."""
     path = f"/agents/{machine.agent_id}/deltas"
     return client.post(path, params={"base_sequence": base}, content=machine.delta(base).file.read(), **options)
 
@@ -114,7 +116,7 @@ def codes(answers: Sequence[httpx.Response]) -> list[int]:
 
 @pytest.fixture
 def served(tmp_path: Path, request: pytest.FixtureRequest) -> ServedApp:
-    """With a `ServerPace` of its own where a test is parametrized with one."""
+    """The application, with a `ServerPace` of its own if a test is parametrized with one."""
     return ServedApp(tmp_path, **getattr(request, "param", {}))
 
 

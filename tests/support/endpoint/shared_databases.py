@@ -1,4 +1,4 @@
-"""A database with the tables of a shared endpoint and its three roles, on a throw-away PostgreSQL."""
+"""A database with the tables and roles of a shared endpoint, on a temporary PostgreSQL."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SharedDatabase:
 
     @property
     def address(self) -> str:
-        """As an endpoint.json may hold it."""
+        """Return the address for endpoint.json."""
         return self.server.safe_address(self.name)
 
     def database(self, role: str = API) -> Database:
@@ -37,7 +37,7 @@ class SharedDatabase:
             yield made
 
     def connect(self, role: str = "postgres") -> psycopg.Connection[tuple[object, ...]]:
-        """In autocommit, as anybody; the superuser unless told."""
+        """Connect in autocommit, as any role; as the superuser by default."""
         return psycopg.connect(self.address, user=role, autocommit=True)
 
     def execute(self, statement: str, role: str = "postgres") -> list[tuple[object, ...]]:
@@ -47,7 +47,7 @@ class SharedDatabase:
 
 
 def with_roles(server: PostgresServer, name: str = "lifeboat") -> SharedDatabase:
-    """An empty database, and the three roles."""
+    """Make an empty database and the three roles."""
     made = SharedDatabase(server, name)
     as_superuser = SharedDatabase(server, "postgres")
     as_superuser.execute(f'create database "{name}"')
@@ -61,7 +61,7 @@ def with_roles(server: PostgresServer, name: str = "lifeboat") -> SharedDatabase
 
 
 def prepared(server: PostgresServer, name: str = "lifeboat") -> SharedDatabase:
-    """With its tables."""
+    """Make a database with its tables."""
     made = with_roles(server, name)
     postgres_schema.prepare_schema(made.database(OWNER), api_role=API, worker_role=WORKER)
     return made
@@ -69,7 +69,7 @@ def prepared(server: PostgresServer, name: str = "lifeboat") -> SharedDatabase:
 
 @contextmanager
 def shared_database() -> Iterator[SharedDatabase]:
-    """On a server of its own."""
+    """A database on a server of its own."""
     with running() as server:
         yield prepared(server)
 

@@ -1,4 +1,4 @@
-"""Tenants of an endpoint for tests: real folders, real encryption, a clock that stands still."""
+"""Tenants of an endpoint for tests: real folders, real encryption, a manual clock."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_endpoint.engines.files_engine import FolderPlace
 from lifeboat_endpoint.service.endpoint_limits import EndpointLimits
-from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_endpoint.service.purge.purge_policy import PurgePolicy
 from lifeboat_endpoint.service.tenant_space import TenantSpace
 from lifeboat_keys.pairs.endpoint_key import EndpointKey
@@ -20,6 +19,7 @@ from lifeboat_vault.at_rest.keyed_sealer import KeyedSealer
 from lifeboat_vault.at_rest.sealer import Sealer
 from lifeboat_vault.remote.checks.remote_trial import RemoteTrial
 from lifeboat_vault.remote.remote_contract import RemoteDescription
+from support.endpoint.in_process_remote import InProcessRemote
 from support.vault.vaults import ManualClock
 
 TENANT = "tenant"
@@ -28,7 +28,7 @@ PURGING = PurgePolicy("test", lambda: SIGNING_KEY)
 
 
 class TestKeys:
-    """Data keys without a source; `rotate` makes another one the current one."""
+    """Data keys without a source; `rotate` makes another one current."""
 
     __test__ = False
 
@@ -61,7 +61,7 @@ class TestKeys:
 
 
 def space_in(folder: Path, keys: TestKeys | None = None, **options: Any) -> TenantSpace:
-    """The tenant in `folder`, as one more thread or process opens it."""
+    """Open the tenant in `folder`, as another thread or process would."""
     clock = options.pop("clock", None) or ManualClock()
     limits = options.pop("limits", None) or EndpointLimits(**options.pop("limited", {}))
     files = options.pop("files", None) or SystemFiles()
@@ -71,7 +71,7 @@ def space_in(folder: Path, keys: TestKeys | None = None, **options: Any) -> Tena
 
 
 def folder_of(space: TenantSpace) -> Path:
-    """Where the files of a space lie."""
+    """Return the folder of a space."""
     assert isinstance(space.place, FolderPlace)
     return space.place.folder
 

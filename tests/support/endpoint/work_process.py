@@ -1,4 +1,4 @@
-"""A worker in a process of its own, with made-up kinds of work that say in a file when they begin and end."""
+"""A worker in a process, with invented kinds of jobs that note their begin and end in a file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ QUICK = WorkerPace(lease=3600.0, beat=0.4, idle=0.05, plan=3600.0, grace=1.5)
 
 
 class Sayings:
-    """What jobs said in a file, one line each: begun or ended, the job's tenant, the process."""
+    """Notes of jobs in a file, one line each: begun or ended, the job's tenant, the process."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -50,7 +50,7 @@ class Sayings:
 
 
 def made_up(sayings: Sayings) -> dict[str, Callable[[JobContext, EndpointJob], list[str]]]:
-    """Kinds of work: `quick`; in steps `slow` (three seconds) and `long` (for ever); `stuck`, without steps."""
+    """Kinds of jobs: `quick`; in steps `slow` (three seconds) and `long` (endless); `stuck`, without steps."""
 
     def during(seconds: float, step: float) -> Callable[[JobContext, EndpointJob], list[str]]:
         def run(work: JobContext, job: EndpointJob) -> list[str]:
@@ -68,12 +68,12 @@ def made_up(sayings: Sayings) -> dict[str, Callable[[JobContext, EndpointJob], l
 
 
 def unplanned(endpoint: Endpoint, queue: EndpointQueue) -> int:
-    """Only what a test asks for is due."""
+    """Plan nothing: only requested jobs are due."""
     return 0
 
 
 def be_worker(folder: str, address: str, role: str, sayings: str, pace: dict[str, float]) -> None:
-    """In the child."""
+    """Run the worker, in the child process."""
     server_log.to_standard_error()
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())

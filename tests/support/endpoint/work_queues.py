@@ -1,4 +1,4 @@
-"""A queue of work on a real PostgreSQL, with the tables and roles that it has in earnest, for tests."""
+"""A job queue on a real PostgreSQL, with its real tables and roles, for tests."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class QueueServer:
         return made
 
     def pass_time(self, seconds: float) -> None:
-        """Time goes on for everything in the queue."""
+        """Let time pass for everything in the queue."""
         columns = ("due_at", "turn", "again_at", "changed_at", "added_at")
         changes = ", ".join(f"{column} = {column} - interval '{seconds} seconds'" for column in columns)
         self.database.execute(f"update lifeboat_work.job set {changes}")
@@ -67,7 +67,7 @@ def server() -> Iterator[QueueServer]:
 
 @pytest.fixture
 def queue(server: QueueServer) -> Iterator[EndpointQueue]:
-    """An empty one, in which nothing depends on chance."""
+    """An empty queue without randomness."""
     server.empty()
     yield server.queue(chance=lambda: 0.5)
     server.close_pools()

@@ -21,9 +21,9 @@ from lifeboat_endpoint.endpoint_config import SharedStore
 from lifeboat_endpoint.engines.objects.bucket import Bucket
 from lifeboat_endpoint.engines.shared import SharedEngine, SharedPlace
 from lifeboat_endpoint.service.endpoint_limits import EndpointLimits
-from lifeboat_endpoint.service.in_process_remote import InProcessRemote
 from lifeboat_endpoint.service.tenant_space import TenantSpace
 from lifeboat_vault.remote.remote_contract import Remote, RemoteDescription
+from support.endpoint.in_process_remote import InProcessRemote
 from support.endpoint.shared_databases import SharedDatabase
 from support.endpoint.spaces import PURGING, TestKeys
 

@@ -138,7 +138,7 @@ def with_agents(endpoint: Endpoint, tenant: Tenant) -> None:
             vault.label(1, "before the trip")
             vault.pin(2, "kept")
         space.recount(agent_id)
-    space.begin_upload(AGENT, "full")
+    space.uploads.begin(AGENT, "full")
 
 
 def is_the_same(moving: Moving) -> None:

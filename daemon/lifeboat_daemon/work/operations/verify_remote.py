@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 def run(work: RunningJob) -> JsonObject:
     """Run the operation; see the module. Raises BadRequest, UnknownRemote, ConfigError, and errors that prevent the
     verification."""
-    from lifeboat_core.remotes import conditional_replication, remote_drill
+    from lifeboat_core.remotes import remote_drill, remote_kinds
 
     context, agent, config = work.context, work.needed_agent(), find_named_remote(work)
-    if conditional_replication.needs_network(config) and power_and_network.is_online() is False:
+    if remote_kinds.needs_network(config) and power_and_network.is_online() is False:
         nothing: JsonObject = {
             "name": config.name,
             "id": config.id,

@@ -1,2 +1,4 @@
-"""Large bodies as objects of random names in an S3-compatible store, Google Cloud Storage or Azure Blob Storage. What
-there is stands in a table (`blobs`), never in a listing: listings may be late."""
+"""Large bodies as objects with random names, in an S3-compatible store, Google Cloud Storage or Azure Blob Storage.
+
+A table lists them (`blobs`). Listings of the store are not used for this, because they may be outdated.
+"""

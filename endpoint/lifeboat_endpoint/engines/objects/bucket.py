@@ -1,4 +1,4 @@
-"""What is asked of an object store. Keys are relative to the prefix of its address."""
+"""The interface of an object store. Keys are relative to the prefix of its address."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 MARKER = "lifeboat-endpoint.json"
-"""The object that says whose place this is (`claim`)."""
+"""Name of the object that says which endpoint a place belongs to (`place_owner`)."""
 
 TRIAL = "lifeboat-trial"
-"""An object that is written to be deleted."""
+"""Name of an object that is written only to be deleted."""
 
 LARGEST = 256 << 20
-"""Bytes of an object of which it is not known how large it is."""
+"""Most bytes to read of an object of unknown size."""
 
 
 class ListedObject(NamedTuple):
-    """An object as a listing tells of it. `size` in bytes."""
+    """An object in a listing. `size` in bytes."""
 
     key: str
     size: int
@@ -25,36 +25,36 @@ class ListedObject(NamedTuple):
 
 
 class Bucket(Protocol):
-    """For many threads.
+    """Objects below the prefix of an address, for many threads.
 
-    Every method raises VaultBusy where nobody answers, an answer takes too long or the store says that it is
-    overloaded or broken; VaultUnusable where it does not let us in or is not the one that was meant.
+    Every method raises VaultBusy if the store does not answer in time or reports that it is overloaded or broken, and
+    VaultUnusable if it refuses access or is not the intended store.
     """
 
     def put(self, key: str, data: bytes) -> None:
-        """Write an object whole and read it back. What is there under this key is replaced. Raises VaultFull;
-        VaultBusy too where something else came back: then the object is removed again where that can be done. After
-        any error it may or may not be there."""
-        ...
+        """Write an object and read it back, replacing any object with this key. Raises VaultFull.
+
+        If the store returns other bytes, the object is removed again if possible and VaultBusy is raised. After any
+        error the object may or may not exist.
+        """
 
     def get(self, key: str, most: int = LARGEST) -> bytes:
-        """Raises VaultDamaged when it is not there, and for one of more than `most` bytes."""
-        ...
+        """Return the bytes of an object. Raises VaultDamaged if it is missing or larger than `most` bytes."""
 
     def delete(self, key: str) -> None:
-        """One that is gone already is no error."""
-        ...
+        """Delete an object. Deleting a missing one is not an error."""
 
     def list(self, prefix: str) -> Iterator[ListedObject]:
-        """Every object below a folder, in no order. A listing may be late: it may miss what was just written and name
-        what was just deleted."""
-        ...
+        """Yield every object below a folder, in no order.
+
+        A listing may be outdated: it may miss objects that were just written and name objects that were just deleted.
+        """
 
     def keeps_versions(self) -> bool | None:
-        """Whether what is deleted stays as an older version, None where the store does not tell. A small object is
-        written and deleted."""
-        ...
+        """Return whether deleted objects stay as older versions, or None if the store does not tell.
+
+        Writes and deletes a small object.
+        """
 
     def check(self) -> None:
-        """Whether it answers and lets us in."""
-        ...
+        """Check that the store answers and grants access."""

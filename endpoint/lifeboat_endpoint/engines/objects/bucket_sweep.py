@@ -1,5 +1,7 @@
-"""Objects that no row names any more: left when a database was restored to an earlier moment, or by an upload that
-ended after its row was swept."""
+"""Removal of objects that no row names.
+
+They are left over when a database was restored to an earlier time, or by an upload that ended after its row was swept.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,17 @@ AT_ONCE = 1000
 """How many keys are looked up together."""
 
 MOST = 100_000
-"""How many are removed in one run; the next takes the others."""
+"""How many objects one run removes; the next run removes the others."""
 
 _FEW = 100
 _SHARE = 0.5
 
 Named = Callable[[Sequence[str]], Collection[str]]
-"""Which of these keys rows name."""
+"""Return which of these keys are named by rows."""
 
 
 class BucketSweep(NamedTuple):
-    """`seen` objects that are old enough, `removed` of them, of `bytes` together."""
+    """Result of a sweep: `seen` objects old enough, of which `removed` were removed, with `bytes` in all."""
 
     seen: int
     removed: int
@@ -41,12 +43,13 @@ def sweep_bucket(
     before: datetime,
     even_most: bool = False,
 ) -> BucketSweep:
-    """Remove what was written below `prefix` before a moment and no row names. `named` tells which of up to 1,000 keys
-    rows name, those of all tenants. A row is there before its object, so nothing on its way is taken; that a listing is
-    late does no harm.
+    """Remove objects below `prefix` that were written before a time and that no row names.
 
-    Raises VaultUnusable when most of what is there would be removed, unless `even_most`: then the database is another
-    one, or it shows us nothing. Nothing was removed.
+    `named` returns which of up to 1,000 keys are named by rows of any tenant. A row exists before its object, so
+    objects that are being written stay. An outdated listing does no harm.
+
+    Raises VaultUnusable without removing anything if most objects would be removed, unless `even_most`: then this is
+    the wrong database, or it hides its rows.
     """
     seen, loose = 0, list[ListedObject]()
     for batch in _batches(each for each in bucket.list(prefix) if each.modified < before):
@@ -66,7 +69,8 @@ def sweep_bucket(
 
 
 def named_by(rows_of: Callable[[str], MetadataStore]) -> Named:
-    """For keys `FOLDER/TENANT/...`: asks the rows of each tenant for what is its own. No rows show all tenants."""
+    """Return a lookup for keys `FOLDER/TENANT/...` that asks the rows of each tenant, since no store shows all
+    tenants."""
 
     def named(keys: Sequence[str]) -> set[str]:
         found = set[str]()
@@ -81,17 +85,17 @@ def named_by(rows_of: Callable[[str], MetadataStore]) -> Named:
 
 
 def tenant_of(key: str) -> str:
-    """Of a key `FOLDER/TENANT/...`."""
+    """Return the tenant of a key `FOLDER/TENANT/...`."""
     return key.split("/")[1]
 
 
 def find_unnamed(listed: Iterable[ListedObject], named: Collection[str]) -> list[ListedObject]:
-    """What nothing names."""
+    """Return the objects that no row names."""
     return [each for each in listed if each.key not in named]
 
 
 def is_suspicious(seen: int, loose: int) -> bool:
-    """Whether so many orphans mean that the rows are the wrong ones."""
+    """Whether there are so many orphans that the rows are probably those of another endpoint."""
     return loose > _FEW and loose > seen * _SHARE
 
 

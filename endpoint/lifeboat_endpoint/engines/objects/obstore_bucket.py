@@ -1,7 +1,7 @@
-"""A bucket over the library `obstore`, which nothing else imports.
+"""A bucket that uses the library `obstore`. No other module imports it.
 
-Everything that the library would take from the environment and that decides where bytes go, is said to it: an
-`AWS_ENDPOINT_URL` there would win over the address that was checked.
+Every setting that decides where bytes go is passed explicitly. Otherwise the library would read it from the
+environment, where an `AWS_ENDPOINT_URL` would override the checked address.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ T = TypeVar("T")
 Library = S3Store | GCSStore | AzureStore
 
 PART = 8 << 20
-"""Bytes: what is larger is written in parts of this size."""
+"""Bytes above which a body is written in parts of this size."""
 
 _PARTS_AT_ONCE = 3
 _AT_ONCE = 1.0
-"""Seconds."""
+"""Seconds within which a failed delete is tried a second time."""
 
 _CHUNK = 1 << 20
 _PER_LISTING = 1000
 
 
 class ObstoreBucket:
-    """A `Bucket`. Memory of `put`: the body once, and three parts; of `get`: the body twice."""
+    """A `Bucket`. `put` needs the memory of the body and three parts, `get` that of the body twice."""
 
     def __init__(self, place: ObjectStore, store: Library) -> None:
         self._place = place
@@ -69,7 +69,7 @@ class ObstoreBucket:
         raise errors.VaultBusy(wrong)
 
     def _is(self, key: str, data: bytes) -> bool:
-        """Whether the object is there as it was written. Of a longer one no more is read than was written."""
+        """Return whether the object has these bytes. Reading stops when it is longer."""
         digest, size = hashlib.sha256(), 0
         for chunk in obstore.get(self._store, key).stream(min_chunk_size=_CHUNK):
             size += len(chunk)
@@ -88,7 +88,10 @@ class ObstoreBucket:
         return found
 
     def _read(self, key: str, most: int) -> bytes | None:
-        """None for what says that it is larger: the library makes room for as much as is said, or ends the process."""
+        """Return the bytes, or None if the store announces more than `most`.
+
+        The library reserves as much memory as is announced, and ends the process if there is not enough.
+        """
         found = obstore.get(self._store, key)
         return bytes(found.bytes()) if found.meta["size"] <= most else None
 
@@ -97,9 +100,9 @@ class ObstoreBucket:
         try:
             self._delete(key)
         except store_failures.NoObject:
-            self.check()  # of a bucket that is not there, some stores say the same
+            self.check()  # Some stores answer the same for a missing bucket.
         except errors.VaultBusy:
-            # The library repeats no delete whose connection broke, and a store closes those that were idle.
+            # The library does not retry a delete whose connection broke, and stores close idle connections.
             if time.monotonic() - begun > _AT_ONCE:
                 raise
             with contextlib.suppress(store_failures.NoObject):
@@ -115,14 +118,16 @@ class ObstoreBucket:
                 yield ListedObject(each["path"], each["size"], each["last_modified"])
 
     def keeps_versions(self) -> bool | None:
-        """By the version that it gives to what is written. "null" is that of a store that keeps none any more; Google's
-        gives one to everything."""
+        """Decide by the version that the store gives to a written object.
+
+        "null" is the version in a store whose versioning is suspended. Google's store gives a version to every object.
+        """
         written = self._asked("writing", lambda: obstore.put(self._store, TRIAL, b"lifeboat", use_multipart=False))
         self.delete(TRIAL)
         return None if isinstance(self._store, GCSStore) else written["version"] not in (None, "null")
 
     def check(self) -> None:
-        """By reading the marker: who may not list still learns that an object is missing."""
+        """Read the marker: credentials without the right to list still learn that an object is missing."""
         with contextlib.suppress(store_failures.NoObject):
             self._asked("asking", lambda: self._read(MARKER, LARGEST))
 
@@ -132,12 +137,12 @@ class ObstoreBucket:
 
 
 def _code_of(error: BaseException) -> str:
-    """That an object is missing is an answer, not an error."""
+    """Return the error code for metrics. A missing object is an answer, not an error."""
     return "" if isinstance(error, store_failures.NoObject) else code_of(error)
 
 
 def open_bucket(place: ObjectStore, waits: RequestTimeouts) -> ObstoreBucket:
-    """Nothing is asked yet. Raises EndpointSettings."""
+    """Open a bucket without sending a request. Raises EndpointSettings."""
     if place.is_plain:
         _refuse_proxy(place)
     common: dict[str, Any] = {
@@ -175,7 +180,7 @@ def _client(place: ObjectStore, waits: RequestTimeouts) -> dict[str, Any]:
 
 
 def _refuse_proxy(place: ObjectStore) -> None:
-    """What is said without TLS stays on this machine."""
+    """Refuse a proxy for requests without TLS, which must stay on this machine."""
     host = urlsplit(place.endpoint).hostname or ""
     proxies = urllib.request.getproxies_environment()
     if ("http" in proxies or "all" in proxies) and not urllib.request.proxy_bypass(host):
@@ -199,7 +204,7 @@ def _s3(place: ObjectStore, common: dict[str, Any]) -> S3Store:
         aws_endpoint_url_s3=endpoint,
         virtual_hosted_style_request=False,
         skip_signature=False,
-        # Swift wants an MD5 with a bulk delete, others do not have it at all.
+        # Swift requires an MD5 with a bulk delete, and other stores have no bulk delete.
         disable_bulk_delete=True,
         **common,
     )

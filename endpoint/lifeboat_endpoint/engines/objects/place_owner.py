@@ -1,5 +1,7 @@
-"""Whose a place in an object store is: one object says it. Two endpoints that share a place would sweep each other's
-objects."""
+"""An object that says which endpoint a place in an object store belongs to.
+
+Two endpoints that shared a place would sweep each other's objects.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ KIND = "lifeboat objects"
 
 
 def claim_place(bucket: Bucket, endpoint_id: str) -> None:
-    """Say that the place is this endpoint's. Raises EndpointSettings where it is another's."""
+    """Mark the place as this endpoint's. Raises EndpointSettings if it belongs to another one."""
     found = find_owner(bucket)
     if found is None:
         bucket.put(MARKER, json_codec.encode_pretty({"kind": KIND, "endpoint": endpoint_id}) + b"\n")
@@ -21,8 +23,8 @@ def claim_place(bucket: Bucket, endpoint_id: str) -> None:
 
 
 def hand_over(bucket: Bucket, *, before: str, after: str) -> None:
-    """What was prepared for one endpoint, or is nobody's, is another's from now on. Raises EndpointSettings where it is
-    a third one's."""
+    """Mark a place of the endpoint `before`, or of none, as that of `after`. Raises EndpointSettings if it is a third
+    one's."""
     found = find_owner(bucket)
     if found == after:
         return
@@ -33,12 +35,12 @@ def hand_over(bucket: Bucket, *, before: str, after: str) -> None:
 
 
 def check_claim(bucket: Bucket, endpoint_id: str) -> None:
-    """Raises EndpointSettings unless the place is this endpoint's."""
+    """Raise EndpointSettings unless the place belongs to this endpoint."""
     _refuse_other(find_owner(bucket), endpoint_id)
 
 
 def find_owner(bucket: Bucket) -> str | None:
-    """The id of the endpoint whose place it is, None when it is nobody's. Raises EndpointSettings."""
+    """Return the id of the endpoint that the place belongs to, or None. Raises EndpointSettings."""
     try:
         data = bucket.get(MARKER)
     except errors.VaultDamaged:

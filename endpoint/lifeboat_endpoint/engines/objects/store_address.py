@@ -1,7 +1,7 @@
-"""Which object store, by its address and options as `endpoint.json` holds them. None of them is secret.
+"""Address and options of an object store as endpoint.json holds them. None of them is secret.
 
-`s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://ACCOUNT/CONTAINER/PREFIX`; the prefix may be missing. Keys come from
-the environment, from the machine's or the pod's identity, or from a file of their own.
+`s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://ACCOUNT/CONTAINER/PREFIX`; the prefix is optional. Credentials come
+from the environment, from the identity of the machine or pod, or from a separate file.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ OPTIONS: Mapping[str, frozenset[str]] = {
     "gs": frozenset({"endpoint", "service_account", "root_certificate", "timeout"}),
     "az": frozenset({"endpoint", "root_certificate", "timeout"}),
 }
-"""By scheme. `endpoint` is the address of a store that is not the cloud's own; `credentials_file` (as the AWS tools
-write it, with `profile`) and `service_account` (JSON) are files that hold keys; `root_certificate` is a file of
-authorities trusted beside the system's; `timeout` the seconds for one request, in which 8 MiB have to
-pass: more where the line is slow."""
+"""Options by scheme. `endpoint` is the address of a store that is not the cloud's own. `credentials_file` (as the AWS
+tools write it, with `profile`) and `service_account` (JSON) are files with credentials. `root_certificate` is a file of
+authorities to trust beside those of the system. `timeout` is the seconds for one request, in which 8 MiB have to pass:
+increase it for a slow line."""
 
 KEYS_COME_FROM: Mapping[str, str] = {
     "s3": "give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, name a credentials_file, or give the "
@@ -35,7 +35,7 @@ KEYS_COME_FROM: Mapping[str, str] = {
     "gs": "name a service_account file, set GOOGLE_APPLICATION_CREDENTIALS, or give the machine a service account",
     "az": "give AZURE_STORAGE_ACCOUNT_KEY in the environment, or give the machine a managed identity",
 }
-"""For people."""
+"""What to do when credentials are missing, by scheme, as the fix of an error."""
 
 _FILES = ("credentials_file", "service_account", "root_certificate")
 _SECRET = re.compile(r"secret|key|token|passw|sas|credential|signature", re.IGNORECASE)
@@ -47,9 +47,11 @@ _LONGEST_TIMEOUT = 600
 
 
 class RequestTimeouts(NamedTuple):
-    """Seconds. A request takes at most `request`, and nothing comes back for at most `stalled` of them, which includes
-    sending up to 8 MiB; after a failure it is tried again at most `retries` times and not later than `retrying` after
-    its beginning."""
+    """Time limits of requests in seconds.
+
+    A request takes at most `request`. The store may send nothing for `stalled` seconds, which include sending up to 8
+    MiB. A failed request is retried at most `retries` times, and not later than `retrying` after its beginning.
+    """
 
     connect: float = 5.0
     stalled: float = 20.0
@@ -60,7 +62,7 @@ class RequestTimeouts(NamedTuple):
 
 @dataclass(frozen=True)
 class ObjectStore:
-    """A checked address. `account` is Azure's, "" elsewhere; `endpoint` is "" for the cloud's own."""
+    """A checked address. `account` is set for Azure only; `endpoint` is "" for the cloud's own."""
 
     scheme: str
     account: str
@@ -74,7 +76,7 @@ class ObjectStore:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is spoken to without TLS, which is so on this machine alone."""
+        """Whether requests go without TLS, which is allowed on this machine only."""
         return self.endpoint.startswith("http:")
 
     def __str__(self) -> str:
@@ -82,8 +84,10 @@ class ObjectStore:
 
 
 def check_store_address(url: str, options: Mapping[str, str]) -> ObjectStore:
-    """Raises EndpointSettings for what is no address of an object store, an option that is not known, a secret, and
-    HTTP without TLS to another machine."""
+    """Return the checked address of an object store.
+
+    Raises EndpointSettings for a malformed address, an unknown option, a secret, and plain HTTP to another machine.
+    """
     parsed = _split(url)
     scheme = parsed.scheme
     if scheme not in OPTIONS:
@@ -96,8 +100,10 @@ def check_store_address(url: str, options: Mapping[str, str]) -> ObjectStore:
 
 
 def open_store(store: ObjectStore, waits: RequestTimeouts | None = None) -> ObstoreBucket:
-    """For all threads of this process, and for no process forked from it. Nothing is asked yet. Raises EndpointSettings
-    (a file that is named cannot be used), ServerMissing."""
+    """Open an object store for all threads of this process; a forked process must open its own. No request is sent yet.
+
+    Raises EndpointSettings if a named file cannot be used, ServerMissing.
+    """
     try:
         from lifeboat_endpoint.engines.objects import obstore_bucket
     except ImportError:
@@ -120,7 +126,7 @@ def _split(url: str) -> SplitResult:
 
 
 def _places(scheme: str, parsed: SplitResult) -> tuple[str, str, str]:
-    """(account, bucket, prefix)."""
+    """Return (account, bucket, prefix)."""
     parts = [parsed.netloc, *(part for part in parsed.path.strip("/").split("/") if parsed.path.strip("/"))]
     account = parts.pop(0) if scheme == "az" else ""
     if (account and not _ACCOUNT.fullmatch(account)) or not parts or not _BUCKET.fullmatch(parts[0]):
@@ -162,7 +168,7 @@ def _check_endpoint(endpoint: str) -> None:
 
 
 def _is_loopback(host: str) -> bool:
-    """Names are not asked for: whoever answers could say anything."""
+    """Accept addresses only: a name would be resolved by a server that could answer anything."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,5 +1,7 @@
-"""Keys of an S3-compatible store from a file as the AWS tools write it. Read again every few minutes: keys that were
-exchanged are taken up without a restart."""
+"""Credentials of an S3-compatible store from a file as the AWS tools write it.
+
+The file is read again every few minutes, so that replaced credentials are used without a restart.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,14 @@ _FILES = SystemFiles()
 
 
 def make_provider(file: Path, profile: str) -> Callable[[], S3Credential]:
-    """What the library asks for keys. Raises EndpointSettings when the file holds none now."""
+    """Return the function that the library calls for credentials. Raises EndpointSettings if the file holds none
+    now."""
     read_credentials(file, profile)
     return lambda: read_credentials(file, profile)
 
 
 def read_credentials(file: Path, profile: str) -> S3Credential:
-    """Raises EndpointSettings, which never repeats what the file holds."""
+    """Read the credentials. Raises EndpointSettings; its message never repeats content of the file."""
     parser = configparser.ConfigParser(interpolation=None, default_section="")
     try:
         parser.read_string(text_of(file))
@@ -49,8 +52,11 @@ def read_credentials(file: Path, profile: str) -> S3Credential:
 
 
 def text_of(file: Path) -> str:
-    """What a file of keys holds. Raises EndpointSettings, also where others can read it. Links are followed: what is
-    mounted for a container is one, and leads elsewhere when the keys are exchanged."""
+    """Return the text of a file with credentials. Raises EndpointSettings, also if other users can read it.
+
+    Links are followed: a file that is mounted into a container is a link, whose target changes when credentials are
+    replaced.
+    """
     try:
         descriptor = _FILES.open_regular(file.resolve())
     except NotRegular:

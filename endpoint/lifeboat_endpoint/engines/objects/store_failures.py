@@ -1,7 +1,7 @@
-"""What an object store answered, as an error of the vault.
+"""Errors of the object store library as errors of the vault.
 
-The library tells answers of the same kind apart in its text alone, and adds all it knows to that text: the request and
-the whole answer, in which some stores repeat what was signed. Only the status and the store's own word for it go on.
+The library distinguishes answers only in the text of its errors, which includes the request and the whole answer. Some
+stores repeat what was signed in it. Only the status and the error code of the store are kept.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ _LATER = frozenset({"SlowDown", "RequestTimeout", "ServerBusy", "OperationTimedO
 
 
 class ObjectStoreAnswer(NamedTuple):
-    """`status` of HTTP, 0 where there was no answer; `code` is the store's own word, "" where it said none.
-    `certificate`: it was not the one of the store. `keyless`: the keys could not be had, and nothing was asked."""
+    """How a store answered. `status` is that of HTTP, 0 without an answer; `code` is the store's error code or "".
+
+    `certificate`: the certificate did not match. `keyless`: no credentials were found, so nothing was sent.
+    """
 
     status: int
     code: str
@@ -40,12 +42,14 @@ class ObjectStoreAnswer(NamedTuple):
 
 
 class NoObject(Exception):
-    """There is no object under this key."""
+    """There is no object with this key."""
 
 
 def ask_store(store: ObjectStore, doing: str, ask: Callable[[], T]) -> T:
-    """What `ask` gives. Errors of the library as those of the vault, a missing object as NoObject. `doing` is a word
-    for people."""
+    """Return the result of `ask`, converting errors of the library to errors of the vault. Raises NoObject.
+
+    `doing` is a word for messages.
+    """
     from obstore.exceptions import BaseError
 
     try:
@@ -53,12 +57,12 @@ def ask_store(store: ObjectStore, doing: str, ask: Callable[[], T]) -> T:
     except (BaseError, OSError, ValueError) as error:
         answer = answer_in(str(error))
         missing = isinstance(error, FileNotFoundError) and answer.code not in _NO_BUCKET
-    # outside of the handler: nothing of what the library wrote stays with the error as its context
+    # Raise outside of the handler, so that the library's error with its text does not become the context.
     raise NoObject if missing else error_of(answer, store, doing)
 
 
 def answer_in(text: str) -> ObjectStoreAnswer:
-    """What the text of an error tells."""
+    """Extract the status and the code from the text of an error."""
     status, code = _STATUS.search(text), _CODE.search(text)
     if _PROVIDER in text:
         return ObjectStoreAnswer(401, "", keyless=True)
@@ -71,7 +75,7 @@ def answer_in(text: str) -> ObjectStoreAnswer:
 
 
 def error_of(answer: ObjectStoreAnswer, store: ObjectStore, doing: str) -> errors.VaultError:
-    """The error that an answer to `doing` means."""
+    """Return the error for an answer to `doing`."""
     said = f"{store}, {doing}: it {answer.words}"
     if answer.certificate:
         said = f"{store}, {doing}: whoever answers there cannot prove to be it (its certificate)"

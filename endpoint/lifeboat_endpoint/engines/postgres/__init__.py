@@ -1,1 +1,1 @@
-"""The tables of an endpoint in PostgreSQL. Nothing else imports psycopg; it comes with the extra `scale`."""
+"""The tables of an endpoint in PostgreSQL. No other package imports psycopg, which comes with the extra `scale`."""

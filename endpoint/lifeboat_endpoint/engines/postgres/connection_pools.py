@@ -1,5 +1,5 @@
-"""Connections to PostgreSQL: only over a local socket or over TLS with a verified name, each kind of table from a pool
-of its own."""
+"""Connections to PostgreSQL, over a local socket or over TLS with a verified name only, in one pool per kind of
+table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ALLOWED = {
     *("sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "sslcrldir", "target_session_attrs"),
     "load_balance_hosts",
 }
-"""What an address may say. What else a connection needs is set here."""
+"""Parameters that an address may set. The program sets all others."""
 _SECRETS = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
 _SAFE_FIX = (
     "use a local socket (postgresql:///lifeboat?host=/run/postgresql), or add sslmode=verify-full and "
@@ -39,18 +39,20 @@ CONNECT_SECONDS = 5
 LOCK_SECONDS = 10
 STATEMENT_SECONDS = 300
 IDLE_SECONDS = 300
-"""How long a transaction may stand open with nothing asked: a process that hangs keeps no lock for ever."""
+"""How long a transaction may stay open without a statement, so that a hanging process does not keep a lock for ever."""
 SILENCE_SECONDS = 15
-"""After how long without a sign of life, or an answer to what was sent, a connection counts as broken."""
+"""How long a connection may be silent, or leave data unacknowledged, before it counts as broken."""
 PATIENCE_SECONDS = 20.0
-"""For how long a short statement (a lock that is tried, a limit, a job) is waited for: longer than for a row that
-somebody else has locked. A server can be there and say nothing."""
+"""How long to wait for a short statement (trying a lock, a rate limit, a job).
+
+It is longer than a wait for a locked row. It is needed because a server can accept connections and never answer.
+"""
 WAIT_SECONDS = 5.0
 """How long a thread waits for a connection."""
 _KEPT_SECONDS = 300.0
-"""A connection that nobody needs is closed after so long."""
+"""How long an unused connection stays open."""
 _OLDEST_SECONDS = 1800.0
-"""So a connection forgets what it cached, and follows a name that points elsewhere."""
+"""Lifetime of a connection. A new one drops cached plans, and follows a host name that points to another server."""
 
 _SEARCH = {
     "vault": "lifeboat_vault",
@@ -60,24 +62,29 @@ _SEARCH = {
     "work": "lifeboat_work",
     "lone": "lifeboat_control",
 }
-"""In which schema the statements of a kind find their tables."""
+"""The schema in which the statements of a kind find their tables."""
 _STORES = ("vault", "tenant", "control", "bodies")
+_POOLED = (*_STORES, "work")
 _PLANS = {"enable_seqscan": "off", "plan_cache_mode": "force_generic_plan", "max_parallel_workers_per_gather": "0"}
-"""A statement of a store reads rows of one tenant, by an index, and is planned once. What was planned while a table was
-small would go through all of it when it is large."""
+"""Planner settings of stores. Each statement reads rows of one tenant by an index and is planned once. A plan that was
+made while a table was small would scan all of it when it is large."""
 
 
 @dataclass(frozen=True)
 class Database:
-    """Where, as libpq writes it (a URL or `key=value`), and as whom: `role` counts, whatever user the address names."""
+    """An address as libpq writes it (a URL or `key=value`), and the role to connect as, which overrides a user in the
+    address."""
 
     address: str
     role: str
 
 
 def check_database_address(address: str) -> str:
-    """The address. Raises EndpointSettings for one that is not safe, that holds a secret, or that says what is not
-    for it to say; the message repeats none of its values."""
+    """Return the address if it is safe.
+
+    Raises EndpointSettings for an address that is not encrypted, holds a secret or sets a forbidden parameter. The
+    message never repeats a value.
+    """
     try:
         said = psycopg.conninfo.conninfo_to_dict(address)
     except psycopg.Error:
@@ -93,12 +100,12 @@ def check_database_address(address: str) -> str:
 
 
 def find_database_name(address: str) -> str:
-    """The name of the database of a checked address, "" where it names none."""
+    """Return the name of the database of a checked address, "" if it names none."""
     return str(psycopg.conninfo.conninfo_to_dict(check_database_address(address)).get("dbname") or "")
 
 
 def _is_local(said: dict[str, Any]) -> bool:
-    """Whether every server is reached by a socket of this machine. `@`: one without a file."""
+    """Return whether every server is reached over a socket of this machine. `@` begins an abstract socket."""
     if said.get("hostaddr") or os.environ.get("PGHOSTADDR"):
         return False
     hosts = str(said.get("host") or os.environ.get("PGHOST") or "/").split(",")
@@ -117,19 +124,22 @@ def _check_encrypted(said: dict[str, Any]) -> None:
 
 
 def make_connection_parameters(database: Database, kind: str) -> dict[str, Any]:
-    """What libpq connects with, for one kind of table. `verify-full` is set for every address: on a socket of this
-    machine it means nothing, and no variable of the environment can weaken it."""
+    """Return the parameters for libpq, for one kind of table.
+
+    `verify-full` is set for every address. It has no effect on a local socket, and no environment variable can weaken
+    it.
+    """
     said = psycopg.conninfo.conninfo_to_dict(check_database_address(database.address))
     options = {
         **(_PLANS if kind in _STORES else {}),
-        # Temporary tables last: they would hide those that are meant.
+        # Temporary tables come last: otherwise they could hide the tables of the endpoint.
         "search_path": f"pg_catalog,{_SEARCH[kind]},pg_temp",
         "statement_timeout": f"{STATEMENT_SECONDS}s",
         "lock_timeout": f"{LOCK_SECONDS}s",
         "idle_in_transaction_session_timeout": f"{IDLE_SECONDS}s",
         "timezone": "UTC",
         "row_security": "on",
-        # Statements are short and come again; none is worth compiling.
+        # Statements are short and repeated, so compiling them costs more than it saves.
         "jit": "off",
     }
     forced = {
@@ -148,14 +158,14 @@ def make_connection_parameters(database: Database, kind: str) -> dict[str, Any]:
     default = {
         "connect_timeout": CONNECT_SECONDS,
         "application_name": "lifeboat",
-        # After a failover the old server may be back as a standby, which takes no write.
+        # After a failover the old server may be back as a standby, which refuses writes.
         "target_session_attrs": "read-write",
     }
     return {**default, **said, **forced}
 
 
 class _ServerConnection(PostgresConnection):
-    """To one of the servers that an address names."""
+    """A connection to one of the servers that an address names."""
 
     _lifeboat_servers: PostgresServers
     _lifeboat_answer: IdentifiedServer
@@ -176,8 +186,10 @@ class _ServerConnection(PostgresConnection):
 
 
 def open_connection(database: Database, servers: PostgresServers | None = None) -> PostgresConnection:
-    """One connection of one's own, in autocommit; close it. `servers`: what this process has seen of them. Raises
-    VaultBusy, VaultUnusable, EndpointSettings."""
+    """Open one connection outside of the pools, in autocommit; close it.
+
+    `servers` is what this process knows of the servers. Raises VaultBusy, VaultUnusable, EndpointSettings.
+    """
     try:
         connection = _ServerConnection.connect(
             servers=servers or PostgresServers(), **make_connection_parameters(database, "lone"), autocommit=True
@@ -207,22 +219,24 @@ def _check_pooled(connection: PostgresConnection) -> None:
 
 
 class Pools:
-    """The connections of one process, for many threads. Nothing is connected before it is needed, and what nobody needs
-    is closed. `connections`: the most of each kind; who waits longer than `WAIT_SECONDS` for one is told VaultBusy."""
+    """The connections of one process, for many threads.
+
+    Connections are opened on demand and closed when unused. `connections` is the most of each kind. A thread that waits
+    longer than `WAIT_SECONDS` for one gets VaultBusy.
+    """
 
     def __init__(self, database: Database, *, connections: int = 32) -> None:
         """Raises EndpointSettings."""
         self.database = database
         check_database_address(database.address)
         self._servers = PostgresServers()
-        self.vault, self.tenant, self.control, self.bodies, self.work = (
-            _pool(database, kind, connections, self._servers)
-            for kind in ("vault", "tenant", "control", "bodies", "work")
-        )
+        self._pools = {kind: _pool(database, kind, connections, self._servers) for kind in _POOLED}
+        self.vault, self.tenant, self.control, self.bodies, self.work = self._pools.values()
 
     @contextlib.contextmanager
     def lone(self) -> Iterator[PostgresConnection]:
-        """A connection that no pool has, in autocommit, closed in the end: for a lock that lasts as long as it."""
+        """Open a connection outside of the pools, in autocommit: a lock on it lasts exactly as long as the
+        connection."""
         with contextlib.closing(open_connection(self.database, self._servers)) as connection:
             connection.patience = PATIENCE_SECONDS
             try:
@@ -231,15 +245,18 @@ class Pools:
                 raise postgres_failures.translate_error(error) from None
 
     def check(self) -> None:
-        """Whether the database answers and can be written. Raises VaultBusy, VaultUnusable, EndpointSettings."""
+        """Check that the database answers. Raises VaultBusy, VaultUnusable, EndpointSettings."""
         try:
             self.asked("select 1")
         except psycopg.Error as error:
             raise postgres_failures.translate_error(error) from None
 
     def asked(self, statement: LiteralString) -> tuple[Any, ...] | None:
-        """The first row of a statement about the endpoint itself. Raises psycopg.Error for what the server says of it,
-        and why nobody gets a connection: VaultBusy, VaultUnusable, EndpointSettings."""
+        """Return the first row of a statement about the endpoint itself.
+
+        Raises psycopg.Error for errors of the statement, and VaultBusy, VaultUnusable or EndpointSettings if there is
+        no connection.
+        """
         deadline = time.monotonic() + WAIT_SECONDS
         try:
             while True:
@@ -253,21 +270,12 @@ class Pools:
             raise errors.VaultBusy("all connections to the database are taken") from None
 
     def counted(self) -> dict[str, ConnectionCounts]:
-        """How many connections there are of each kind, for figures."""
-        return {kind: _counted(pool) for kind, pool in self._all().items()}
+        """Return how many connections there are of each kind, for metrics."""
+        return {kind: _counted(pool) for kind, pool in self._pools.items()}
 
     def close(self) -> None:
-        for pool in self._all().values():
+        for pool in self._pools.values():
             pool.close(timeout=CONNECT_SECONDS)
-
-    def _all(self) -> dict[str, Pool]:
-        return {
-            "vault": self.vault,
-            "tenant": self.tenant,
-            "control": self.control,
-            "bodies": self.bodies,
-            "work": self.work,
-        }
 
 
 def _counted(pool: Pool) -> ConnectionCounts:
@@ -287,13 +295,14 @@ def _pool(database: Database, kind: str, connections: int, servers: PostgresServ
             "prepare_threshold": None,
         },
         configure=_configure_pooled,
-        # Stores notice a connection that broke while nobody had it, and take the next; the queue is asked rarely.
+        # Stores detect a connection that broke while it was idle, and take the next. The queue is used rarely, so check
+        # it here.
         check=_check_pooled if kind == "work" else None,
         min_size=0,
         max_size=connections,
         max_idle=_KEPT_SECONDS,
         max_lifetime=_OLDEST_SECONDS,
-        # Short: who asks next tries anew, at once.
+        # Short: the next caller tries again immediately.
         reconnect_timeout=1.0,
         timeout=WAIT_SECONDS,
         num_workers=1,

@@ -1,4 +1,4 @@
-"""How a database is set up, as far as that decides whether it keeps what it acknowledges."""
+"""Settings of a database that decide whether it keeps what it acknowledges."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lifeboat_endpoint.engines.postgres.connection_pools import Pools
 from lifeboat_endpoint.engines.postgres.libraries import psycopg
 from lifeboat_vault.errors import VaultUnusable
 
-# Of other users' sessions nothing is seen but that they are there, and whose.
+# Of the sessions of other users, this role sees only that they exist and whose they are.
 _ASKED = """select current_setting('server_version'), current_setting('fsync'),
     current_setting('full_page_writes'), current_setting('synchronous_commit'), current_setting('data_checksums'),
     (select count(*) from pg_stat_activity where usesysid is not null),
@@ -18,8 +18,11 @@ _ASKED = """select current_setting('server_version'), current_setting('fsync'),
 
 
 class DatabaseSetup(NamedTuple):
-    """Settings as PostgreSQL writes them. `most_connections`: for those who are no superusers. `age`: of the oldest
-    transaction id, in transactions."""
+    """Settings as PostgreSQL writes them.
+
+    `most_connections` are those that are not reserved for superusers. `age` is that of the oldest transaction id, in
+    transactions.
+    """
 
     version: str
     fsync: str
@@ -32,7 +35,7 @@ class DatabaseSetup(NamedTuple):
 
 
 def read_setup(pools: Pools) -> DatabaseSetup:
-    """Raises VaultError."""
+    """Read the settings. Raises VaultError."""
     try:
         row = pools.asked(_ASKED)
     except psycopg.Error as error:

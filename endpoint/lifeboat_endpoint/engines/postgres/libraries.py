@@ -1,4 +1,4 @@
-"""psycopg, which comes with the extra `scale`."""
+"""The library psycopg, which comes with the extra `scale`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ except ImportError:
         fix='pipx inject agent-lifeboat "psycopg[binary,pool]" obstore',
     ) from None
 
-# The pool writes a line for each connection that it could not make. Whoever asked for it is told why.
+# The pool logs each failed connection. The caller gets the reason as an error, so the log is not needed.
 logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
 
 __all__ = ["adapt", "numeric", "psycopg", "psycopg_pool", "sql_errors"]

@@ -85,7 +85,7 @@ MADE: Mapping[tuple[str, str], Policy] = {
     ("lifeboat_work.rate", "named"): _both(API, _OF_RATE),
     ("lifeboat_work.rate", "stale"): Policy(_REMOVE, API, "(at < (clock_timestamp() - '01:00:00'::interval))", None),
 }
-"""By table and name."""
+"""The policies by table and name."""
 
 SPELL = "select set_config('search_path', 'pg_catalog', true), set_config('intervalstyle', 'postgres', true)"
 """Run this first, in the transaction of `FOUND`: the spelling of an expression depends on both."""

@@ -1,9 +1,10 @@
-"""What PostgreSQL says as errors of a vault. Values of rows, which it likes to quote, stay out of every message."""
+"""Errors of PostgreSQL as errors of a vault. No message contains values of rows, which PostgreSQL often quotes."""
 
 from __future__ import annotations
 
 from lifeboat_endpoint.engines.postgres.libraries import psycopg
 from lifeboat_vault import errors
+from lifeboat_vault.store.timed_operations import code_of
 
 _BY_STATE: dict[str, type[errors.VaultError]] = {
     "0A000": errors.VaultBusy,  # a cached plan of tables that were migrated meanwhile; see `translate_error`
@@ -37,9 +38,9 @@ _NOT_LET_IN = (
     *("authentication failed", "no password supplied", "no pg_hba.conf entry", "not permitted to log in"),
     *("certificate", "does not support SSL", "SSL error", "does not exist"),
 )
-"""What keeps a connection from being made until somebody changes something."""
+"""Texts of failed connections that succeed only after an administrator changed something."""
 _ALL_TAKEN = ("too many clients", "too many connections", "remaining connection slots")
-"""The client library tells no SQLSTATE (53300) of a connection that was not made."""
+"""Texts for a full server. The client library has no SQLSTATE (53300) if the connection was not established."""
 _TAKEN_FIX = (
     "as a superuser: psql -c 'select usename, count(*) from pg_stat_activity group by 1', then fewer `connections` in"
     " endpoint.json, or a `connection limit` for the role that takes them"
@@ -55,7 +56,7 @@ _FIXES: dict[type[errors.VaultError], str] = {
 
 
 def translate_error(error: psycopg.Error) -> errors.VaultError:
-    """The error to raise instead, without `from`: the original quotes values."""
+    """Return the error to raise instead. Raise it `from None`, because the original quotes values."""
     state = error.sqlstate or ""
     if not state:
         return _without_state(error)
@@ -65,8 +66,13 @@ def translate_error(error: psycopg.Error) -> errors.VaultError:
     return make(_words(error, state), fix=_FIXES.get(make))
 
 
+def find_error_code(error: BaseException) -> str:
+    """Return the code of an error for metrics."""
+    return translate_error(error).code if isinstance(error, psycopg.Error) else code_of(error)
+
+
 def is_lost(error: psycopg.Error) -> bool:
-    """Whether the connection is gone, and not only what was asked of it."""
+    """Whether the connection is gone, and not only the statement failed."""
     state = error.sqlstate or ""
     return (
         state in ("57P01", "57P02", "57P03", "57P05", "25P03")
@@ -76,7 +82,7 @@ def is_lost(error: psycopg.Error) -> bool:
 
 
 def is_of_pooler(error: psycopg.Error) -> bool:
-    """Whether nobody but a pooler refuses so: PostgreSQL takes every setting that is sent when a connection is made."""
+    """Whether the error comes from a pooler: PostgreSQL itself accepts every setting in the startup packet."""
     return _OF_POOLER in str(error)
 
 
@@ -88,7 +94,7 @@ def make_pooler_error() -> errors.EndpointSettings:
 
 
 def _without_state(error: psycopg.Error) -> errors.VaultError:
-    """The client itself: it has no connection (any more), or was given what it cannot send."""
+    """Return the error for a failure of the client: it has no connection, or got a value that it cannot send."""
     if isinstance(error, psycopg.OperationalError):
         if "connection failed" in str(error) and any(words in str(error) for words in _NOT_LET_IN):
             return errors.VaultUnusable(f"the database does not let us in: {_first_line(error)}", fix=_ADDRESS_FIX)
@@ -106,7 +112,7 @@ def _first_line(error: psycopg.Error) -> str:
 
 
 def _words(error: psycopg.Error, state: str) -> str:
-    """Which rule was broken where. What the server says of values (class 22) is left out."""
+    """Describe which rule was broken where. The server's text about values (class 22) is left out."""
     diag = error.diag
     where = ".".join(part for part in (diag.schema_name, diag.table_name, diag.constraint_name) if part)
     said = diag.message_primary or type(error).__name__

@@ -1,4 +1,4 @@
-"""The tables in PostgreSQL: numbered files of SQL, run once each and in order, by their owner."""
+"""Migrations of the tables in PostgreSQL: numbered SQL files, each run once, in order, by the owner of the tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lifeboat_vault import errors
 
 _PRINT_ROLES = "lifeboat endpoint prepare --print-roles"
 OLDEST = 15
-"""The oldest PostgreSQL: older ones were never tried."""
+"""The oldest supported PostgreSQL: older ones were never tested."""
 _LOCK = 0x6C696665626F6174
 _APPLIED = "select number, sha256, api_role, worker_role from lifeboat_control.migration order by number"
 _NEWEST = "select coalesce(max(number), 0) from lifeboat_control.migration"
@@ -24,14 +24,14 @@ _ADD = """insert into lifeboat_control.migration(number, name, sha256, api_role,
 _HAS_TABLES = "select to_regclass('lifeboat_control.migration') is not null"
 _ROLES = "select rolname, rolsuper or rolbypassrls from pg_roles where rolname = any(%s)"
 RESERVED_CONNECTIONS = 10
-"""How many of the database's connections the role that serves may not take."""
+"""How many connections of the database the role of the servers must leave free."""
 _USABLE = (
     "current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int"
     f" - {RESERVED_CONNECTIONS}"
 )
 
 _OF_OTHERS = (sql_errors.DuplicateSchema, sql_errors.DuplicateTable, sql_errors.UndefinedColumn)
-"""What goes wrong where somebody else has used the names."""
+"""Errors that show that the names are already used for something else."""
 
 _MACROS = {
     "{tenant}": "nullif(current_setting('lifeboat.tenant', true), '')",
@@ -44,7 +44,7 @@ _POLICIES = {
     "{same_place}": """place = (
         select p.number from lifeboat_vault.place p where p.tenant = {tenant} and p.agent = {agent})""",
 }
-"""What the files write in braces. These never change: a file that was run means what it meant."""
+"""Macros of the SQL files. They never change, so that a file keeps the meaning that it was run with."""
 
 
 class SchemaMigration(NamedTuple):
@@ -58,18 +58,18 @@ class SchemaMigration(NamedTuple):
 
 
 def list_migrations() -> list[SchemaMigration]:
-    """Those of this program, in order."""
+    """Return the migrations of this program, in order."""
     folder = resources.files(__package__) / "schema"
     files = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
     return [SchemaMigration(int(file.name[:4]), file.name, file.read_text("utf-8")) for file in files]
 
 
 def prepare_schema(database: Database, *, api_role: str, worker_role: str) -> list[int]:
-    """Make the tables or bring them up to date; the numbers that were run, none when there was nothing to do. One
-    process at a time; each file in a transaction of its own. `database.role` owns them.
+    """Make the tables or upgrade them; return the numbers of the migrations that were run.
 
-    Raises EndpointNewer, EndpointSettings (roles that are missing or may do too much or too little, tables made for
-    other roles or by somebody else, a file that was changed after it was run), VaultBusy, VaultUnusable.
+    Only one process runs migrations at a time, each in its own transaction. `database.role` owns the tables. Raises
+    EndpointNewer, VaultBusy, VaultUnusable, and EndpointSettings for missing or unsuitable roles, for tables of other
+    roles or of another program, and for a migration that was changed after it was run.
     """
     connection = open_connection(database)
     try:
@@ -94,7 +94,7 @@ def prepare_schema(database: Database, *, api_role: str, worker_role: str) -> li
 
 
 def check_schema(pools: Pools) -> None:
-    """Whether the tables are those of this program. Raises EndpointNewer, EndpointSettings, VaultError."""
+    """Check that the tables are those of this program. Raises EndpointNewer, EndpointSettings, VaultError."""
     known = list_migrations()[-1].number
     try:
         row = pools.asked(_NEWEST)
@@ -112,8 +112,8 @@ def check_schema(pools: Pools) -> None:
 
 
 def roles_sql(owner: str, api: str, worker: str, database: str) -> str:
-    """What a superuser runs once in the database, before `prepare_schema`: three roles that may do as little as they
-    need. Their passwords are for whoever runs it to set."""
+    """Return the SQL that a superuser runs once before `prepare_schema`: three roles with minimal rights, without
+    passwords."""
     rights = "login nosuperuser nocreatedb nocreaterole noinherit noreplication nobypassrls"
     names = [quoted_name(name) for name in (owner, api, worker)]
     lines = [f"create role {name} {rights};" for name in names]
@@ -141,7 +141,7 @@ def _applied(connection: PostgresConnection) -> list[tuple[int, bytes, str, str]
 
 
 def _missing(applied: Sequence[tuple[int, bytes, str, str]], api_role: str, worker_role: str) -> list[SchemaMigration]:
-    """What is still to be run."""
+    """Return the migrations that are still to be run."""
     known = {migration.number: migration for migration in list_migrations()}
     for number, sha256, api, worker in applied:
         if number not in known:

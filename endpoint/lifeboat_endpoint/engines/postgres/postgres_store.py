@@ -1,7 +1,8 @@
 """The rows of one scope (a vault, a tenant, the whole endpoint) in PostgreSQL.
 
-A connection is held only while a transaction, a snapshot or a stream of rows is open. Whose rows are seen is set for
-each transaction anew, in the round trip that begins it: what an earlier user of the connection left counts for nothing.
+A connection is held only while a transaction, a snapshot or a stream of rows is open. Each transaction sets again whose
+rows are visible, in the same round trip that begins it, so settings of an earlier user of the connection have no
+effect.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ import contextlib
 import hashlib
 import itertools
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from lifeboat_endpoint.engines.postgres import postgres_failures, scope_size, sqlite_copy
+from lifeboat_endpoint.engines.postgres import postgres_failures, scope_size
 from lifeboat_endpoint.engines.postgres.connection_pools import WAIT_SECONDS, Pool
 from lifeboat_endpoint.engines.postgres.libraries import psycopg
 from lifeboat_endpoint.engines.postgres.postgres_wire import PostgresConnection, Result, check_committed, count_changed
@@ -28,8 +29,12 @@ from lifeboat_endpoint.engines.postgres.statement_translation import (
     number_placeholders,
     widen_list,
 )
+from lifeboat_endpoint.service import tenant_schema
+from lifeboat_endpoint.tenancy import control_schema
 from lifeboat_vault import errors
-from lifeboat_vault.store.store_protocols import Parameters, Row
+from lifeboat_vault.store import vault_schema
+from lifeboat_vault.store.sqlite_store import SqliteStore
+from lifeboat_vault.store.store_protocols import MetadataStore, Parameters, Row
 
 Kind = Literal["control", "tenant", "vault", "bodies"]
 
@@ -42,17 +47,22 @@ _OTHER_WRITES = -1
 _Status = psycopg.pq.TransactionStatus
 _NO_PIPELINE = psycopg.pq.PipelineStatus.OFF
 _cursor_names = itertools.count()
+_SQLITE_TABLES: dict[str, Sequence[str]] = {
+    "vault": vault_schema.TABLES,
+    "tenant": tenant_schema.TABLES,
+    "control": control_schema.TABLES,
+}
 
 
 class PostgresStore:
-    """A `MetadataStore` of what `kind`, `tenant` and `agent` name. Belongs to one thread; the pool serves many."""
+    """A `MetadataStore` of the scope `kind`, `tenant` and `agent`. Belongs to one thread; the pool serves many."""
 
     is_read_only = False
 
     def __init__(
         self, pool: Pool, kind: Kind, *, tenant: str | None, agent: str | None = None, token: str | None = None
     ) -> None:
-        """`token`: in tables of control, the id of the one whose row is seen where no tenant is known yet."""
+        """`token` is the id of a token whose row is visible before its tenant is known, in tables of control."""
         self._pool = pool
         self._kind = kind
         self._scope = (tenant or "", agent or "", token or "")
@@ -69,14 +79,15 @@ class PostgresStore:
     # Transactions -----------------------------------------------------------------------------------------------
 
     def prepare(self) -> None:
-        """The tables are there (see `migrating`); a vault gets its place."""
+        """Add the row of a vault. The tables exist already (see `postgres_schema`)."""
         if self._kind == "vault":
             with self.transaction():
                 self.execute(_ADD_PLACE)
 
     @contextlib.contextmanager
     def transaction(self, *, wait: bool = True) -> Iterator[None]:
-        """What a commit said that never answered is not known: VaultBusy, and whoever tries again finds out."""
+        """Run a transaction. VaultBusy from a commit that was not answered leaves its outcome open; a retry finds
+        out."""
         if self._connection is not None:
             raise errors.VaultBusy("a change or a snapshot is under way in this very place")
         connection = self._begun(_WRITE, self._writer, wait)
@@ -101,7 +112,7 @@ class PostgresStore:
             self._give_back(connection)
 
     def _begun(self, begin: str, writer: int | None = None, wait: bool = True) -> PostgresConnection:
-        """A connection with a transaction for this scope."""
+        """Return a connection with a transaction for this scope."""
         connection = self._taken()
         try:
             _, entered = connection.together([(begin, ()), self._entering(writer, wait)])
@@ -121,7 +132,7 @@ class PostgresStore:
         return _ENTER, (*self._scope, writer, wait)
 
     def _taken(self) -> PostgresConnection:
-        """What a restart of the server broke while nobody had it is thrown away."""
+        """Take a connection from the pool. Connections that broke while idle are thrown away."""
         deadline = time.monotonic() + WAIT_SECONDS
         while True:
             try:
@@ -134,7 +145,7 @@ class PostgresStore:
             self._pool.putconn(connection)
 
     def _give_back(self, connection: PostgresConnection) -> None:
-        """Whatever was not committed is rolled back."""
+        """Return a connection to the pool. Anything uncommitted is rolled back."""
         try:
             status = connection.pgconn.transaction_status
             if connection.pgconn.pipeline_status != _NO_PIPELINE:
@@ -169,7 +180,7 @@ class PostgresStore:
         return next(iter(self._asked(number_placeholders(statement), parameters)), None)
 
     def rows(self, statement: str, parameters: Parameters = ()) -> Iterator[Row]:
-        if not is_query(statement):  # what changes rows and tells of them
+        if not is_query(statement):  # a statement that changes rows and returns them
             return iter(self._written(number_placeholders(statement), parameters)[1])
         statement, parameters = widen_list(statement, parameters)
         if statement not in self._long:
@@ -180,7 +191,7 @@ class PostgresStore:
         return self._streamed(number_placeholders(statement), parameters)
 
     def _written(self, statement: str, parameters: Parameters) -> tuple[int, list[Row]]:
-        """How many rows it changed, and what it tells of them."""
+        """Return how many rows a statement changed, and the rows that it returned."""
         connection = self._connection
         if connection is None:
             return self._alone(statement, parameters, self._writer)
@@ -194,7 +205,7 @@ class PostgresStore:
         return connection.loaded(self._sent(connection, statement, parameters))
 
     def _alone(self, statement: str, parameters: Parameters, writer: int | None = None) -> tuple[int, list[Row]]:
-        """In a transaction of its own: that is what goes to the server together."""
+        """Run one statement in a transaction of its own: statements that are sent together are one transaction."""
         connection = self._taken()
         try:
             _, found = connection.together([self._entering(writer), (statement, parameters)])
@@ -222,7 +233,7 @@ class PostgresStore:
         return postgres_failures.translate_error(error)
 
     def _streamed(self, statement: str, parameters: Parameters) -> Iterator[Row]:
-        """By a cursor of the server, so that other statements can run meanwhile."""
+        """Yield rows from a cursor of the server, so that other statements can run in between."""
         name = f"rows_{next(_cursor_names)}"
         with self._stream() as connection:
             self._turn(connection, f"declare {name} no scroll cursor for {statement}", parameters)
@@ -240,8 +251,10 @@ class PostgresStore:
 
     @contextlib.contextmanager
     def _stream(self) -> Iterator[PostgresConnection]:
-        """The open transaction, or one for reading that all streams outside of it share: a thread that holds one
-        connection for each could wait for itself."""
+        """Return the open transaction, or one for reading that all streams outside of a transaction share.
+
+        A thread that held one connection for each stream could wait for itself.
+        """
         if self._connection is not None:
             yield self._connection
             return
@@ -256,34 +269,35 @@ class PostgresStore:
                 connection, self._reading = self._reading, None
                 self._give_back(connection)
 
-    # The whole --------------------------------------------------------------------------------------------------
+    # The whole scope --------------------------------------------------------------------------------------------
 
     def problems(self) -> list[str]:
-        """Rows that name what is not there. Damaged pages are found by checksums and pg_amcheck, with rights that no
-        role of ours has."""
+        """Report references to missing rows. Damaged pages need checksums and pg_amcheck, with rights that our roles do
+        not have."""
         return scope_size.find_problems(self, self._kind)
 
     def size(self) -> int:
-        """Bytes of the rows of this scope, without those that a vacuum has still to take away."""
+        """Return the bytes of the rows of this scope, without deleted rows that wait for a vacuum."""
         return scope_size.measure_size(self, self._kind)
 
     def compact(self) -> None:
-        """The database gives back the space of deleted rows by itself (autovacuum)."""
+        """Do nothing: autovacuum gives back the space of deleted rows."""
 
     def scrub(self, *, wait: bool = True) -> bool:
-        """True: what stays of deleted rows in pages, logs and backups is sealed, and ends with its key."""
+        """Return True: remains of deleted rows in pages, logs and backups are sealed, and unreadable once their key is
+        destroyed."""
         return True
 
     def copy_to(self, path: Path) -> None:
-        """A SQLite file with the same tables and rows: the way back from a shared endpoint."""
-        sqlite_copy.to_sqlite(self, self._kind, path)
+        """Copy tables and rows to a SQLite file, to move from a shared endpoint back to files."""
+        _copy_to_sqlite(self, self._kind, path)
 
     def close(self) -> None:
-        """Connections belong to the pool."""
+        """Do nothing: connections belong to the pool."""
 
 
 def _writer_of(kind: Kind, tenant: str | None, agent: str | None) -> int | None:
-    """The lock of who writes there, 64 bits; None where rows are independent of each other."""
+    """Return the number of the lock for writers of this scope, or None if its rows are independent of each other."""
     if kind == "bodies":
         return None
     parts = {"control": (), "tenant": (tenant,), "vault": (tenant, agent)}[kind]
@@ -291,3 +305,22 @@ def _writer_of(kind: Kind, tenant: str | None, agent: str | None) -> int | None:
     return int.from_bytes(
         hashlib.blake2b(text.encode(), digest_size=8, person=b"lifeboat writer").digest(), signed=True
     )
+
+
+def _copy_to_sqlite(metadata: MetadataStore, kind: str, path: Path) -> None:
+    """Copy all rows as of one moment. Raises VaultUnusable for tables that have no file of their own."""
+    tables = _SQLITE_TABLES.get(kind)
+    if tables is None:
+        raise errors.VaultUnusable(f"tables of {kind} have no file of their own")
+    with contextlib.closing(SqliteStore(path, create=True, tables=tables)) as target, metadata.snapshot():
+        target.prepare()
+        with target.transaction():
+            # An object may name a base that is inserted later.
+            target.execute("pragma defer_foreign_keys = on")
+            for table in list(target.database.table_names()):
+                columns = [column.name for column in target.database.table(table).columns]
+                names, marks = ", ".join(columns), ", ".join("?" * len(columns))
+                target.execute_many(
+                    f"insert into {table}({names}) values ({marks})", metadata.rows(f"select {names} from {table}")
+                )
+        target.compact()

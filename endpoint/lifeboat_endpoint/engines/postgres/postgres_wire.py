@@ -1,7 +1,7 @@
-"""One exchange with the server: statements out, results back, through libpq itself.
+"""One exchange with the server, through libpq itself.
 
-psycopg's cursors take four times as long for the small statements that a push consists of, and wait for a server that
-is silent for as long as it likes.
+psycopg's cursors take four times as long for the small statements of a push, and wait for a silent server without
+limit.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from lifeboat_endpoint.engines.postgres import postgres_failures, value_encoding
 from lifeboat_endpoint.engines.postgres.libraries import adapt, psycopg, sql_errors
 from lifeboat_vault import errors
 from lifeboat_vault.store.store_protocols import Parameters, Row
-from lifeboat_vault.store.timed_operations import TimedOperation, code_of
+from lifeboat_vault.store.timed_operations import TimedOperation
 
 ANSWER_SECONDS = 330.0
-"""For how long an answer is waited for: longer than the server lets a statement run."""
+"""How long to wait for an answer, longer than the server lets a statement run."""
 _INTERVAL = 0.1
 _MOST_PREPARED = 500
 _BINARY = psycopg.pq.Format.BINARY
@@ -33,12 +33,12 @@ Exchange = TypeVar("Exchange", bound=Callable[..., Any])
 
 
 def _told(operation: str) -> Callable[[Exchange], Exchange]:
-    """The figures of this process hear of it."""
+    """Measure an exchange for the metrics of this process."""
 
     def around(exchange: Exchange) -> Exchange:
         @functools.wraps(exchange)
         def exchanged(*arguments: Any) -> Any:
-            with TimedOperation("database", operation, _code_of):
+            with TimedOperation("database", operation, postgres_failures.find_error_code):
                 return exchange(*arguments)
 
         return cast(Exchange, exchanged)
@@ -46,17 +46,13 @@ def _told(operation: str) -> Callable[[Exchange], Exchange]:
     return around
 
 
-def _code_of(error: BaseException) -> str:
-    return postgres_failures.translate_error(error).code if isinstance(error, psycopg.Error) else code_of(error)
-
-
 class PostgresConnection(psycopg.Connection[Any]):
-    """One of a pool. Statements are prepared when they are first sent, under names that are kept here."""
+    """A connection of a pool. A statement is prepared when it is sent first, under a name that is kept here."""
 
     _lifeboat_prepared: dict[str, bytes] | None = None
     _lifeboat_rows: psycopg.abc.Transformer | None = None
     patience: float | None = None
-    """How many seconds an answer is waited for by what goes through psycopg's own cursors; None: as it likes."""
+    """Seconds to wait for an answer in psycopg's own cursors, None for no limit."""
 
     def wait(self, gen: Any, interval: float = _INTERVAL, timeout: float | None = None) -> Any:
         limit = self.patience if timeout is None else timeout
@@ -70,7 +66,7 @@ class PostgresConnection(psycopg.Connection[Any]):
 
     @property
     def is_left(self) -> bool:
-        """Whether the server has gone: nobody asked anything, and there is something to be read."""
+        """Whether the server has closed the connection: there is something to read although nothing was asked."""
         if self.closed:
             return True
         poll = select.poll()
@@ -79,7 +75,7 @@ class PostgresConnection(psycopg.Connection[Any]):
 
     @_told("statement")
     def sent(self, statement: str, parameters: Parameters = ()) -> Result:
-        """The result of one statement (`$1`). Raises psycopg.Error."""
+        """Send one statement (`$1`) and return its result. Raises psycopg.Error."""
         self._make_room({statement})
         name = self._name_of(statement)
         data, formats = value_encoding.encode_values(parameters)
@@ -88,15 +84,17 @@ class PostgresConnection(psycopg.Connection[Any]):
 
     @_told("statement")
     def sent_once(self, statement: str, parameters: Parameters = ()) -> Result:
-        """The same without preparing it."""
+        """Send one statement without preparing it."""
         data, formats = value_encoding.encode_values(parameters)
         self.pgconn.send_query_params(statement.encode(), data, param_formats=formats, result_format=_BINARY)
         return _only(self._results())
 
     @_told("statements together")
     def together(self, statements: Iterable[tuple[str, Parameters]]) -> list[Result]:
-        """The results of several statements in one round trip; outside of a transaction they are one. Raises
-        psycopg.Error for the first that failed: those after it were not run."""
+        """Send several statements in one round trip and return their results. Outside of a transaction they are one.
+
+        Raises psycopg.Error for the first that failed; later ones did not run.
+        """
         sent = list(statements)
         self._make_room({statement for statement, _ in sent})
         named = [
@@ -114,7 +112,7 @@ class PostgresConnection(psycopg.Connection[Any]):
         return results
 
     def loaded(self, result: Result) -> list[Row]:
-        """The rows of a result."""
+        """Return the rows of a result."""
         if self._lifeboat_rows is None:
             self._lifeboat_rows = adapt.Transformer(self)
         self._lifeboat_rows.set_pgresult(result)
@@ -122,7 +120,7 @@ class PostgresConnection(psycopg.Connection[Any]):
         return rows
 
     def _make_room(self, statements: Collection[str]) -> None:
-        """For all that go together: a name that was given to one of them must not be given to another."""
+        """Make room for all statements that are sent together, so that no name is given twice within one exchange."""
         known = self._lifeboat_prepared or {}
         if len(known) + sum(statement not in known for statement in statements) > _MOST_PREPARED:
             self.pgconn.send_query(b"deallocate all")
@@ -143,7 +141,7 @@ class PostgresConnection(psycopg.Connection[Any]):
         return name
 
     def _results(self, *, count: int | None = None) -> list[Result]:
-        """What comes back: of one statement until nothing more comes, of a pipeline until its end."""
+        """Return the results: of one statement until there are no more, of a pipeline until its end."""
         pgconn = self.pgconn
         found: list[Result] = []
         deadline = time.monotonic() + ANSWER_SECONDS
@@ -158,7 +156,7 @@ class PostgresConnection(psycopg.Connection[Any]):
             if result is None:
                 if count is None:
                     return found
-                continue  # the end of one of several
+                continue  # the end of one statement of a pipeline
             if result.status == _SYNC:
                 return found
             found.append(result)
@@ -185,11 +183,12 @@ def _check(result: Result) -> None:
 
 
 def count_changed(result: Result) -> int:
-    """How many rows a statement changed."""
+    """Return how many rows a statement changed."""
     return result.command_tuples or 0
 
 
 def check_committed(result: Result) -> None:
-    """A transaction in which something failed ends without being kept, and says so only here."""
+    """Raise VaultUnusable if a commit was a rollback. After a failed statement only the answer to `commit` tells
+    this."""
     if result.command_status != b"COMMIT":
         raise errors.VaultUnusable("a statement of the transaction failed, so nothing of it was kept")

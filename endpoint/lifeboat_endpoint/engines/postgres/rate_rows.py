@@ -1,4 +1,5 @@
-"""Buckets of `server.rates_shared` in PostgreSQL: one row each, changed in one statement by the database's clock."""
+"""Token buckets of `server.rates.rates_shared` in PostgreSQL. Each is a row, changed in one statement by the server's
+clock."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ if TYPE_CHECKING:
     from lifeboat_endpoint.engines.postgres.connection_pools import Pool, PostgresConnection
 
 _WAIT = 1.0
-"""Seconds: a limit is worth no longer wait, for a connection or for a row."""
+"""Seconds to wait for a connection: a rate limit is not worth a longer wait."""
 _SILENT = 2.0
-"""Seconds: longer than the database lets it take."""
+"""Seconds to wait for an answer, longer than the server's own limits of the statement."""
 _SWEPT_EVERY = 600.0
 _SET = """select set_config('lifeboat.rate', %s, true), set_config('lock_timeout', '500ms', true),
     set_config('statement_timeout', '1s', true)"""
@@ -30,11 +31,11 @@ _TAKE = """insert into rate as r (key, level, given, at)
         r.level + %(rate)s * greatest(0, extract(epoch from excluded.at - r.at)::double precision))"""
 )
 _SWEEP = "delete from rate"
-"""Those that the policy `stale` shows."""
+"""Delete all rows that the policy `stale` shows."""
 
 
 class PostgresBuckets:
-    """A `BucketRows` on a pool of the kind `work`, for many threads. Old rows go now and then."""
+    """`BucketRows` on a pool of the kind `work`, for many threads. Stale rows are deleted periodically."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -66,7 +67,7 @@ class PostgresBuckets:
 
 
 def _take(connection: PostgresConnection, key: bytes, wanted: float, rate: float, burst: float) -> tuple[float, float]:
-    """All of it in one round trip."""
+    """Take tokens in one round trip."""
     asked = {"key": key, "wanted": float(wanted), "rate": float(rate), "burst": float(burst)}
     with connection.pipeline(), connection.transaction():
         connection.execute(_SET, (key.hex(),))

@@ -1,11 +1,11 @@
-"""How large a scope is, and whether its rows fit together."""
+"""Size of a scope, and consistency of its rows."""
 
 from __future__ import annotations
 
 from lifeboat_vault.store.store_protocols import MetadataStore
 
 _ROW = 100
-"""Bytes that a row takes beside its large columns: its header, its numbers, its part of the indexes."""
+"""Estimated bytes of a row beside its large columns: header, numbers, its part of the indexes."""
 
 _LARGE = {
     "vault": {
@@ -44,11 +44,11 @@ _NAMES = {
     "tenant": (("part", "upload_id", "upload", "id"),),
     "control": (("token", "tenant", "tenant", "id"),),
 }
-"""Table and column that name a row of another table by a column."""
+"""References between tables: table, column, the table referred to and its column."""
 
 
 def measure_size(metadata: MetadataStore, kind: str) -> int:
-    """Bytes. The sizes of bodies are known without reading them."""
+    """Return the bytes of a scope. The sizes of bodies are known without reading them."""
     sums = [
         f"(select coalesce(sum({_ROW} + coalesce({large}, 0)), 0) from {table})"
         for table, large in _LARGE.get(kind, {}).items()

@@ -1,8 +1,8 @@
-"""Which of the servers that an address names is written to: PostgreSQL itself, and none that another one replaced.
+"""Choice of the server to write to, among those that an address names: PostgreSQL itself, and the primary.
 
-Each server is asked once for each connection who it is. Its timeline is one more after every promotion, so a former
-primary that comes back and takes writes beside the promoted one has the lower one. A process that has seen the higher
-one never writes to the other again.
+Each new connection asks its server who it is. Every promotion increases the timeline, so a former primary that comes
+back and accepts writes beside the promoted one has a lower timeline. A process that has seen the higher one never
+writes to the other again.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from lifeboat_endpoint.engines.postgres import postgres_failures
 from lifeboat_endpoint.engines.postgres.libraries import psycopg
 from lifeboat_endpoint.engines.postgres.postgres_wire import PostgresConnection
 from lifeboat_vault import errors
-from lifeboat_vault.store.timed_operations import TimedOperation, code_of
+from lifeboat_vault.store.timed_operations import TimedOperation
 
 ANSWER_SECONDS = 5.0
 LOOK_EVERY = 5.0
-"""Seconds after which a new connection looks at all servers again, and not only until one is found."""
+"""Seconds after which a new connection asks all servers again, instead of stopping at the first one."""
 LOOK_SECONDS = 2
-"""How long another server is waited for where one is found already."""
+"""How long to wait for another server when one was found already."""
 SLOW_SECONDS = 1.0
 SLOW_FOR = 60.0
-"""Who let somebody wait in vain for longer than the one is asked last for as long as the other, and only in need."""
+"""Seconds for which a server that did not answer within `SLOW_SECONDS` is asked last, and only if no other one
+answers."""
 
 _LOG = logging.getLogger("lifeboat.endpoint")
 _VARIABLES = {"host": "PGHOST", "hostaddr": "PGHOSTADDR", "port": "PGPORT"}
@@ -36,12 +37,14 @@ _PROCESS = "select pg_backend_pid()"
 _WHO = """select pg_backend_pid(),
     case when pg_is_in_recovery() then null else pg_walfile_name(pg_current_wal_lsn()) end,
     (select system_identifier::text from pg_control_system())"""
-"""The name of the segment that is written begins with the timeline, which the last checkpoint may not have yet."""
+"""The name of the current WAL segment begins with the timeline. The last checkpoint may not have the new timeline
+yet."""
 _TIMELINE_DIGITS = 8
 
 
 class IdentifiedServer(NamedTuple):
-    """Who is at the other end. `system`: which database cluster, also after a promotion, "" where nobody says."""
+    """A connection and the identity of its server. `system` identifies the database cluster, also after a promotion; it
+    is "" if the server does not tell."""
 
     connection: PostgresConnection
     system: str
@@ -49,7 +52,7 @@ class IdentifiedServer(NamedTuple):
 
 
 class PostgresServers:
-    """Those of one address, as this process has seen them. For many threads."""
+    """The servers of one address as this process has seen them. For many threads."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -59,13 +62,12 @@ class PostgresServers:
         self._said: set[str] = set()
 
     def connect(self, make: Callable[..., PostgresConnection], parameters: Mapping[str, Any]) -> IdentifiedServer:
-        """The connection to the first server that is not behind one that was seen, or to the newest where it is time to
-        look at all of them. `make` connects to one, in autocommit.
+        """Connect to the first server that was not replaced, or to the newest one when it is time to ask all of them.
 
-        Raises psycopg.Error where none lets us in, EndpointSettings for a pooler, ServerReplaced where only such a
-        server is there.
+        `make` connects to one server, in autocommit. Raises psycopg.Error if no server accepts the connection,
+        EndpointSettings for a pooler, ServerReplaced if only a replaced server answers.
         """
-        with TimedOperation("database", "connect", _code_of):
+        with TimedOperation("database", "connect", postgres_failures.find_error_code):
             return self._found(make, sorted(each_of(parameters), key=self._is_slow))
 
     def _found(self, make: Callable[..., PostgresConnection], each: list[dict[str, Any]]) -> IdentifiedServer:
@@ -92,7 +94,7 @@ class PostgresServers:
         return best
 
     def is_behind(self, answer: IdentifiedServer) -> bool:
-        """Whether another server was seen that replaced this one."""
+        """Whether a server with a higher timeline of the same system was seen."""
         return 0 < answer.timeline < self._newest.get(answer.system, 0)
 
     def _is_time(self) -> bool:
@@ -111,7 +113,8 @@ class PostgresServers:
             self._slow_until[_place(one)] = time.monotonic() + SLOW_FOR
 
     def _better(self, best: IdentifiedServer | None, found: IdentifiedServer) -> IdentifiedServer:
-        """The connection to the other one is closed. Raises ServerReplaced for one that is behind, with none before."""
+        """Return the better of two servers and close the connection to the other. Raises ServerReplaced if no better
+        one is known."""
         newest = self._noted(found)
         if self.is_behind(found):
             behind = self._left(found, newest)
@@ -127,7 +130,7 @@ class PostgresServers:
         return best
 
     def _left(self, found: IdentifiedServer, newest: int) -> errors.ServerReplaced:
-        """What to say of a server that is behind; the log hears of it once. The connection to it is closed."""
+        """Close the connection to a server that was replaced, log it once, and return the error."""
         where = found.connection.info.host
         found.connection.close()
         said = f"the database at {where} has timeline {found.timeline}, and one with {newest} was promoted in its place"
@@ -139,7 +142,7 @@ class PostgresServers:
         return errors.ServerReplaced(said)
 
     def _noted(self, found: IdentifiedServer) -> int:
-        """The newest timeline that was seen, with this one."""
+        """Return the highest timeline that was seen of this system, including this one."""
         with self._guard:
             newest = max(found.timeline, self._newest.get(found.system, 0))
             self._newest[found.system] = newest
@@ -147,7 +150,7 @@ class PostgresServers:
 
 
 def identify_server(make: Callable[..., PostgresConnection], parameters: Mapping[str, Any]) -> IdentifiedServer:
-    """Connect to one server, and ask it who it is. Raises psycopg.Error, EndpointSettings for a pooler."""
+    """Connect to one server and ask for its identity. Raises psycopg.Error, EndpointSettings for a pooler."""
     try:
         connection = make(**parameters)
     except psycopg.Error as error:
@@ -167,7 +170,8 @@ def identify_server(make: Callable[..., PostgresConnection], parameters: Mapping
 
 
 def _said(connection: PostgresConnection) -> tuple[int, str | None, str | None]:
-    """Where a service does not let anybody ask for timelines, none is known."""
+    """Return process, WAL segment and system. Hosted services that forbid the question have neither segment nor
+    system."""
     try:
         row = connection.execute(_WHO).fetchone()
     except psycopg.Error as error:
@@ -178,8 +182,10 @@ def _said(connection: PostgresConnection) -> tuple[int, str | None, str | None]:
 
 
 def each_of(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What connects to each server that is named, in the order in which they are asked. Lists that do not fit each
-    other are left as they are, for libpq to refuse."""
+    """Return the connection parameters of each server that is named, in the order in which they are asked.
+
+    Lists of different lengths are left as they are, so that libpq refuses them.
+    """
     said = {name: str(parameters.get(name) or os.environ.get(variable) or "") for name, variable in _VARIABLES.items()}
     lists = {name: text.split(",") for name, text in said.items() if text}
     count = max((len(lists.get(name, [])) for name in ("host", "hostaddr")), default=0)
@@ -198,13 +204,10 @@ def _place(one: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _worst(failed: list[Exception]) -> Exception:
-    """A former primary, which somebody has to look at, before what is worth waiting for, and before all else."""
+    """Choose the error to report: a replaced primary, which needs an administrator, then one worth a retry, then any
+    other."""
     replaced = [each for each in failed if isinstance(each, errors.ServerReplaced)]
     waiting = [
         each for each in failed if isinstance(each, psycopg.Error) and postgres_failures.translate_error(each).retryable
     ]
     return (replaced or waiting or failed)[-1]
-
-
-def _code_of(error: BaseException) -> str:
-    return postgres_failures.translate_error(error).code if isinstance(error, psycopg.Error) else code_of(error)

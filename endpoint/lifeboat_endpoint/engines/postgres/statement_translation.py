@@ -1,5 +1,5 @@
-"""Statements as SQLite writes them, for PostgreSQL: only the placeholders differ. No statement of ours holds a question
-mark in a text."""
+"""Conversion of SQLite statements for PostgreSQL. Only placeholders differ: no statement has a question mark in a
+literal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from itertools import chain
 from lifeboat_vault.store.store_protocols import Parameters
 
 FIRST_FETCH = 256
-"""How many rows come with a statement's first answer. Of one with more, a cursor fetches the rest in turns."""
+"""How many rows come with the first answer to a query. If there are more, a cursor fetches the rest in turns."""
 TURN = 256
 TOGETHER = 64
 """How many rows go to the server in one round trip."""
@@ -23,8 +23,10 @@ _LIST = re.compile(r"\bin \((\?(?:, \?)*)\)$")
 
 
 def widen_list(statement: str, parameters: Parameters) -> tuple[str, Parameters]:
-    """A statement that ends with a list of values as one with a power of two of them, the last one repeated: else the
-    same question would be prepared anew for every length."""
+    """Extend a final list of values to a power of two, by repeating the last one.
+
+    Otherwise the same query would be prepared again for every length of the list.
+    """
     if not statement.endswith("?)"):
         return statement, parameters
     text, missing = _widened(statement)
@@ -43,14 +45,14 @@ def _widened(statement: str) -> tuple[str, int]:
 
 @lru_cache(maxsize=4096)
 def number_placeholders(statement: str) -> str:
-    """`$1, $2` for each `?`."""
+    """Replace each `?` by `$1`, `$2` and so on."""
     head, *rest = statement.split("?")
     return head + "".join(f"${number}{part}" for number, part in enumerate(rest, 1))
 
 
 @lru_cache(maxsize=4096)
 def limit_statement(statement: str) -> str:
-    """The same, with one row more than `FIRST_FETCH` at most: who gets that one knows that there are more."""
+    """Limit a query to `FIRST_FETCH` rows and one more, which shows that there are more."""
     return f"select * from ({number_placeholders(statement)}) few limit {FIRST_FETCH + 1}"
 
 
@@ -59,8 +61,10 @@ def is_query(statement: str) -> bool:
 
 
 def combine_rows(statement: str, rows: Sequence[Parameters]) -> list[tuple[str, Parameters]]:
-    """The same for many rows, in as few statements as there are powers of two in their number: each kind is prepared
-    once. What inserts no plain values stays one statement for each row."""
+    """Combine an insert of many rows into statements with powers of two of them, so that few statements are prepared.
+
+    A statement that is not an insert of plain values is repeated for each row.
+    """
     found = _VALUES.search(statement)
     if found is None or statement.lstrip()[:6].lower() != "insert":
         return [(number_placeholders(statement), row) for row in rows]

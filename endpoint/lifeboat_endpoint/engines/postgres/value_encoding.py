@@ -1,7 +1,7 @@
-"""How values of Python become those of PostgreSQL, and back.
+"""Conversion of values between Python and PostgreSQL.
 
-What is sent says nothing of its type: the server takes that of the column, so that a statement is prepared once,
-whatever the size of a number and wherever a null stands. What comes back is binary.
+Values are sent without a type, so the server uses that of the column. A statement is then prepared only once, whatever
+the size of a number and whether a value is null. Results are binary.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _TEXT, _BINARY = psycopg.pq.Format.TEXT, psycopg.pq.Format.BINARY
 
 
 def encode_values(parameters: Parameters) -> tuple[list[bytes | None] | None, list[int] | None]:
-    """The bytes and the format of each. Raises DraftInvalid for text that PostgreSQL does not take."""
+    """Return the bytes and the format of each value. Raises DraftInvalid for text that PostgreSQL does not accept."""
     if not parameters:
         return None, None
     data: list[bytes | None] = []
@@ -32,7 +32,7 @@ def encode_values(parameters: Parameters) -> tuple[list[bytes | None] | None, li
             data.append(bytes(value))
             kind = _BINARY
         else:
-            data.append(str(value).encode())  # numbers, truth values and times
+            data.append(str(value).encode())  # numbers, booleans and times
         formats.append(kind)
     return data, formats
 
@@ -47,7 +47,7 @@ def _text(value: str) -> bytes:
 
 
 class _WholeNumberLoader(numeric.NumericBinaryLoader):
-    """Sums of whole numbers are whole."""
+    """Load the sum of integers as an integer."""
 
     def load(self, data: bytes | bytearray | memoryview) -> Decimal:
         return int(super().load(data))  # type: ignore[return-value]
@@ -55,7 +55,7 @@ class _WholeNumberLoader(numeric.NumericBinaryLoader):
 
 @lru_cache(maxsize=1)
 def make_adapters() -> adapt.AdaptersMap:
-    """As every connection of a store has them."""
+    """Return the adapters for every connection of a store."""
     made = adapt.AdaptersMap(psycopg.adapters)
     made.register_loader("numeric", _WholeNumberLoader)
     return made

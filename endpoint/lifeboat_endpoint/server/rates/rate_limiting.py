@@ -1,4 +1,4 @@
-"""How often tokens and addresses may ask, for all processes that serve the same endpoint."""
+"""Rate limits of tokens and addresses, shared by all processes of an endpoint."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ _PERSON = b"lifeboat rates"
 
 
 def share_limits(folder: Path) -> Path | None:
-    """Have the processes that are started from now on share their limits through files in a folder, which begin empty;
-    None where that cannot be: then each has limits of its own."""
+    """Make processes that start later share their limits through new files in a folder.
+
+    Return None if the files cannot be made: then each process has limits of its own.
+    """
     try:
         for name in (TOKENS, FAILURES):
             rates_file.make_rates_file(folder / name)
@@ -29,7 +31,7 @@ def share_limits(folder: Path) -> Path | None:
 
 
 def limits_of(server: ServerContext, name: str, rate: float, burst: float) -> Rates:
-    """Through rows where the endpoint has some, through a file where processes of this machine share one."""
+    """Return the limits: through rows on a shared endpoint, through a file if processes of this machine share one."""
     rows = server.endpoint.engine.buckets()
     if rows is not None:
         return SharedRates(rows, lambda: _secret(server, name), rate, burst)
@@ -42,5 +44,5 @@ def limits_of(server: ServerContext, name: str, rate: float, burst: float) -> Ra
 
 
 def _secret(server: ServerContext, name: str) -> bytes:
-    """The same in all processes. Raises KeyRevoked, KeySourceRefused."""
+    """Return a key that is the same in all processes. Raises KeyRevoked, KeySourceRefused."""
     return hashlib.blake2b(name.encode(), key=server.transfer_key(), person=_PERSON, digest_size=32).digest()

@@ -1,8 +1,8 @@
-"""Buckets that the processes of one machine share: a file of fixed size with a lock of the system around each change.
+"""Token buckets that the processes of one machine share, in a file of fixed size with a file lock around each change.
 
-The file is read and written, not mapped into memory: where a disk is full that is an error and no end of the process.
-A key has its place in one of many groups; a group that is full gives up its fullest bucket, which matters least. What
-stands in the file are digests under a key that the file was made with.
+The file is read and written, not mapped into memory: on a full disk this is an error, while a mapping would end the
+process. A key belongs to one of many groups. A full group gives up its fullest bucket, whose loss matters least. The
+file contains digests of keys, made with a salt of the file.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from lifeboat_endpoint.server.rates.token_buckets import Buckets, take_token
 
 _SALT_BYTES = 16
 _BUCKET = struct.Struct("<16sdd")
-"""Digest of the key, level, and when it was so in seconds."""
+"""Digest of the key, level, and the time of that level in seconds."""
 _WAYS = 8
 _GROUPS = 2048
 _GROUP_BYTES = _WAYS * _BUCKET.size
 _SIZE = _SALT_BYTES + _GROUPS * _GROUP_BYTES
 _NONE = bytes(16)
 _AHEAD = 1.0
-"""Seconds: another process may have read the clock a little later. A time beyond that was never written so."""
+"""Seconds that a time may be in the future: another process may have read the clock a little later."""
 _PATIENCE = 0.05
-"""Seconds for the lock: whoever has it needs some microseconds, unless the system stopped it."""
+"""Seconds to wait for the lock, which is normally held for microseconds."""
 
 
 def make_rates_file(path: Path) -> None:
-    """An empty file of full size, before the processes start that share it. Raises OSError."""
+    """Make an empty file of full size, before the processes start that share it. Raises OSError."""
     for folder in (path.parent.parent, path.parent):
         folder.mkdir(mode=0o700, exist_ok=True)
     new = path.with_name(f".{path.name}.new")
@@ -46,11 +46,10 @@ def make_rates_file(path: Path) -> None:
 
 
 class FileRates:
-    """Buckets in a file that was made. Where it cannot be used, or its lock is not to be had in time, a bucket of this
-    process alone decides: nobody waits for a limit."""
+    """Buckets in a file. If it cannot be used, or its lock is not free in time, a bucket of this process decides."""
 
     def __init__(self, path: Path, rate: float, burst: float) -> None:
-        """Raises OSError, on systems without such locks too."""
+        """Raises OSError, also on systems without such locks."""
         import fcntl
 
         self._lock = fcntl.flock
@@ -106,7 +105,7 @@ class FileRates:
         return wait
 
     def _found(self, group: bytes, digest: bytes, now: float) -> tuple[int, float, float]:
-        """Which bucket of its group a key has, how full it was and when."""
+        """Return the place of a key in its group, the level of the bucket, and the time of that level."""
         fullest, most = 0, -1.0
         for way, (known, level, at) in enumerate(_BUCKET.iter_unpack(group)):
             if known == digest and math.isfinite(level) and at <= now + _AHEAD:

@@ -1,12 +1,12 @@
-"""Buckets that processes on many machines share, through rows that all of them see.
+"""Token buckets that processes on many machines share, in rows.
 
-Most tokens are far from their limit, and asking for each request would make the rows the limit of everything. So a
-process lets a small share of each bucket pass by itself, without asking; beyond it, it asks for some at once and keeps
-what is left of them. What was refused is remembered until there may be one again. With N processes no more than
+Most clients stay far below their limit, and a query for each request would slow down everything. So a process grants a
+small share of each bucket without asking. Beyond it, it takes several tokens at once and keeps those that are left. A
+refusal is remembered until there may be a token again. With N processes at most
 
     burst + rate * T  +  N * (SHARE * (burst + rate * T) + ahead + threads)
 
-pass in T seconds, where `ahead` is at most a sixteenth of the burst and a tenth of a second.
+requests pass in T seconds, where `ahead` is at most a sixteenth of the burst and a tenth of a second.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from lifeboat_endpoint.server.rates.token_buckets import Buckets
 SHARE = 1 / 64
 _MOST_KEYS = 10_000
 _AWAY = 1.0
-"""Seconds until rows that did not answer are asked again,"""
+"""Seconds until rows that did not answer are asked again."""
 _KEY_AWAY = 30.0
-"""and until a key is that was not to be had: that may take long."""
+"""Seconds until an unavailable key is asked for again, which may take long."""
 _DIGEST_BYTES = 16
 
 
 class SharedRates:
-    """`rows` is asked under digests of the keys; `secret` gives the key of those, the same in all processes. While the
-    rows do not answer, a bucket of this process alone decides."""
+    """Rate limits through `rows`, which see digests of the keys. `secret` returns the key of the digests, the same in
+    all processes. While the rows do not answer, a bucket of this process decides."""
 
     def __init__(self, rows: BucketRows, secret: Callable[[], bytes], rate: float, burst: float) -> None:
         self._rows = rows
@@ -54,7 +54,7 @@ class SharedRates:
         return self._asked(key, now) if found is None else found
 
     def _known(self, key: str, now: float) -> float | None:
-        """What can be said without asking."""
+        """Return the result if it is known without asking."""
         with self._guard:
             until = self._refused.get(key, now)
             if until > now:
@@ -78,7 +78,7 @@ class SharedRates:
         return self._alone.take(key, now) if taken is None else self._noted(key, *taken, now)
 
     def _taken(self, key: str, wanted: float, now: float) -> tuple[float, float] | None:
-        """None where nobody answers."""
+        """Take tokens from the rows, None if they do not answer."""
         try:
             digest = hashlib.blake2b(key.encode(), key=self._secret(), digest_size=_DIGEST_BYTES).digest()
         except LifeboatError:
@@ -109,8 +109,7 @@ class SharedRates:
             return wait
 
     def _forget(self, now: float) -> None:
-        """What was kept and is let go here is lost to its key for a moment, which refuses too much and never too
-        little."""
+        """Drop what is remembered. Dropped tokens are lost for a moment, so too much is refused, never too little."""
         self._kept.clear()
         self._refused = {key: until for key, until in self._refused.items() if until > now}
         if len(self._refused) > _MOST_KEYS:

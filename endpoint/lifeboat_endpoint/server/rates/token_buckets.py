@@ -1,8 +1,8 @@
-"""Token buckets: how often somebody may do something.
+"""Token buckets, which limit how often a client may do something.
 
-`Buckets` are those of one process. `rates_file` has buckets that the processes of one machine share, `rates_shared`
-those of processes on many machines. All take the time that they are given: seconds that never go back, the same clock
-in all processes of a machine.
+`Buckets` are those of one process. `rates_file` shares buckets between the processes of one machine, `rates_shared`
+between processes on many machines. The caller passes the time: monotonic seconds, the same clock in all processes of a
+machine.
 """
 
 from __future__ import annotations
@@ -13,19 +13,18 @@ from typing import Protocol
 
 _MOST_KEYS = 10_000
 _IPV6_NETWORK = 64
-"""Bits: whoever has one IPv6 address has a network of them."""
+"""Prefix length: a client with one IPv6 address usually has a whole network of them."""
 
 
 class Rates(Protocol):
-    """A bucket a key: `burst` at once, `rate` a second on average. For many threads."""
+    """A bucket per key, which holds `burst` tokens and gets `rate` tokens a second. For many threads."""
 
     def take(self, key: str, now: float) -> float:
-        """Take one; 0 when there was one, else the seconds until there may be. Never raises."""
-        ...
+        """Take a token: return 0, or the seconds until there may be one. Never raises."""
 
 
 class Buckets:
-    """Of one process."""
+    """The buckets of one process."""
 
     def __init__(self, rate: float, burst: float) -> None:
         self._rate = rate
@@ -46,7 +45,7 @@ class Buckets:
         return wait
 
     def _forget(self, now: float) -> None:
-        """Let full buckets go; when there are still too many, the emptiest stay."""
+        """Drop full buckets. If there are still too many, keep the emptiest."""
         kept = {
             key: (level, at)
             for key, (level, at) in self._levels.items()
@@ -57,14 +56,16 @@ class Buckets:
 
 
 def take_token(level: float, seconds: float, rate: float, burst: float) -> tuple[float, float]:
-    """The level of a bucket after one was taken that had `level` some seconds ago, and 0; or, where there is none, the
-    level now and the seconds until there is one."""
+    """Take a token from a bucket that had `level` some seconds ago.
+
+    Return the new level, and 0 or the seconds until there is a token.
+    """
     level = min(burst, level + max(0.0, seconds) * rate)
     return (level - 1, 0.0) if level >= 1 else (level, (1 - level) / rate)
 
 
 def address_key(address: str) -> str:
-    """Whose bucket an address has: its network's, where one machine has as many addresses as it likes."""
+    """Return the key for an address: its network, if one client may have as many addresses as it likes."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

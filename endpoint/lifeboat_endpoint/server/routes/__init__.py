@@ -1,1 +1,1 @@
-"""One file per resource: its routes, and nothing else."""
+"""The routes of the server, one module per resource."""

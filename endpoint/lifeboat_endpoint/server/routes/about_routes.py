@@ -1,4 +1,4 @@
-"""The endpoint itself: what it is, whether it is well, and who asks."""
+"""Routes about the endpoint itself: version, readiness, metrics, and the token of the caller."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from lifeboat_keys.pairs.strict_base64 import to_base64
 from lifeboat_vault.errors import RemoteBusy, UnknownAtRemote
 
 _NAME = "agent-lifeboat"
-_LIVE = "Whether the process answers."
-_READY = "Whether requests can be served."
 
 
 def get_version(call: Call) -> RouteResponse:
+    """Return what answers here, and its limits."""
     server = call.server
     now = times.to_text(call.now)
     key = to_base64(server.endpoint.signing_key().public)
@@ -23,11 +22,15 @@ def get_version(call: Call) -> RouteResponse:
 
 
 def get_liveness(call: Call) -> RouteResponse:
+    """Whether the process answers."""
     return RouteResponse(Health("ok"))
 
 
 def get_readiness(call: Call) -> RouteResponse:
-    """Whether tokens can be looked up, bodies read and data keys unwrapped, and no end is near."""
+    """Whether requests can be served.
+
+    Tokens can be looked up, bodies read and data keys unwrapped, and the server is not about to end.
+    """
     missing = call.server.readiness.missing()
     if missing:
         raise RemoteBusy(f"not ready: {', '.join(missing)}", retry_after=5)
@@ -35,16 +38,21 @@ def get_readiness(call: Call) -> RouteResponse:
 
 
 def get_metrics(call: Call) -> RouteResponse:
-    """Figures of all tenants together; for programs of this machine, or whoever may look after the endpoint."""
+    """Return metrics for Prometheus. Programs of this machine need no token.
+
+    The metrics are those of all tenants together.
+    """
     text, media_type = call.server.metrics.text(call.headers.get("accept", ""))
     return RouteResponse(text, media_type=media_type)
 
 
 def get_openapi(call: Call) -> RouteResponse:
+    """Return this document."""
     return RouteResponse(call.server.document, media_type=JSON.media_type)
 
 
 def get_authority(call: Call) -> RouteResponse:
+    """Return the certificate of the endpoint's own authority."""
     pem = call.server.settings.ca_pem
     if not pem:
         raise UnknownAtRemote("this endpoint has no authority of its own")
@@ -52,6 +60,7 @@ def get_authority(call: Call) -> RouteResponse:
 
 
 def get_token(call: Call) -> RouteResponse:
+    """Return what the token permits."""
     endpoint = call.server.endpoint
     control = endpoint.control
     tenant, found = control.tenant(call.caller.tenant_id), control.token(call.caller.token_id)
@@ -60,36 +69,20 @@ def get_token(call: Call) -> RouteResponse:
 
 
 def revoke_own_token(call: Call) -> RouteResponse:
+    """Revoke the token of the request."""
     call.server.endpoint.control.revoke_token(call.caller.token_id, by=call.caller)
     return RouteResponse(status=204)
 
 
 ROUTES = (
-    Route("GET", "/version", get_version, "What answers here, and what it takes.", OPEN, {200: VersionInfo}),
-    Route("GET", "/livez", get_liveness, _LIVE, OPEN, {200: Health}, quick=True),
-    Route("GET", "/readyz", get_readiness, _READY, OPEN, {200: Health}, problems=(503,), probe=True),
-    Route("GET", "/health/live", get_liveness, _LIVE, OPEN, {200: Health}, quick=True),
-    Route("GET", "/health/ready", get_readiness, _READY, OPEN, {200: Health}, problems=(503,), probe=True),
-    Route(
-        "GET",
-        "/metrics",
-        get_metrics,
-        "Figures for Prometheus. Programs of this machine need no token.",
-        (ADMIN,),
-        {200: TEXT},
-        near=True,
-    ),
-    Route("GET", "/openapi.json", get_openapi, "This document.", OPEN, {200: JSON}, quick=True),
-    Route(
-        "GET",
-        "/ca.pem",
-        get_authority,
-        "The certificate of the endpoint's own authority.",
-        OPEN,
-        {200: PEM},
-        problems=(404,),
-        quick=True,
-    ),
-    Route("GET", "/token", get_token, "Whose token this is.", ANY, {200: TokenInfo}),
-    Route("DELETE", "/token", revoke_own_token, "Have the token that is used count no more.", ANY, {204: NOTHING}),
+    Route("GET", "/version", get_version, OPEN, {200: VersionInfo}),
+    Route("GET", "/livez", get_liveness, OPEN, {200: Health}, quick=True),
+    Route("GET", "/readyz", get_readiness, OPEN, {200: Health}, problems=(503,), probe=True),
+    Route("GET", "/health/live", get_liveness, OPEN, {200: Health}, quick=True),
+    Route("GET", "/health/ready", get_readiness, OPEN, {200: Health}, problems=(503,), probe=True),
+    Route("GET", "/metrics", get_metrics, (ADMIN,), {200: TEXT}, near=True),
+    Route("GET", "/openapi.json", get_openapi, OPEN, {200: JSON}, quick=True),
+    Route("GET", "/ca.pem", get_authority, OPEN, {200: PEM}, problems=(404,), quick=True),
+    Route("GET", "/token", get_token, ANY, {200: TokenInfo}),
+    Route("DELETE", "/token", revoke_own_token, ANY, {204: NOTHING}),
 )

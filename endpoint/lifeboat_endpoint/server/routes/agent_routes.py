@@ -1,4 +1,4 @@
-"""Agents: which there are, how they stand, their keys, signatures and epochs."""
+"""Routes of agents: list, register, remove, keys, signatures and epochs."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ _EITHER = (PULL, PUSH)
 
 
 def list_agents(call: Call) -> RouteResponse:
+    """List the agents of the tenant, by id."""
     asked: AgentsQuery = call.query
     space = call.space
     found = space.agents_page(asked.after, asked.limit)
@@ -34,6 +35,7 @@ def list_agents(call: Call) -> RouteResponse:
 
 
 def register_agent(call: Call) -> RouteResponse:
+    """Register an agent."""
     asked: NewAgent = call.body
     call.subject = asked.id.lower()
     made, fresh = call.space.register_new(call.subject, asked.name, asked.source_runtime, sealed=asked.sealed)
@@ -44,12 +46,16 @@ def register_agent(call: Call) -> RouteResponse:
 
 
 def get_agent(call: Call) -> RouteResponse:
+    """Return how an agent stands."""
     space = call.space
     return RouteResponse(agent_of(space.agent(call.agent_id), sealed=space.is_sealed(call.agent_id)))
 
 
 def remove_agent(call: Call) -> RouteResponse:
-    """A machine may remove what it made up to try the endpoint out, and nothing else: its token lies on a disk."""
+    """Remove an agent and all its data: any agent with the scope admin, else only a trial agent.
+
+    The token of a machine is stored on a disk, so it may remove only a trial agent that the machine made.
+    """
     if not call.space.is_trial(call.agent_id) and ADMIN not in call.caller.scopes:
         raise RemoteDenied("only whoever looks after the endpoint may remove an agent", scope=ADMIN)
     call.space.remove_agent(call.agent_id)
@@ -57,22 +63,25 @@ def remove_agent(call: Call) -> RouteResponse:
 
 
 def get_head(call: Call) -> RouteResponse:
+    """Return the newest sequence of an agent."""
     found = call.space.head(call.agent_id)
     return RouteResponse(head_of(found), headers={"ETag": make_etag(found, call.space.purges(call.agent_id))})
 
 
 def get_keys(call: Call) -> RouteResponse:
-    """null where none were sent yet."""
+    """Return the agent's wrapped keys, null if there are none."""
     return RouteResponse(json_codec.encode_json(call.space.keys(call.agent_id)), media_type="application/json")
 
 
 def put_keys(call: Call) -> RouteResponse:
+    """Store the agent's wrapped keys, which the endpoint cannot open."""
     document = json_codec.decode_object(call.body, entry="the body")
     call.space.put_keys(call.agent_id, document)
     return RouteResponse(status=204)
 
 
 def put_signatures(call: Call) -> RouteResponse:
+    """Replace signatures of sequences whose key was revoked."""
     asked: SignatureList = call.body
     taken = call.space.put_signatures(call.agent_id, [(each.sequence, each.signature) for each in asked.signatures])
     call.note(taken=taken)
@@ -80,6 +89,7 @@ def put_signatures(call: Call) -> RouteResponse:
 
 
 def raise_epoch(call: Call) -> RouteResponse:
+    """Begin a new epoch. Writers of an older epoch are refused from now on."""
     asked: ExpectedEpoch = call.body
     machine = asked.machine or machine_of(call.headers)
     made = call.space.raise_epoch(call.agent_id, asked.expected, machine=machine)
@@ -88,35 +98,22 @@ def raise_epoch(call: Call) -> RouteResponse:
 
 
 ROUTES = (
-    Route(
-        "GET",
-        "/agents",
-        list_agents,
-        "Agents of the tenant, by id.",
-        (PULL,),
-        {200: AgentList},
-        query=AgentsQuery,
-        audit="read.agents",
-    ),
+    Route("GET", "/agents", list_agents, (PULL,), {200: AgentList}, query=AgentsQuery, audit="read.agents"),
     Route(
         "POST",
         "/agents",
         register_agent,
-        "Make an agent known.",
         (PUSH,),
         {201: AgentInfo},
         body=NewAgent,
         problems=(409, 410, 422, 507),
         audit="agent.add",
     ),
-    Route(
-        "GET", "/agents/{agent_id}", get_agent, "How an agent stands.", _EITHER, {200: AgentInfo}, audit="read.agent"
-    ),
+    Route("GET", "/agents/{agent_id}", get_agent, _EITHER, {200: AgentInfo}, audit="read.agent"),
     Route(
         "DELETE",
         "/agents/{agent_id}",
         remove_agent,
-        "Remove an agent and all that is kept of it: any with the scope admin, else what was made up for a trial.",
         (PUSH, ADMIN),
         {204: NOTHING},
         problems=(422, 507),
@@ -126,27 +123,17 @@ ROUTES = (
         "GET",
         "/agents/{agent_id}/head",
         get_head,
-        "The newest state of an agent.",
         _EITHER,
         {200: HeadInfo},
         problems=(422,),
         answer_headers=ETAG,
         audit="read.head",
     ),
-    Route(
-        "GET",
-        "/agents/{agent_id}/keys",
-        get_keys,
-        "The agent's wrapped keys, null for none.",
-        (PULL,),
-        {200: JSON},
-        audit="read.keys",
-    ),
+    Route("GET", "/agents/{agent_id}/keys", get_keys, (PULL,), {200: JSON}, audit="read.keys"),
     Route(
         "PUT",
         "/agents/{agent_id}/keys",
         put_keys,
-        "Keep the agent's wrapped keys, which the endpoint cannot open.",
         (PUSH,),
         {204: NOTHING},
         body=_KEYS,
@@ -157,7 +144,6 @@ ROUTES = (
         "PUT",
         "/agents/{agent_id}/signatures",
         put_signatures,
-        "New signatures of states whose key counts no more.",
         (PUSH,),
         {200: TakenCount},
         body=SignatureList,
@@ -168,7 +154,6 @@ ROUTES = (
         "POST",
         "/agents/{agent_id}/epoch",
         raise_epoch,
-        "Begin a new epoch: whoever writes in an older one is refused from now on.",
         (PUSH,),
         {200: EpochInfo},
         body=ExpectedEpoch,

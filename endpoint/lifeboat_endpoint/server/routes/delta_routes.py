@@ -1,4 +1,4 @@
-"""What changed from one state to another, and which states there are."""
+"""Routes of deltas and of the list of sequences."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ from lifeboat_endpoint.tenancy.callers import PULL, PUSH
 from lifeboat_vault.errors import UnknownAtRemote
 
 DELTA = "delta"
-"""Beginning of what a signed address permits to fetch: `delta/<base>-<number>`."""
+"""Kind of a signed address: `delta/<base>-<number>`."""
 
 
 def push_delta(call: Call) -> RouteResponse:
+    """Push what changed since the head."""
     asked: BaseQuery = call.query
     machine = machine_of(call.headers)
     sent = SentBundle("delta", io.BytesIO(call.body), len(call.body), asked.base_sequence, asked.sequence, machine)
@@ -43,7 +44,7 @@ def push_delta(call: Call) -> RouteResponse:
 
 
 def answer_delta_push(call: Call, received: PushResult, size: int) -> RouteResponse:
-    """The answer to a delta that was taken, however it came."""
+    """Answer a delta that was accepted by any way."""
     number = received.head.number
     call.note(sequence=number, bytes=size)
     content = PushedDelta(number, size, head_of(received.head), state_id(call.agent_id, number))
@@ -51,14 +52,17 @@ def answer_delta_push(call: Call, received: PushResult, size: int) -> RouteRespo
 
 
 def list_deltas(call: Call) -> RouteResponse:
+    """List the deltas from a sequence to the head, each with an address that is valid for some minutes."""
     asked: SinceQuery = call.query
     found, following = delta_places(call, asked.since, asked.limit)
     return RouteResponse(DeltaList(found, following))
 
 
 def delta_places(call: Call, since: int, limit: int) -> tuple[list[DeltaPlace], int | None]:
-    """Deltas from the state `since` to the next kept one, and so on; where the page after these begins. A negative
-    `since` begins at the oldest kept state. Raises UnknownThere for a state that is not kept."""
+    """Return deltas from the sequence `since` to the next kept one, and so on, and where the next page begins.
+
+    A negative `since` begins at the oldest kept sequence. Raises UnknownAtRemote for a sequence that is not kept.
+    """
     with call.space.vault(call.agent_id) as vault:
         first = vault.sequences(limit=1) if since < 0 else [vault.sequence(since)]
         rows = [*first, *(vault.sequences(first[0].number, limit + 1) if first else ())]
@@ -78,19 +82,21 @@ def delta_places(call: Call, since: int, limit: int) -> tuple[list[DeltaPlace], 
 
 
 def fetch_delta(call: Call) -> RouteResponse:
+    """Return what changed between any two kept sequences, as a file."""
     asked: DeltaQuery = call.query
     number = int(call.path["sequence"])
     return delta_file(call, _base(call, number) if asked.base is None else asked.base, number)
 
 
 def delta_file(call: Call, base: int, number: int) -> RouteResponse:
-    """What a signed address of `DELTA` permits."""
+    """Answer with the file that a signed address of `DELTA` permits."""
     bundle = call.space.delta(call.agent_id, base, number)
     headers = {"X-Sequence": str(number), "X-Base-Sequence": str(base)}
     return RouteResponse(headers=headers, file=bundle.file, size=bundle.size)
 
 
 def list_sequences(call: Call) -> RouteResponse:
+    """List the kept sequences, oldest first."""
     asked: SinceQuery = call.query
     with call.space.vault(call.agent_id) as vault:
         rows = vault.sequences(asked.since, asked.limit)
@@ -99,7 +105,7 @@ def list_sequences(call: Call) -> RouteResponse:
 
 
 def _base(call: Call, number: int) -> int:
-    """The kept state before one."""
+    """Return the kept sequence before one."""
     with call.space.vault(call.agent_id) as vault:
         row = vault.sequence(number)
         base = row.base if row.base is not None and vault.find(row.base) is not None else None
@@ -111,6 +117,7 @@ def _base(call: Call, number: int) -> int:
 
 
 def list_damaged_states(call: Call) -> RouteResponse:
+    """List kept sequences that are not as they were signed. A machine that pushes one of them again repairs it."""
     asked: DamagedStatesRequest = call.body
     return RouteResponse(DamagedStates(call.space.damaged_states(call.agent_id, read=asked.read)))
 
@@ -120,7 +127,6 @@ ROUTES = (
         "POST",
         "/agents/{agent_id}/deltas",
         push_delta,
-        "Send what changed since the head.",
         (PUSH,),
         {200: PushedDelta, 201: PushedDelta},
         query=BaseQuery,
@@ -134,7 +140,6 @@ ROUTES = (
         "GET",
         "/agents/{agent_id}/deltas",
         list_deltas,
-        "Deltas from a state to the head, each with an address that is good for some minutes.",
         (PULL,),
         {200: DeltaList},
         query=SinceQuery,
@@ -145,7 +150,6 @@ ROUTES = (
         "GET",
         "/agents/{agent_id}/deltas/{sequence}",
         fetch_delta,
-        "What changed between any two kept states, as a file.",
         (PULL,),
         {200: OCTETS},
         query=DeltaQuery,
@@ -157,7 +161,6 @@ ROUTES = (
         "GET",
         "/agents/{agent_id}/sequences",
         list_sequences,
-        "Every state that can be had, oldest first.",
         (PULL,),
         {200: SequenceList},
         query=SinceQuery,
@@ -168,7 +171,6 @@ ROUTES = (
         "POST",
         "/agents/{agent_id}/sequences/damaged",
         list_damaged_states,
-        "Which kept states are not as they were signed: whoever sends one of them again puts it back.",
         (PUSH,),
         {200: DamagedStates},
         body=DamagedStatesRequest,

@@ -1,4 +1,4 @@
-"""Large artifacts, by the SHA-256 of their bytes, and by the leaf that commits to them."""
+"""Routes of large artifacts, by the SHA-256 of their bytes and by the leaf that commits to them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ _SALT = re.compile(rf"[0-9a-f]{{{2 * SALT_BYTES}}}")
 
 
 def list_missing_files(call: Call) -> RouteResponse:
+    """List those of these files that kept sequences name without their bytes."""
     asked: MissingFilesRequest = call.body
     if asked.leaves is None:
         return RouteResponse(MissingFiles(call.space.missing(call.agent_id, asked.sha256, read=asked.read)))
@@ -28,10 +29,12 @@ def list_missing_files(call: Call) -> RouteResponse:
 
 
 def fetch_object(call: Call) -> RouteResponse:
+    """Return an artifact."""
     return RouteResponse(call.space.object(call.agent_id, call.path["sha256"]))
 
 
 def put_object(call: Call) -> RouteResponse:
+    """Store an artifact that a sequence names. Repeating it is not an error."""
     call.space.put_object(call.agent_id, call.path["sha256"], call.body, salt=_salt_of(call.headers))
     call.note(bytes=len(call.body))
     return RouteResponse(status=204)
@@ -50,18 +53,16 @@ ROUTES = (
         "POST",
         "/agents/{agent_id}/objects/missing",
         list_missing_files,
-        "Which of these files kept states name, and the endpoint has not the bytes of.",
         (PUSH,),
         {200: MissingFiles},
         body=MissingFilesRequest,
         audit="read.missing",
     ),
-    Route("GET", _PATH, fetch_object, "An artifact.", (PULL,), {200: OCTETS}, problems=(422,), audit="read.object"),
+    Route("GET", _PATH, fetch_object, (PULL,), {200: OCTETS}, problems=(422,), audit="read.object"),
     Route(
         "PUT",
         _PATH,
         put_object,
-        "Send an artifact that a state names; again is no error.",
         (PUSH,),
         {204: NOTHING},
         body=Octets("object_bytes"),

@@ -1,4 +1,4 @@
-"""Parts of a state, read back so that its owner can hold them against the original."""
+"""Route that reads parts of a sequence back, so that the owner can compare them with the original."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from lifeboat_endpoint.tenancy.callers import PULL
 
 
 def read_items(call: Call) -> RouteResponse:
+    """Return the bytes of entries (by path) and records (by id) of a sequence."""
     asked: ReadItemsRequest = call.body
     found = [
         None if body is None else base64.b64encode(body).decode()
@@ -26,7 +27,6 @@ ROUTES = (
         "POST",
         "/agents/{agent_id}/read",
         read_items,
-        "Bytes of entries (by path) and records (by id) of a state.",
         (PULL,),
         {200: ReadItems},
         body=ReadItemsRequest,

@@ -1,39 +1,38 @@
-"""Purges: which an endpoint holds of an agent, and one more."""
+"""Routes that list the redactions of an agent and take a new one."""
 
 from __future__ import annotations
 
 from lifeboat_alf.common import json_codec
 from lifeboat_endpoint.server.api import Octets, Route, RouteResponse
 from lifeboat_endpoint.server.call import Call
-from lifeboat_endpoint.server.http_shapes import RedactionInfo as StateShape
-from lifeboat_endpoint.server.http_shapes import RedactionList, RedactionQuery
+from lifeboat_endpoint.server.http_shapes import RedactionInfo, RedactionList, RedactionQuery
 from lifeboat_endpoint.tenancy.callers import PULL, PURGE, PUSH
-from lifeboat_vault.remote.remote_contract import RemoteRedaction
 
 _DOCUMENT = Octets("direct_bytes", media_type="application/json")
 
 
 def list_redactions(call: Call) -> RouteResponse:
+    """List the redactions of an agent, also those that wait. A purged agent has the one that names all of it."""
     found = call.space.redactions(call.agent_id)
     call.note(redactions=len(found))
     return RouteResponse(RedactionList(found))
 
 
 def submit_redaction(call: Call) -> RouteResponse:
-    """The scope purge is the word of whoever owns the data; `confirm` says that it has to be."""
+    """Purge what a signed redaction names: immediately with the scope purge, else after a wait.
+
+    `confirm` requires the scope purge, so that the redaction cannot wait.
+    """
     asked: RedactionQuery = call.query
     if asked.confirm:
         call.caller.need(PURGE)
-    call.space.check_known(call.agent_id)  # of what is another's nobody learns whether it is there
+    # Answer the same for an agent of another tenant as for one that does not exist
+    call.space.check_known(call.agent_id)
     document = json_codec.decode_object(call.body, entry="the body")
     state = call.space.redact(call.agent_id, document, confirmed=PURGE in call.caller.scopes)
     call.server.metrics.purge(applied=state.receipt is not None)
     call.note(redaction=state.id, applies_at=state.applies_at)
-    return RouteResponse(_shape(state))
-
-
-def _shape(state: RemoteRedaction) -> StateShape:
-    return StateShape(state.id, state.applies_at, state.receipt)
+    return RouteResponse(RedactionInfo(state.id, state.applies_at, state.receipt))
 
 
 ROUTES = (
@@ -41,7 +40,6 @@ ROUTES = (
         "GET",
         "/agents/{agent_id}/redactions",
         list_redactions,
-        "The purges that are held of an agent, also those that wait; of one that was purged whole, that one.",
         (PULL, PUSH, PURGE),
         {200: RedactionList},
         audit="read.redactions",
@@ -50,9 +48,8 @@ ROUTES = (
         "POST",
         "/agents/{agent_id}/redactions",
         submit_redaction,
-        "Purge what a signed redaction names: at once with the scope purge, else after a while.",
         (PUSH, PURGE),
-        {200: StateShape},
+        {200: RedactionInfo},
         query=RedactionQuery,
         body=_DOCUMENT,
         problems=(422, 507),

@@ -1,4 +1,4 @@
-"""Agents that the endpoint may not read: files that never change, and one head with compare-and-set."""
+"""Routes of sealed agents: files that never change, and one head with compare-and-set."""
 
 from __future__ import annotations
 
@@ -20,26 +20,31 @@ _CONDITIONS = {
 
 
 def list_sealed_files(call: Call) -> RouteResponse:
+    """List the sealed files of an agent."""
     found = call.space.sealed_files.names(call.agent_id)
     return RouteResponse(SealedFileList([SealedFileInfo(each.name, each.size, each.age) for each in found]))
 
 
 def fetch_sealed_file(call: Call) -> RouteResponse:
+    """Return a sealed file."""
     return RouteResponse(call.space.sealed_files.get(call.agent_id, call.path["name"]))
 
 
 def put_sealed_file(call: Call) -> RouteResponse:
+    """Store a sealed file. Repeating it with the same bytes is not an error."""
     call.space.sealed_files.put(call.agent_id, call.path["name"], call.body)
     call.note(bytes=len(call.body))
     return RouteResponse(status=204)
 
 
 def remove_sealed_file(call: Call) -> RouteResponse:
+    """Remove a sealed file."""
     call.space.sealed_files.remove(call.agent_id, call.path["name"])
     return RouteResponse(status=204)
 
 
 def get_sealed_head(call: Call) -> RouteResponse:
+    """Return the head of a sealed agent."""
     found = call.space.sealed_files.head(call.agent_id)
     if found is None:
         raise UnknownAtRemote("the agent has no head yet")
@@ -48,6 +53,7 @@ def get_sealed_head(call: Call) -> RouteResponse:
 
 
 def put_head(call: Call) -> RouteResponse:
+    """Replace the head, if it is still the expected one."""
     expected = _expected(call)
     try:
         tag = call.space.sealed_files.set_head(call.agent_id, call.body, expected)
@@ -57,8 +63,10 @@ def put_head(call: Call) -> RouteResponse:
 
 
 def _expected(call: Call) -> str | None:
-    """The tag that the head must have, None for no head yet. Raises Refusal (428) where nothing is expected: a head is
-    never replaced blindly."""
+    """Return the tag that the head must have, None for no head yet.
+
+    Raises HttpRefusal (428) without a condition, because a head is never replaced blindly.
+    """
     if call.headers.get("if-none-match", "").strip() == "*":
         return None
     tag = call.headers.get("if-match", "").strip().strip('"')
@@ -68,23 +76,12 @@ def _expected(call: Call) -> str | None:
 
 
 ROUTES = (
-    Route(
-        "GET",
-        _FILES,
-        list_sealed_files,
-        "Sealed files of an agent.",
-        (PULL, PUSH),
-        {200: SealedFileList},
-        problems=(422,),
-    ),
-    Route(
-        "GET", _FILE, fetch_sealed_file, "A sealed file.", (PULL,), {200: OCTETS}, problems=(422,), audit="read.sealed"
-    ),
+    Route("GET", _FILES, list_sealed_files, (PULL, PUSH), {200: SealedFileList}, problems=(422,)),
+    Route("GET", _FILE, fetch_sealed_file, (PULL,), {200: OCTETS}, problems=(422,), audit="read.sealed"),
     Route(
         "PUT",
         _FILE,
         put_sealed_file,
-        "Keep a sealed file; the same one again is no error.",
         (PUSH,),
         {204: NOTHING},
         body=Octets("bundle_bytes"),
@@ -92,20 +89,12 @@ ROUTES = (
         audit="write.sealed",
     ),
     Route(
-        "DELETE",
-        _FILE,
-        remove_sealed_file,
-        "Let a sealed file go.",
-        (PUSH,),
-        {204: NOTHING},
-        problems=(422, 507),
-        audit="write.sealed_removed",
+        "DELETE", _FILE, remove_sealed_file, (PUSH,), {204: NOTHING}, problems=(422, 507), audit="write.sealed_removed"
     ),
     Route(
         "GET",
         _HEAD,
         get_sealed_head,
-        "The head of a sealed agent.",
         (PULL, PUSH),
         {200: OCTETS},
         problems=(422,),
@@ -116,7 +105,6 @@ ROUTES = (
         "PUT",
         _HEAD,
         put_head,
-        "Replace the head, if it is still the one that was seen.",
         (PUSH,),
         {204: NOTHING},
         body=Octets("direct_bytes"),

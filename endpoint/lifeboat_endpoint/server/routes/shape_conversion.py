@@ -1,4 +1,4 @@
-"""Facts of the service in the shapes of the wire."""
+"""Conversion of results of the service to shapes of the wire."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def sequence_of(row: RemoteSequence) -> SequenceInfo:
 
 
 def make_etag(head: RemoteHead | None, purges: int) -> str:
-    """A purge makes no state, and what a state reads as is another thing afterwards: so it counts too."""
+    """Return the ETag of a head. A purge makes no new sequence but changes what one contains, so purges are counted in
+    it."""
     if head is None:
         return '"none"'
     purged = f"-{purges}" if purges else ""
@@ -64,26 +65,26 @@ def make_etag(head: RemoteHead | None, purges: int) -> str:
 
 
 def state_id(agent_id: str, number: int) -> str:
-    """The id that older clients know a state by; always the same."""
+    """Return the id by which older clients know a sequence, always the same."""
     return str(uuid.uuid5(_SPACE, f"{agent_id}/{number}"))
 
 
 def upload_uuid(upload_id: str) -> str:
-    """An upload's id as older clients read it."""
+    """Return the id of an upload as a UUID for older clients."""
     return str(uuid.UUID(hex=upload_id))
 
 
 def upload_id_of(text: str) -> str:
-    """Back from it."""
+    """Return the id of an upload from either form."""
     return text.replace("-", "").lower()
 
 
 def machine_of(headers: Mapping[str, str]) -> str:
-    """What the sender says its machine is called: a line without control characters."""
+    """Return the sender's name of its machine, without control characters."""
     found = unquote(headers.get(MACHINE, ""), errors="replace")
     return "".join(character for character in found if character.isprintable())[:_LONGEST_NAME]
 
 
 def status_of(received: PushResult) -> int:
-    """201 for a new state, 200 for one that was the head already."""
+    """Return 201 for a new sequence, 200 for one that was the head already."""
     return 201 if received.fresh else 200

@@ -1,4 +1,4 @@
-"""Whole states: sent, and fetched as a file or as an address to fetch it from."""
+"""Routes of snapshots: push one, and fetch one as a file or by a signed address."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ from lifeboat_vault.errors import UnknownAtRemote
 from lifeboat_vault.remote.remote_contract import RemoteBundle
 
 SNAPSHOT, RESTORE = "snapshot", "restore"
-"""Beginnings of what a signed address permits to fetch: `snapshot/<number>`, `restore/<number>`."""
+"""Kinds of signed addresses: `snapshot/<number>`, `restore/<number>`."""
 _FILES = ("application/zip", "application/octet-stream")
 _ACCEPT = {"Accept": f"{' or '.join(_FILES)} for the file itself, JSON for its address."}
 
 
 def push_snapshot(call: Call) -> RouteResponse:
+    """Push a whole sequence: the first one of an agent, or any one of a client that signs nothing."""
     asked: NumberQuery = call.query
     machine = machine_of(call.headers)
     sent = SentBundle("snapshot", io.BytesIO(call.body), len(call.body), number=asked.sequence, machine=machine)
@@ -38,7 +39,7 @@ def push_snapshot(call: Call) -> RouteResponse:
 
 
 def answer_snapshot_push(call: Call, received: PushResult, size: int) -> RouteResponse:
-    """The answer to a snapshot that was taken, however it came."""
+    """Answer a snapshot that was accepted by any way."""
     number = received.head.number
     call.note(sequence=number, bytes=size)
     made = state_id(call.agent_id, number)
@@ -47,6 +48,7 @@ def answer_snapshot_push(call: Call, received: PushResult, size: int) -> RouteRe
 
 
 def fetch_snapshot(call: Call) -> RouteResponse:
+    """Return a whole sequence as a file, or an address that is valid for some minutes."""
     asked: SnapshotQuery = call.query
     media_type = wanted_file(call)
     if media_type:
@@ -58,7 +60,10 @@ def fetch_snapshot(call: Call) -> RouteResponse:
 
 
 def get_restore(call: Call) -> RouteResponse:
-    """What clients need that know neither successors nor cuts: one file that says what the agent is now."""
+    """Return the newest sequence for clients that know no deltas.
+
+    It is one file, because such clients know neither successors nor cuts.
+    """
     head = call.space.head(call.agent_id)
     if head is None:
         return RouteResponse(RestoreInfo(None, []))
@@ -67,17 +72,17 @@ def get_restore(call: Call) -> RouteResponse:
 
 
 def snapshot_file(call: Call, number: int) -> RouteResponse:
-    """What a signed address of `SNAPSHOT` permits."""
+    """Answer with the file that a signed address of `SNAPSHOT` permits."""
     return sent_file(call.space.snapshot(call.agent_id, number), "", call.agent_id)
 
 
 def restore_file(call: Call, number: int) -> RouteResponse:
-    """What a signed address of `RESTORE` permits."""
+    """Answer with the file that a signed address of `RESTORE` permits."""
     return sent_file(call.space.older_view(call.agent_id, number), "", call.agent_id)
 
 
 def wanted_file(call: Call) -> str:
-    """The media type of the file where the request prefers it, "" where JSON is asked for."""
+    """Return the media type of the file if the request prefers it, "" for JSON."""
     for part in call.headers.get("accept", "").split(","):
         media_type = part.partition(";")[0].strip().lower()
         if media_type in _FILES:
@@ -88,7 +93,7 @@ def wanted_file(call: Call) -> str:
 
 
 def sent_file(bundle: RemoteBundle, media_type: str, agent_id: str) -> RouteResponse:
-    """The answer that is a bundle."""
+    """Answer with a bundle."""
     ending = "alf" if bundle.kind == "snapshot" else "alf-delta"
     name = quote(f"{agent_id}-{bundle.number}.{ending}")
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Sequence": str(bundle.number)}
@@ -115,7 +120,6 @@ ROUTES = (
         "PUT",
         "/agents/{agent_id}/snapshot",
         push_snapshot,
-        "Send a whole state: the first one of an agent, or, of clients that sign nothing, the next.",
         (PUSH,),
         {200: PushedSnapshot, 201: PushedSnapshot},
         query=NumberQuery,
@@ -129,7 +133,6 @@ ROUTES = (
         "GET",
         "/agents/{agent_id}/snapshot",
         fetch_snapshot,
-        "A whole state: the file, or where it is for some minutes.",
         (PULL,),
         {200: (SnapshotInfo, OCTETS, ZIP)},
         query=SnapshotQuery,
@@ -142,7 +145,6 @@ ROUTES = (
         "GET",
         "/agents/{agent_id}/restore",
         get_restore,
-        "What the agent is now, for clients that know no deltas.",
         (PULL,),
         {200: RestoreInfo},
         problems=(422,),

@@ -1,4 +1,4 @@
-"""Signed addresses at work (see `presigned`): whoever has one needs no token, and can do one thing."""
+"""Routes of signed addresses (see `presigned`), which need no token and permit one transfer each."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from lifeboat_vault.errors import RemoteDenied, RemoteTooLarge, UnknownAtRemote,
 
 
 def fetch_transfer(call: Call) -> RouteResponse:
+    """Fetch what a signed address is for."""
     permission = _permission(call, "GET")
     kind, _, what = permission.object.partition("/")
     call.note(object=permission.object)
@@ -29,13 +30,14 @@ def fetch_transfer(call: Call) -> RouteResponse:
 
 
 def put_transfer(call: Call) -> RouteResponse:
+    """Send what a signed address is for, once."""
     permission = _permission(call, "PUT")
     kind, _, upload_id = permission.object.partition("/")
     expires = datetime.fromtimestamp(permission.expires, UTC)
     with call.server.streaming(permission.tenant):
         if kind != upload_routes.UPLOAD or not call.space.use_once(permission.use, expires):
             raise UnknownAtRemote("this address permits nothing: it was used")
-        size = call.space.put_body(upload_id, _limited(call, permission.limit))
+        size = call.space.uploads.put_body(upload_id, _limited(call, permission.limit))
     call.note(bytes=size)
     return RouteResponse(status=204)
 
@@ -50,8 +52,10 @@ def _limited(call: Call, limit: int) -> Iterator[bytes]:
 
 
 def _permission(call: Call, method: str) -> Permission:
-    """What the address permits; the call is then that of whoever asked for it. A token that was revoked meanwhile
-    permits nothing, and a tenant that was removed has nothing there."""
+    """Return the permission of the address, and act as the caller who requested it.
+
+    An address ends when its token is revoked or its tenant removed. Raises UnknownAtRemote.
+    """
     server = call.server
     found = presigned.check_permission(server.transfer_key(), call.path["transfer"], method, call.now)
     call.known = Caller(found.tenant, "", "a signed address", frozenset())
@@ -70,7 +74,6 @@ ROUTES = (
         "GET",
         "/transfers/{transfer}",
         fetch_transfer,
-        "Fetch what a signed address is for.",
         OPEN,
         {200: OCTETS},
         problems=(403, 422, 503),
@@ -80,7 +83,6 @@ ROUTES = (
         "PUT",
         "/transfers/{transfer}",
         put_transfer,
-        "Send what a signed address is for, once.",
         OPEN,
         {204: NOTHING},
         body=Octets("bundle_bytes", streamed=True),

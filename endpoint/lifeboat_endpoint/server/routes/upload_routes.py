@@ -1,5 +1,7 @@
-"""Bundles that are too large for one request, or that come without the token: in parts, of which only missing ones
-travel, or in three steps over a signed address."""
+"""Routes of bundles that are too large for one request, or that are sent without the token.
+
+They are sent in parts, of which only the missing ones travel, or in three steps over a signed address.
+"""
 
 from __future__ import annotations
 
@@ -22,27 +24,30 @@ from lifeboat_vault.errors import RemoteRefused, StaleBase, UnknownAtRemote
 from lifeboat_vault.remote.remote_contract import BundleKind
 
 UPLOAD = "upload"
-"""Beginning of what a signed address permits to send: `upload/<id>`."""
+"""Kind of a signed address: `upload/<id>`."""
 
 
 def begin_parts(call: Call) -> RouteResponse:
+    """Begin to send a bundle in parts. The response names the missing ones."""
     asked: NewUpload = call.body
     kind: BundleKind = "delta" if asked.kind == "delta" else "snapshot"
     if (asked.base_sequence is None) == (kind == "delta"):
         raise RemoteRefused("a delta has a base_sequence, and a snapshot has none")
     parts = [service.ExpectedPart(part.sha256, part.size) for part in asked.parts]
     machine = machine_of(call.headers)
-    made = call.space.begin_upload(call.agent_id, kind, asked.base_sequence, parts, machine)
+    made = call.space.uploads.begin(call.agent_id, kind, asked.base_sequence, parts, machine)
     return RouteResponse(UploadInfo(made.id, made.missing, made.expires_at), 201)
 
 
 def put_part(call: Call) -> RouteResponse:
+    """Send one part. Repeating it is not an error."""
     found = _upload(call)
-    call.space.put_part(found.id, call.path["sha256"], call.body)
+    call.space.uploads.put_part(found.id, call.path["sha256"], call.body)
     return RouteResponse(status=204)
 
 
 def commit_upload(call: Call) -> RouteResponse:
+    """Push what was sent in parts."""
     found = _upload(call)
     received = call.space.receive_upload(found.id)
     if found.kind == "delta":
@@ -51,32 +56,32 @@ def commit_upload(call: Call) -> RouteResponse:
 
 
 def begin_snapshot(call: Call) -> RouteResponse:
-    made = call.space.begin_upload(call.agent_id, "snapshot", None, None, machine_of(call.headers))
+    """Return an address to send a snapshot to, without the token."""
+    made = call.space.uploads.begin(call.agent_id, "snapshot", None, None, machine_of(call.headers))
     return RouteResponse(SnapshotUpload(_url(call, made.id), upload_uuid(made.id)))
 
 
 def begin_delta(call: Call) -> RouteResponse:
-    """Says at once when the base is not the head: the body would travel for nothing. A client that another service
-    knew until now begins an agent here."""
+    """Return an address to send a delta to, without the token.
+
+    A delta whose base is not the head is refused here already, so that no body is sent in vain. An agent whose client
+    used another service until now is registered.
+    """
     asked: BaseQuery = call.query
     call.space.register_unnamed(call.agent_id)
     head = call.space.head(call.agent_id)
     number = None if head is None else head.number
     if head is not None and number != asked.base_sequence:
         raise StaleBase(f"the newest state there is {number}, not {asked.base_sequence}", sequence=number)
-    made = call.space.begin_upload(call.agent_id, "delta", asked.base_sequence, None, machine_of(call.headers))
+    made = call.space.uploads.begin(call.agent_id, "delta", asked.base_sequence, None, machine_of(call.headers))
     return RouteResponse(DeltaUpload(_url(call, made.id), upload_uuid(made.id)))
 
 
-def confirm_upload(call: Call) -> RouteResponse:
-    return commit_upload(call)
-
-
 def _upload(call: Call) -> service.UploadState:
-    """One of this agent. Raises UnknownThere, AgentErased."""
+    """Return an upload of this agent. Raises UnknownAtRemote, AgentErased."""
     space = call.space
     space.check_agent(call.agent_id)
-    found = space.upload(upload_id_of(call.path["upload_id"]))
+    found = space.uploads.get(upload_id_of(call.path["upload_id"]))
     if found.agent_id != call.agent_id:
         raise UnknownAtRemote("there is no such upload")
     return found
@@ -87,13 +92,11 @@ def _url(call: Call, upload_id: str) -> str:
 
 
 _AGENT = "/agents/{agent_id}"
-_TAKEN = (409, 422, 507)
 ROUTES = (
     Route(
         "POST",
         f"{_AGENT}/uploads",
         begin_parts,
-        "Begin to send a bundle in parts; which of them are missing.",
         (PUSH,),
         {201: UploadInfo},
         body=NewUpload,
@@ -105,7 +108,6 @@ ROUTES = (
         "PUT",
         f"{_AGENT}/uploads/{{upload_id}}/parts/{{sha256}}",
         put_part,
-        "Send one part; again is no error.",
         (PUSH,),
         {204: NOTHING},
         body=Octets("part_bytes"),
@@ -116,7 +118,6 @@ ROUTES = (
         "POST",
         f"{_AGENT}/uploads/{{upload_id}}/commit",
         commit_upload,
-        "Push what was sent in parts.",
         (PUSH,),
         {200: (PushedSnapshot, PushedDelta), 201: (PushedSnapshot, PushedDelta)},
         problems=(409, 413, 422, 507),
@@ -127,7 +128,6 @@ ROUTES = (
         "POST",
         f"{_AGENT}/snapshot/upload",
         begin_snapshot,
-        "An address to send a whole state to, without the token.",
         (PUSH,),
         {200: SnapshotUpload},
         problems=(413, 422, 507),
@@ -137,19 +137,18 @@ ROUTES = (
     Route(
         "POST",
         f"{_AGENT}/snapshot/upload/{{upload_id}}/confirm",
-        confirm_upload,
-        "Push the state that was sent there.",
+        commit_upload,
         (PUSH,),
         {200: PushedSnapshot, 201: PushedSnapshot},
         problems=(409, 413, 422, 507),
         audit="write.snapshot",
         pushes=True,
+        summary="Push the snapshot that was sent there.",
     ),
     Route(
         "POST",
         f"{_AGENT}/deltas/upload",
         begin_delta,
-        "An address to send a delta to, without the token.",
         (PUSH,),
         {200: DeltaUpload},
         query=BaseQuery,
@@ -160,12 +159,12 @@ ROUTES = (
     Route(
         "POST",
         f"{_AGENT}/deltas/upload/{{upload_id}}/confirm",
-        confirm_upload,
-        "Push the delta that was sent there.",
+        commit_upload,
         (PUSH,),
         {200: PushedDelta, 201: PushedDelta},
         problems=(409, 413, 422, 507),
         audit="write.delta",
         pushes=True,
+        summary="Push the delta that was sent there.",
     ),
 )

@@ -1,45 +1,28 @@
-"""What a database keeps of deleted rows ends with the key that sealed it.
+"""Crypto-shredding: remains of deleted rows in a shared database become unreadable when their key is destroyed.
 
-A file can be rid of what was purged. A database that many share cannot: dead rows, its log, its replicas and its
-backups keep the sealed bytes for a while. So whatever stays of a purged agent is sealed under a new key, and the older
-one is destroyed; what is left of the purge anywhere is ciphertext that nobody can open. Where all agents of a tenant
-share one key that would be the work of all of them: it is noted, and a worker does it once for all purges of a day.
+A SQLite file can be cleaned of purged rows. In a shared database, dead rows, logs, replicas and backups keep the sealed
+bytes for a while. So what remains of the agent is sealed under a new key, and the old key is destroyed. If all agents
+of a tenant share one key, this would affect all of them: then it is requested, and a worker does it once for all purges
+of a day.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from lifeboat_endpoint.service.agent_roster import AgentRow, Roster
-from lifeboat_endpoint.service.agent_vaults import AgentVaults
-from lifeboat_endpoint.service.tenant_tables import TenantKeys
+from lifeboat_endpoint.service.agent_roster import AgentRow
+from lifeboat_endpoint.service.tenant_service import TenantService
 from lifeboat_vault.errors import OtherDataKey, VaultBusy
-from lifeboat_vault.store.store_protocols import MetadataStore
 
 
-class CryptoShredding:
-    """Of one tenant and one thread. `later` notes that the keys of the whole tenant are to be replaced."""
-
-    def __init__(
-        self,
-        metadata: MetadataStore,
-        roster: Roster,
-        vaults: AgentVaults,
-        keys: TenantKeys,
-        *,
-        later: Callable[[], None],
-    ) -> None:
-        self._metadata = metadata
-        self._roster = roster
-        self._vaults = vaults
-        self._keys = keys
-        self._later = later
+class CryptoShredding(TenantService):
+    """Replaces the key of a purged agent. Belongs to one thread."""
 
     def shred(self, row: AgentRow) -> None:
-        """After a purge was applied to an agent that stays, and its uploads were dropped; again is no error. Raises
-        KeyRevoked, KeySourceAway, VaultBusy."""
+        """Replace the keys of an agent after a purge that left the agent; call it after its uploads were dropped.
+
+        Repeating it is not an error. Raises KeyRevoked, KeySourceAway, VaultBusy.
+        """
         if not self._keys.is_own(row.id):
-            self._later()
+            self._purging.shred_later()
             return
         new = self._keys.renew(row.id)
         if row.vault is not None:
@@ -51,8 +34,8 @@ class CryptoShredding:
         self._keys.destroy_older(row.id, than=new)
 
     def _reseal(self, agent_id: str, vault_id: str) -> None:
-        """The vault before the key: of what another process seals anew meanwhile, the key that is here is not the one
-        any more, and nothing happens."""
+        """Seal the vault again. Raises VaultBusy if another process changed its key meanwhile; nothing happened
+        then."""
         vault = self._vaults.get(agent_id, vault_id)
         try:
             vault.reseal(self._keys.sealer(agent_id))

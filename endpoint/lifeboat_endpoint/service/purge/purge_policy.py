@@ -1,4 +1,4 @@
-"""How an endpoint purges, and what it says about it: given to a tenant's space by whoever opens it."""
+"""How an endpoint purges, as it is configured for a tenant's space."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from lifeboat_alf.redaction.redactions import Redaction
 from lifeboat_keys.pairs.endpoint_key import EndpointKey
 
 KIND = "endpoint"
-"""What its receipts call it."""
+"""Kind and name of the endpoint in its receipts."""
 PURGED, WAITS, REFUSED = "purge", "purge.waits", "purge.refused"
 """Kinds of rows in the audit."""
 
 
 def _unnoticed(kind: str, subject: str, details: JsonObject) -> None:
-    """Nobody keeps an audit."""
+    """Keep no audit."""
 
 
 def _nothing() -> None:
-    """Nothing is left behind."""
+    """Do nothing, if deleted rows leave no remains."""
 
 
 def _always() -> bool:
@@ -30,10 +30,12 @@ def _always() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PurgePolicy:
-    """`vault_id` is the endpoint's id, `key` gives the key that signs its receipts. A purge that nobody confirms waits
-    for so long (`wait`). `note` writes a row of the endpoint's audit (kind, subject, details) before it returns.
-    `is_clock_trusted`: no waiting time ends by a clock that was set forward. `shred_later` notes that the keys of the
-    tenant are to be replaced (see `shredding`)."""
+    """Configuration of purges.
+
+    `vault_id` is the endpoint's id; `key` returns the key that signs receipts. An unconfirmed purge waits for `wait`.
+    `note` writes an audit row (kind, subject, details) before it returns. `is_clock_trusted` keeps a clock that was set
+    forward from ending a wait. `shred_later` requests a replacement of the tenant's keys (see `crypto_shredding`).
+    """
 
     vault_id: str
     key: Callable[[], EndpointKey]
@@ -45,7 +47,7 @@ class PurgePolicy:
 
 @dataclass(frozen=True, slots=True)
 class PendingRedaction:
-    """A purge that waits at an endpoint, until `applies_at` (timestamp) or the word of whoever owns the endpoint."""
+    """A redaction that waits at an endpoint until `applies_at` (timestamp) or a decision of the operator."""
 
     agent_id: str
     agent_name: str

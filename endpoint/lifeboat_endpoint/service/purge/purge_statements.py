@@ -12,7 +12,7 @@ ADD_WAITING = "insert into purge_waiting(agent_id, redaction_id, applies_at, lea
 DROP_WAITING = "delete from purge_waiting where agent_id = ? and redaction_id = ?"
 DROP_WAITING_OF = "delete from purge_waiting where agent_id = ?"
 
-# Receipts of those that do not
+# Receipts of applied purges
 RECEIPT = "select document from purge_receipt where agent_id = ? and redaction_id = ?"
 RECEIPTS = "select agent_id, redaction_id, document from purge_receipt order by agent_id, redaction_id"
 ADD_RECEIPT = "insert into purge_receipt(agent_id, redaction_id, document) values (?, ?, ?)"
@@ -20,7 +20,7 @@ SET_RECEIPT = "update purge_receipt set document = ? where agent_id = ? and reda
 DROP_RECEIPT = "delete from purge_receipt where agent_id = ? and redaction_id = ?"
 DROP_RECEIPTS_OF = "delete from purge_receipt where agent_id = ?"
 
-# Agents that are gone
+# Agents that were purged completely
 _ERASED = "select agent_id, redaction_id, time, trial, document, receipt from erased"
 ERASED = f"{_ERASED} where agent_id = ?"
 ALL_ERASED = f"{_ERASED} order by agent_id"

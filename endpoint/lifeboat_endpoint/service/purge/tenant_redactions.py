@@ -1,4 +1,4 @@
-"""Purges of one tenant's agents: held, applied when it is time, receipted; refused by whoever owns the endpoint."""
+"""Redactions of one tenant's agents: hold them, apply them when they are due, sign receipts, or refuse them."""
 
 from __future__ import annotations
 
@@ -8,74 +8,63 @@ from lifeboat_alf.errors import RedactionInvalid
 from lifeboat_alf.redaction import redactions
 from lifeboat_alf.redaction.redactions import WHOLE_AGENT, Redaction
 from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
-from lifeboat_alf.seams.system_clock import Clock
-from lifeboat_endpoint.service.agent_roster import AgentRow, Roster
-from lifeboat_endpoint.service.agent_vaults import AgentVaults
+from lifeboat_endpoint.service.agent_roster import AgentRow
 from lifeboat_endpoint.service.purge import purge_statements as sql
 from lifeboat_endpoint.service.purge import waiting_redactions
 from lifeboat_endpoint.service.purge.crypto_shredding import CryptoShredding
 from lifeboat_endpoint.service.purge.endpoint_receipts import EndpointReceipts
-from lifeboat_endpoint.service.purge.purge_policy import PURGED, REFUSED, PendingRedaction, PurgePolicy
+from lifeboat_endpoint.service.purge.purge_policy import PURGED, REFUSED, PendingRedaction
 from lifeboat_endpoint.service.purge.purged_agent_rows import PurgedAgentRow
 from lifeboat_endpoint.service.purge.waiting_redactions import WaitingRedactions
 from lifeboat_endpoint.service.purge.whole_agent_purge import WholeAgentPurge
+from lifeboat_endpoint.service.tenant_service import TenantResources, TenantService
 from lifeboat_endpoint.service.uploads import Uploads
 from lifeboat_endpoint.tenancy.callers import PURGE
 from lifeboat_vault.errors import AgentErased, PurgeRefused, RemoteDenied, RemoteRefused, UnknownAtRemote
 from lifeboat_vault.remote.remote_contract import TRIAL, RemoteRedaction
-from lifeboat_vault.store.store_protocols import MetadataStore
 from lifeboat_vault.vault import Vault
 from lifeboat_vault.vault.vault_purging import audit_record
 
 
-class TenantRedactions:
-    """Of one tenant and one thread."""
+class TenantRedactions(TenantService):
+    """The redactions of one tenant. Belongs to one thread."""
 
     def __init__(
         self,
-        metadata: MetadataStore,
-        roster: Roster,
-        vaults: AgentVaults,
+        resources: TenantResources,
         uploads: Uploads,
         holding: WaitingRedactions,
-        erasing: WholeAgentPurge,
+        whole_agents: WholeAgentPurge,
         receipts: EndpointReceipts,
         shredding: CryptoShredding | None,
-        *,
-        purging: PurgePolicy,
-        clock: Clock,
     ) -> None:
-        """`shredding` where what is deleted leaves remains."""
-        self._metadata = metadata
-        self._shredding = shredding
-        self._roster = roster
-        self._vaults = vaults
+        """`shredding` is set if deleted rows leave remains."""
+        super().__init__(resources)
         self._uploads = uploads
         self._holding = holding
-        self._erasing = erasing
+        self._whole_agents = whole_agents
         self._receipts = receipts
-        self._purging = purging
-        self._clock = clock
+        self._shredding = shredding
 
-    # What machines ask ------------------------------------------------------------------------------------------
+    # Requests of machines ---------------------------------------------------------------------------------------
 
     def held(self, agent_id: str) -> list[JsonObject]:
-        """As `Remote.redactions`; those that were refused here are not told. Raises UnknownThere."""
+        """As `Remote.redactions`, without those that were refused here. Raises UnknownAtRemote."""
         for _, redaction_id in self.due(agent_id):
             self.apply(agent_id, redaction_id)
-        erased = self._roster.erased.find(agent_id)
-        if erased is not None:
-            return [erased.document]
+        purged = self._roster.purged.find(agent_id)
+        if purged is not None:
+            return [purged.document]
         row = self._roster.get(agent_id)
         if row.vault is None:
             return []
         return [each.redaction.to_json() for each in self._vault(row).redaction_rows() if not each.refused]
 
     def take(self, agent_id: str, document: object, *, confirmed: bool) -> RemoteRedaction:
-        """As `Remote.redact`. Raises UnknownThere, RemoteDenied, RemoteRefused, AgentErased."""
-        erased = self._roster.erased.find(agent_id)
-        if erased is not None:
-            return self._erased_again(erased, waiting_redactions.redaction_of(document, agent_id), confirmed=confirmed)
+        """As `Remote.redact`. Raises UnknownAtRemote, RemoteDenied, RemoteRefused, AgentErased."""
+        purged = self._roster.purged.find(agent_id)
+        if purged is not None:
+            return self._purged_again(purged, waiting_redactions.redaction_of(document, agent_id), confirmed=confirmed)
         row = self._roster.get(agent_id)
         redaction = waiting_redactions.redaction_of(document, agent_id)
         if row.vault is None:
@@ -103,23 +92,23 @@ class TenantRedactions:
         return RemoteRedaction(redaction.id, known.waits_until)
 
     def _take_sealed(self, row: AgentRow, redaction: Redaction, *, confirmed: bool) -> RemoteRedaction:
-        """What the endpoint cannot read, machines purge themselves; the whole of it goes here too."""
+        """Purge a sealed agent completely. Its own machines purge parts of it, because the endpoint cannot read it."""
         if redaction.scope != WHOLE_AGENT:
             raise RemoteRefused(f"the agent {row.id} is sealed there: only its own machines can purge some of it")
         waiting_redactions.signer_of(redaction)
         if not confirmed and row.facts.runtime != TRIAL:
             raise RemoteDenied("a sealed agent is purged whole with the token of its owner", scope=PURGE)
-        return RemoteRedaction(redaction.id, None, self._erasing.erase(row, redaction))
+        return RemoteRedaction(redaction.id, None, self._whole_agents.purge(row, redaction))
 
-    def _erased_again(self, erased: PurgedAgentRow, redaction: Redaction, *, confirmed: bool) -> RemoteRedaction:
-        if erased.redaction_id != redaction.id:
-            raise AgentErased("the whole agent was purged", redaction=erased.document)
-        held = redactions.from_json(erased.document)
+    def _purged_again(self, purged: PurgedAgentRow, redaction: Redaction, *, confirmed: bool) -> RemoteRedaction:
+        if purged.redaction_id != redaction.id:
+            raise AgentErased("the whole agent was purged", redaction=purged.document)
+        held = redactions.from_json(purged.document)
         is_same = held.digest == redaction.digest and held.signature != redaction.signature
         if is_same and (waiting_redactions.can_sign_purged_again(held, redaction) or confirmed):
             with self._metadata.transaction():
-                self._roster.erased.sign_again(erased.agent_id, redaction)
-        return RemoteRedaction(redaction.id, None, self._erasing.finish(erased.agent_id))
+                self._roster.purged.sign_again(purged.agent_id, redaction)
+        return RemoteRedaction(redaction.id, None, self._whole_agents.finish(purged.agent_id))
 
     def _applied_before(self, row: AgentRow, vault: Vault, redaction: Redaction) -> RemoteRedaction:
         receipt = self._receipts.find(row.id, redaction.id)
@@ -127,10 +116,10 @@ class TenantRedactions:
             return self._apply(row, vault, redaction)
         return RemoteRedaction(redaction.id, None, receipt)
 
-    # What its owner says ----------------------------------------------------------------------------------------
+    # Decisions of the operator ----------------------------------------------------------------------------------
 
     def pending(self) -> list[PendingRedaction]:
-        """Those that wait, of all agents."""
+        """Return the waiting redactions of all agents."""
         found = []
         for agent_id, redaction_id, applies_at in list(self._metadata.rows(sql.WAITING)):
             row = self._roster.find(agent_id)
@@ -144,10 +133,10 @@ class TenantRedactions:
         return found
 
     def confirm(self, agent_id: str, redaction_id: str) -> RemoteRedaction:
-        """Apply one that waits, or was refused, now. Raises UnknownThere."""
-        erased = self._roster.erased.find(agent_id)
-        if erased is not None and erased.redaction_id == redaction_id:
-            return RemoteRedaction(redaction_id, None, self._erasing.finish(agent_id))
+        """Apply a waiting or refused redaction now. Raises UnknownAtRemote."""
+        purged = self._roster.purged.find(agent_id)
+        if purged is not None and purged.redaction_id == redaction_id:
+            return RemoteRedaction(redaction_id, None, self._whole_agents.finish(agent_id))
         row = self._roster.get(agent_id)
         vault = self._vault(row)
         known = waiting_redactions.find_redaction(vault, redaction_id)
@@ -156,7 +145,7 @@ class TenantRedactions:
         return self._take(row, vault, known.redaction, confirmed=True)
 
     def refuse(self, agent_id: str, redaction_id: str) -> bool:
-        """Raises UnknownThere, AgentErased."""
+        """Refuse a waiting redaction; return whether it was waiting. Raises UnknownAtRemote, AgentErased."""
         row = self._roster.get(agent_id)
         vault = self._vault(row)
         known = waiting_redactions.find_redaction(vault, redaction_id)
@@ -169,17 +158,18 @@ class TenantRedactions:
             self._purging.note(REFUSED, redaction_id, {"agent": agent_id, "scope": known.redaction.scope})
         return done
 
-    # When it is time --------------------------------------------------------------------------------------------
+    # Due redactions ---------------------------------------------------------------------------------------------
 
     def due(self, agent_id: str | None = None) -> list[tuple[str, str]]:
-        """Agents and the purges of theirs that have waited long enough, or were begun and not finished."""
+        """Return agents and redactions that have waited long enough, or that were begun and not finished."""
         rows = self._metadata.rows(*((sql.WAITING,) if agent_id is None else (sql.WAITING_OF, (agent_id,))))
         now = times.to_text(self._clock.now())
         found = [(agent, redaction_id) for agent, redaction_id, applies_at in rows if applies_at <= now]
         return found if found and self._purging.is_clock_trusted() else []
 
     def apply(self, agent_id: str, redaction_id: str) -> None:
-        """One that is due. What does not wait there any more is forgotten; what can never be applied is refused."""
+        """Apply a redaction that is due. One that no longer waits is dropped; one that can never be applied is
+        refused."""
         row = self._roster.find(agent_id)
         vault = None if row is None or row.vault is None else self._vault(row)
         known = None if vault is None else waiting_redactions.find_redaction(vault, redaction_id)
@@ -195,10 +185,12 @@ class TenantRedactions:
             self.refuse(agent_id, redaction_id)
 
     def _apply(self, row: AgentRow, vault: Vault, redaction: Redaction) -> RemoteRedaction:
-        """Once it was begun it is taken up again until the receipt is signed. While somebody reads what was destroyed
-        there is none yet."""
+        """Apply a redaction. One that was begun is continued until the receipt is signed.
+
+        There is no receipt while another process still reads what was destroyed.
+        """
         if redaction.scope == WHOLE_AGENT:
-            return RemoteRedaction(redaction.id, None, self._erasing.erase(row, redaction))
+            return RemoteRedaction(redaction.id, None, self._whole_agents.purge(row, redaction))
         leaves = self._begin(row, vault, redaction)
         reach_crash_point(CrashPoint.ENDPOINT_REDACTED)
         try:
@@ -211,7 +203,9 @@ class TenantRedactions:
         if self._shredding is not None:
             self._shredding.shred(row)
             vault = self._vault(row)
-        receipt = self._receipts.of_vault(vault, redaction, leaves, report.objects or leaves)
+        receipt = self._receipts.sign(
+            redaction, vault, leaves=leaves, objects=report.objects or leaves, remaining=vault.remaining(redaction)
+        )
         document = receipt.to_json()
         self._purging.note(PURGED, redaction.id, audit_record(redaction, receipt.completed_at))
         with self._metadata.transaction():
@@ -222,7 +216,7 @@ class TenantRedactions:
         return RemoteRedaction(redaction.id, None, document)
 
     def _begin(self, row: AgentRow, vault: Vault, redaction: Redaction) -> int:
-        """How many of the named leaves hold old bytes, or did when it was begun first."""
+        """Return how many of the named leaves have old bytes, or had when it was begun first."""
         with self._metadata.transaction():
             before = self._metadata.row(sql.LEAVES, (row.id, redaction.id))
             leaves = max(0 if before is None else int(before[0]), vault.remaining(redaction))

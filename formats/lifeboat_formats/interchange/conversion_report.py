@@ -1,4 +1,4 @@
-"""What a conversion did with everything that its source held, and what it would lose."""
+"""The report of a conversion: what became of everything in its source, and what would be lost."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_formats.interchange.contract import FormatNotice
 
 LOST = frozenset({ItemOutcome.OMITTED, ItemOutcome.UNRESOLVED, ItemOutcome.REJECTED})
-"""What does not stand in the target afterwards."""
+"""Outcomes of things that are not in the target afterwards."""
 NAMED = 5
-"""So many of a group are named."""
+"""Maximum number of names for each group."""
 FATES_LIMIT = 1000
-"""A document lists so many things one by one; all are counted."""
+"""Maximum number of things that a document lists individually; all are counted."""
 _PLAIN = frozenset({ItemOutcome.ACCEPTED, ItemOutcome.DEDUPLICATED})
 
 
 @dataclass(slots=True)
 class FateGroup:
-    """Things that met with the same: `names` are the first of them."""
+    """Things with the same fate; `names` are the first of them."""
 
     kind: str
     outcome: ItemOutcome
@@ -31,7 +31,8 @@ class FateGroup:
 
 
 def group_fates(fates: Iterable[ItemFate]) -> list[FateGroup]:
-    """Those that are not simply there afterwards, the most frequent first. What has a code is one group by it."""
+    """Return groups of the things that are not simply in the target, the most frequent first. Those with a code are
+    grouped by it."""
     groups: dict[tuple[str, ...], FateGroup] = {}
     for fate in fates:
         if fate.outcome in _PLAIN:
@@ -46,8 +47,8 @@ def group_fates(fates: Iterable[ItemFate]) -> list[FateGroup]:
 
 @dataclass(slots=True)
 class ConversionReport:
-    """`read` is what became of everything in a source of another system, None for an archive or an agent; `written`
-    what became of the state there, None for an archive. In a preview `written` is what would be lost. `bytes` is the
+    """`read` has the fates of everything in a source of another system, None for an archive or an agent; `written`
+    those of the state in the target, None for an archive. In a preview `written` is what would be lost. `bytes` is the
     size of the file, None for a running instance. `signature` is the file of the signature."""
 
     source: str
@@ -77,7 +78,7 @@ class ConversionReport:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing was refused."""
+        """Return whether nothing was refused."""
         return all(fate.outcome is not ItemOutcome.REJECTED for fate in self.fates)
 
     def to_json(self) -> JsonObject:

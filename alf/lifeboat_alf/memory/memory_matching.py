@@ -1,9 +1,8 @@
-"""Which section of a changed file is which memory: pure decisions over plain texts.
+"""Match the sections of changed files with memories, by their texts alone.
 
-In this order: same file and bytes; same bytes in another changed file that lost them; same bytes as something that
-was deleted lately; same text but for the white space around it; same heading; enough of the same words; else it is
-new. Nothing here depends on where in its file
-a section stands, so an insertion never moves an identity.
+The order is: same file and bytes; same bytes in another changed file that lost them; same bytes as something deleted
+recently; same text except for surrounding white space; same heading; enough words in common; else the section is new.
+The position in the file does not matter, so an insertion never moves an identity.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Heading = tuple[str, ...]
 
 
 class HeldMemory(NamedTuple):
-    """A memory that the head lists for a file. `gone`: its text stays but the user forgot it."""
+    """A memory that the head lists for a file. `gone`: the user forgot it, although its text is still in the file."""
 
     id: str
     content: str
@@ -38,8 +37,8 @@ class FileSection(NamedTuple):
 
 
 class SectionMatch(NamedTuple):
-    """What a section is: the id of a memory, and whether its text is `same`, `spaced` (only the white space around it
-    changed), `edited` or `revived`."""
+    """The memory that a section is, and how it was recognised: `same`, `spaced` (only surrounding white space changed),
+    `edited` or `revived`."""
 
     id: str
     how: str
@@ -48,15 +47,16 @@ class SectionMatch(NamedTuple):
 SAME, SPACED, EDITED, REVIVED = "same", "spaced", "edited", "revived"
 
 Revivable = Callable[[str], SectionMatch | None]
-"""What a text is that no changed file held: a memory that was deleted lately (revived), or one that came from elsewhere
-and that no file lists yet (same)."""
+"""Finds the memory of a text that no changed file held: one deleted recently (revived), or one from elsewhere that no
+file lists yet (same)."""
 
 
 @dataclass(slots=True)
 class ChangedFile:
-    """One changed file: what it held, what it holds, and what has been decided (`found`, by place in `new`).
+    """A changed file: its old memories, its sections now, and the decisions so far (`found`, by position in `new`).
 
-    `adopting`: the file listed nothing; its old memories only came from a file of this name, and are no loss.
+    `adopting`: the head lists no memories for the file. Its old memories only came from a file of this name, and are
+    not lost if no section matches.
     """
 
     path: str
@@ -78,11 +78,12 @@ class ChangedFile:
 
 
 Headings = Callable[[ChangedFile], list[Heading]]
-"""The headings of a file's old sections, in their order: computed only when they are asked for."""
+"""Returns the headings of a file's old sections, in order. Called only when needed."""
 
 
 def match_sections(files: Sequence[ChangedFile], revivable: Revivable, headings: Headings) -> None:
-    """Decide every section of every changed file. What stays in `left_old` is gone, in `left_new` is new."""
+    """Match every section of every changed file. Afterwards `left_old` are the memories that were lost, `left_new` the
+    new sections."""
     for file in files:
         _same_bytes(file)
     _moved(files)
@@ -130,7 +131,7 @@ def _revived(file: ChangedFile, revivable: Revivable) -> None:
 
 
 def _spaced(file: ChangedFile) -> None:
-    """A section that only gained or lost blank lines at its ends, as the one before an insertion does."""
+    """Match sections that only gained or lost blank lines at their ends, as the one before an insertion does."""
     waiting = _by_content(old._replace(content=old.content.strip()) for old in file.left_old() if not old.gone)
     for place in file.left_new():
         text = file.new[place].content.strip()
@@ -158,7 +159,7 @@ def _with_headings(file: ChangedFile, headings: list[Heading]) -> list[HeldMemor
 
 
 def _same_heading(file: ChangedFile, olds: list[HeldMemory], before: Counter[Heading], after: Counter[Heading]) -> None:
-    """A heading that stands once in the old and once in the new text names the same memory."""
+    """Match by headings that occur once in the old and once in the new text."""
     by_heading = {old.heading: old for old in olds if before[old.heading] == 1}
     for place in file.left_new():
         heading = file.new[place].heading
@@ -168,7 +169,7 @@ def _same_heading(file: ChangedFile, olds: list[HeldMemory], before: Counter[Hea
 
 
 def _same_words(file: ChangedFile, olds: list[HeldMemory], places: list[int]) -> None:
-    """Best pairs first; of equal ones those that stand first."""
+    """Match by words in common, the best pairs first, then those that come first in the file."""
     old_words = [_words(old.content) for old in olds]
     pairs = []
     for place in places:
@@ -191,6 +192,6 @@ def _in_common(one: set[str], other: set[str]) -> float:
 
 
 def _by_order(file: ChangedFile, olds: list[HeldMemory], places: list[int]) -> None:
-    """Too many to compare: the n-th section that is left is the n-th memory that is left."""
+    """Match the n-th remaining section with the n-th remaining memory, when there are too many to compare."""
     for place, old in zip(places, olds, strict=False):
         file.decide(place, old.id, EDITED)

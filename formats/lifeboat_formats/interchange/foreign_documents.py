@@ -1,4 +1,4 @@
-"""Identity and principals as another system knows them, completed with ids, versions and times."""
+"""Complete identity and principals of another system with ids, versions and times."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from lifeboat_formats.interchange.errors import SourceRefused
 
 
 def complete_document(path: str, body: bytes, agent_id: str, now: str) -> JsonObject:
-    """`identity.json` or `principals.json` of a reading with everything that a state's has. Raises SourceRefused."""
+    """Return `identity.json` or `principals.json` of a reading with all fields of a state's document. Raises
+    SourceRefused."""
     try:
         document = json_codec.decode_object(body, entry=path)
     except ArchiveError as error:
@@ -42,5 +43,5 @@ def _stamp(document: JsonObject, agent_id: str, now: str) -> JsonObject:
 
 
 def _id(agent_id: str, part: str) -> str:
-    """The same for the same agent, always."""
+    """Return an id that is always the same for the same agent and part."""
     return ids.derive_id(0, f"{agent_id}\0{part}")

@@ -1,12 +1,12 @@
-"""Purged values that are known again in other words: keyed prints of their letters and digits.
+"""Recognise purged values in other words, by keyed prints of their letters and digits.
 
-A value is compared without its punctuation, white space and capitals. Text is searched from word to word, a binary file
-at every place, because nothing separates the columns of a database. A print stands beside its key on the disk, so a
-value that a program could guess has none (see `is_printable`).
+A value is compared without punctuation, white space and case. Text is searched from word to word, a binary file at
+every offset, because nothing separates the columns of a database. The key of a print is on the same disk, so a value
+that a program could guess has no print (see `is_printable`).
 
-Searching for each length on its own would cost the lengths times the text. So values are found by their beginning, of
-one of few lengths, and compared whole there. A beginning that could be guessed has no sum either: whoever finds it
-would have the rest to guess alone.
+Searching for each length on its own would cost the number of lengths times the text. Values are therefore found by
+beginnings of a few sizes, and compared completely there. A beginning that could be guessed has no sum: finding it would
+leave only the rest to guess.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from lifeboat_adapters.secrets.entropy import LEAST_PRINTED, is_guessable
 Span = tuple[int, int]
 
 LONGEST = 4096
-"""Letters. Of a longer text its lines are known again."""
+"""Letters. Longer texts are recognised by their lines."""
 LEAST_LETTERS = 4
-"""Fewer stand in any text by chance, so not even the user can ask for a print of them."""
+"""Fewer letters occur in any text by chance, so not even the user can ask for a print of them."""
 LARGEST_BINARY = 16 << 20
-"""Bytes. A search at every place takes a third of a second for each megabyte."""
+"""Bytes. A search at every offset takes a third of a second per megabyte."""
 _MOST_SEARCHED = 128 << 20
-"""Bytes, once for each length that a value has: forty seconds."""
+"""Bytes, counted once for each length of a value: forty seconds."""
 _LONGEST_GAPS = 16
-"""How much longer than its letters the place of a value may be, as a factor."""
+"""How many times longer than its letters the place of a value may be."""
 _LEAST_ENCODED = 24
 """Bytes. No shorter text encodes a value of 16 letters."""
 _CHUNK = 1 << 18
@@ -42,13 +42,13 @@ _WORD = re.compile(rb"[0-9A-Za-z\x80-\xff]+")
 
 
 _BEGINNINGS = tuple(size << power for power in range(8) for size in (16, 24))
-"""Letters of the beginnings of which sums are kept: 16, 24, 32, 48 and so on."""
+"""Sizes in letters of the beginnings that get sums."""
 
 
 class ValuePrint(NamedTuple):
-    """What is kept beside the print of a value: how many letters it has, and a rolling sum under the same key. That is
-    the sum of a beginning that nobody can guess, with the letters of that beginning, or of the whole value where it has
-    none; the others are 0. Both sums together would give the sum of the rest, which may be short."""
+    """What is stored beside the print of a value: its number of letters, and a rolling sum under the same key: that of
+    a beginning that cannot be guessed, with its number of letters, or that of the whole value if it has none; the other
+    fields are 0. Both sums together would reveal the sum of the rest, which may be short."""
 
     letters: int
     rolled: int
@@ -57,7 +57,7 @@ class ValuePrint(NamedTuple):
 
     @property
     def searched(self) -> int:
-        """How many letters the search compares at every place."""
+        """Return how many letters the search compares at every offset."""
         return self.begin_letters or self.letters
 
     @property
@@ -66,7 +66,7 @@ class ValuePrint(NamedTuple):
 
 
 class _Window(NamedTuple):
-    """What is searched for with one length: the prints by their sums. `is_whole`: these are no beginnings."""
+    """What is searched for with one length: the prints by their sums. `is_whole`: they are not beginnings."""
 
     letters: int
     is_whole: bool
@@ -75,18 +75,19 @@ class _Window(NamedTuple):
 
 
 def letters_of(data: bytes) -> bytes:
-    """Return letters and digits alone, those of ASCII in lower case."""
+    """Return only letters and digits, with ASCII letters in lower case."""
     return data.translate(_LOWER, _OTHERS)
 
 
 def is_weak(removed: Iterable[bytes]) -> bool:
-    """Whether what was removed could be guessed, so that no digest of it, alone or within other text, may be kept."""
+    """Return whether removed text could be guessed, so that no digest of it may be stored, alone or within
+    other text."""
     text = b"".join(sorted(set(removed)))[:LONGEST]
     return is_guessable(text.decode("latin-1"))
 
 
 def is_printable(value: bytes, *, even_weak: bool) -> bool:
-    """Whether a print of a value may be kept. `even_weak`: the user asks for it."""
+    """Return whether a print of a value may be stored. `even_weak`: the user asked for it."""
     letters = letters_of(value)
     if not LEAST_LETTERS <= len(letters) <= LONGEST:
         return False
@@ -94,13 +95,13 @@ def is_printable(value: bytes, *, even_weak: bool) -> bool:
 
 
 def may_search_everywhere(body: bytes, known: Mapping[str, ValuePrint]) -> bool:
-    """Whether a search at every place of some bytes ends soon enough."""
+    """Return whether a search at every offset is fast enough."""
     lengths = len({each.searched for each in known.values()})
     return len(body) <= LARGEST_BINARY and len(body) * lengths <= _MOST_SEARCHED
 
 
 class ValuePrints:
-    """Makes the prints of one agent's purged values, and finds the values again."""
+    """Makes the prints of one agent's purged values, and finds the values."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
@@ -114,9 +115,9 @@ class ValuePrints:
         return self._mark(letters), ValuePrint(len(letters), *kept)
 
     def find(self, body: bytes, known: Mapping[str, ValuePrint], *, everywhere: bool) -> list[Span]:
-        """Return where known values stand in some bytes, also encoded ones, in order and without overlaps.
-        `everywhere`: also within words."""
-        from lifeboat_alf.decoding.decoder import decode_layers  # loaded where something is read
+        """Return where known values are in some bytes, also encoded ones, in order and without overlaps. `everywhere`:
+        also within words."""
+        from lifeboat_alf.decoding.decoder import decode_layers  # imported late: most commands decode nothing
 
         if not known:
             return []
@@ -162,7 +163,7 @@ class ValuePrints:
         begins: Iterable[int] | None,
         ends: Container[int] | None,
     ) -> Iterator[tuple[int, int, str]]:
-        """Yield begin, letters and mark of each known value; only where it begins and ends at these letters, if they
+        """Yield start, number of letters and mark of each known value; only between the given starts and ends, if they
         are given."""
         windows = self._windows(known, len(letters))
         longest = max((each.letters for each in windows), default=0)
@@ -207,7 +208,7 @@ class ValuePrints:
 def _places_in(
     rolled: list[int], window: _Window, first: int, begins: list[int] | None, ends: Container[int] | None
 ) -> list[int]:
-    """Return the places in a chunk, from its first letter on, where a sum of the window stands."""
+    """Return the offsets in a chunk, from its first letter on, that have a sum of the window."""
     size, power, sums = window.letters, window.power, window.sums
     if begins is None:
         pairs = enumerate(zip(rolled, rolled[size:], strict=False))
@@ -227,7 +228,7 @@ def _is_near(span: Span, length: int) -> bool:
 
 
 def _places_of(body: bytes, letters: Set[int]) -> dict[int, int]:
-    """Where the letters of these numbers stand."""
+    """Return the byte offsets of the letters with these numbers."""
     found, wanted, count = dict[int, int](), sorted(letters), 0
     words = _WORD.finditer(body)
     start = end = 0

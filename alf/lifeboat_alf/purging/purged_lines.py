@@ -1,8 +1,7 @@
-"""Lines of text as a purge remembers them: normalised, taken apart by edits, and cut again wherever they turn up.
+"""Compare and edit lines of text for purges.
 
-A line is normalised by taking the white space around it and a number in front away and composing its characters (NFC):
-what an editor does to a line leaves it the same line. A rule says what goes of it. Offsets are bytes of the normalised
-line.
+A line is normalised by removing surrounding white space and a leading number, and by composing its characters (NFC), so
+that changes of an editor do not matter. A rule says what is removed from it. Offsets are bytes of the normalised line.
 """
 
 from __future__ import annotations
@@ -17,18 +16,18 @@ from typing import Any, NamedTuple
 from lifeboat_alf.redaction.redactions import ByteEdit, apply_edits
 
 EDGE = b"\0"
-"""What stands before the first line and after the last one."""
+"""The neighbour before the first line and after the last one."""
 LEAD, TAIL = 1, 2
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _KEY = re.compile(rb"\s*:")
 _NUMBER = re.compile(rb"[0-9]{1,9}\|")
-"""What some formats write in front of every line."""
+"""A number that some formats write in front of every line."""
 _SNIFFED = 8192
 """Bytes."""
 
 
 class LineRule(NamedTuple):
-    """What goes of a line: spans of its text, and the white space before (LEAD) and after it with the line's end
+    """What is removed from a line: spans of its text, and the white space before (LEAD) and after it with the line end
     (TAIL)."""
 
     ends: int
@@ -36,8 +35,8 @@ class LineRule(NamedTuple):
 
 
 class TouchedLine(NamedTuple):
-    """A line that an edit touched, with its nearest neighbours that are not blank, all normalised. `rule` None: all of
-    it goes."""
+    """A line that an edit touches, with its nearest non-blank neighbours, all normalised. `rule` None: all of it is
+    removed."""
 
     before: bytes
     text: bytes
@@ -46,7 +45,7 @@ class TouchedLine(NamedTuple):
 
 
 class JsonString(NamedTuple):
-    """A string in JSON: where it stands, quotes included, and what it says."""
+    """A string in JSON: its place, quotes included, and its decoded text."""
 
     start: int
     end: int
@@ -54,7 +53,7 @@ class JsonString(NamedTuple):
 
 
 def normalise_line(line: bytes) -> bytes:
-    """A line as it is compared. What is no UTF-8 is compared by its bytes."""
+    """Return the form in which lines are compared. Bytes that are not UTF-8 are compared unchanged."""
     text = _core(line)
     if text.isascii():
         return text
@@ -65,14 +64,15 @@ def normalise_line(line: bytes) -> bytes:
 
 
 def _core(line: bytes) -> bytes:
-    """A line without the white space around it, and without the number in front, which any line before it moves."""
+    """Return a line without surrounding white space and without a leading number, which changes with the lines before
+    it."""
     text = line.strip()
     number = _NUMBER.match(text)
     return text[number.end() :].lstrip() if number else text
 
 
 def count_characters(text: bytes) -> int:
-    """Characters."""
+    """Count the characters of a text."""
     return len(text.decode("utf-8", "replace"))
 
 
@@ -85,7 +85,7 @@ def is_json_path(path: str) -> bool:
 
 
 def find_neighbours(normal: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
-    """The nearest line before each line, and after it, that is not blank."""
+    """Return the nearest non-blank line before and after each line."""
     before, after = [EDGE] * len(normal), [EDGE] * len(normal)
     for place in range(1, len(normal)):
         before[place] = normal[place - 1] or before[place - 1]
@@ -97,7 +97,7 @@ def find_neighbours(normal: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
 
 
 def find_touched_lines(body: bytes, edits: Sequence[ByteEdit]) -> Iterator[TouchedLine]:
-    """The lines that edits touch, in order."""
+    """Yield the lines that edits touch, in order."""
     lines = body.split(b"\n")
     starts = [0]
     for line in lines:
@@ -115,7 +115,7 @@ def find_touched_lines(body: bytes, edits: Sequence[ByteEdit]) -> Iterator[Touch
 
 
 def _rule(line: bytes, start: int, edits: list[ByteEdit], *, is_last: bool) -> LineRule | None:
-    """What edits of the whole body do to the line that begins at `start`."""
+    """Return what edits of the whole body do to the line that begins at `start`."""
     core = _core(line)
     lead = len(line.rstrip()) - len(core) if core else 0
     ends, spans = 0, []
@@ -131,13 +131,13 @@ def _rule(line: bytes, start: int, edits: list[ByteEdit], *, is_last: bool) -> L
 
 
 def _within(core: bytes, place: int) -> int:
-    """A place of a line's text in the normalised text."""
+    """Convert an offset in a line's text to one in the normalised text."""
     cut = core[: max(0, min(place, len(core)))]
     return len(cut) if cut.isascii() else len(normalise_line(b"." + cut + b".")) - 2
 
 
 def find_json_strings(body: bytes) -> Iterator[JsonString]:
-    """The strings of JSON that are no names of members."""
+    """Yield the strings of JSON that are not member names."""
     for found in _STRING.finditer(body):
         if not _KEY.match(body, found.end()):
             text = _said(found[0])
@@ -146,7 +146,7 @@ def find_json_strings(body: bytes) -> Iterator[JsonString]:
 
 
 def edits_within(token: JsonString, body: bytes, edits: Iterable[ByteEdit]) -> tuple[list[ByteEdit], bool]:
-    """What edits of the body do to what a string says, and whether all of it goes, with its quotes."""
+    """Return what edits of the body do to a string's text, and whether all of it is removed with its quotes."""
     made = []
     for edit in edits:
         if edit.offset >= token.end or edit.offset + max(edit.length, 1) <= token.start:
@@ -177,12 +177,12 @@ def _said(token: bytes) -> bytes | None:
 
 
 def spell_json_string(text: bytes, like: bytes) -> bytes:
-    """A string in JSON again, spelled as the one it was."""
+    """Encode a JSON string again, in the spelling of the original."""
     return json.dumps(text.decode("utf-8", "surrogatepass"), ensure_ascii=like.isascii()).encode()
 
 
 def can_parse_json(body: bytes, *, by_line: bool) -> bool:
-    """Whether JSON can be read, in one piece or line by line."""
+    """Return whether JSON is valid, in one piece or line by line."""
     pieces = [line for line in body.split(b"\n") if line.strip()] if by_line else [body]
     try:
         for piece in pieces:
@@ -196,7 +196,7 @@ def can_parse_json(body: bytes, *, by_line: bool) -> bool:
 
 
 def apply_line_rule(line: bytes, text: bytes, rule: LineRule | None) -> Iterator[ByteEdit]:
-    """What a rule takes of a line (its end included) whose normalised text is `text`."""
+    """Yield what a rule removes from a line (its end included) whose normalised text is `text`."""
     if rule is None:
         yield ByteEdit(0, len(line))
         return
@@ -218,7 +218,7 @@ def _fitting(rule: LineRule, text: bytes) -> Iterator[ByteEdit]:
 
 
 def join_rules(one: LineRule | None, other: LineRule | None) -> LineRule | None:
-    """Both rules of a line that was cut in two ways: what either of them takes goes."""
+    """Return a rule that removes what either of two rules removes."""
     if one is None or other is None:
         return None
     spans: list[ByteEdit] = []
@@ -245,7 +245,7 @@ def rule_from_json(value: list[Any] | None) -> LineRule | None:
 
 
 def edits_to_json(edits: Iterable[ByteEdit]) -> list[list[Any]]:
-    """What is inserted is no text of anybody: `null`, `{}`."""
+    """Return edits as JSON. What they insert is never text of a user: `null`, `{}`."""
     return [
         [edit.offset, edit.length, *([edit.insert.decode("utf-8", "replace")] if edit.insert else [])] for edit in edits
     ]

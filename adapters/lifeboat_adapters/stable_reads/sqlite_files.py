@@ -1,8 +1,8 @@
-"""SQLite databases that belong to the agent itself: captured as files, each in one committed state.
+"""Capture SQLite databases of the agent itself as files, each in one committed state.
 
-A database at rest is taken byte for byte. One that is in use has committed pages in its write-ahead log, or pages of an
-open transaction in its own file. It is copied together with its log, and SQLite works the log into the copy. Nothing in
-the workspace is written, and no log of the database is opened for writing.
+A database at rest is read byte for byte. One in use has committed pages in its write-ahead log, or pages of an open
+transaction in its own file: it is copied together with its log, and SQLite applies the log to the copy. Nothing in the
+workspace is written, and no log is opened for writing.
 """
 
 from __future__ import annotations
@@ -17,17 +17,25 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lifeboat_adapters import database_checks
+from lifeboat_adapters.stable_reads.file_reading import (
+    TICKS_NS,
+    TRIES,
+    FileContent,
+    OverLimit,
+    StatKey,
+    Unstable,
+    key_of,
+    read_file,
+)
 from lifeboat_alf.common.refusal_texts import refusal_reason
 from lifeboat_alf.seams.file_operations import FileOperations, FolderEntry, NotRegular, StrPath
-from lifeboat_core.capture.file_reading import TICKS_NS, TRIES, FileContent, OverLimit, Unstable, key_of, read_file
-from lifeboat_core.capture.scan_cache import StatKey
 
 HEADER = b"SQLite format 3\0"
 WAL, JOURNAL = "-wal", "-journal"
 SIDE_FILES = (WAL, "-shm", JOURNAL)
-"""How the names of the files end that SQLite keeps beside a database."""
+"""Endings of the files that SQLite keeps beside a database."""
 PAGE = 512
-"""Every database is as long as a multiple of its page size, of which this is the smallest."""
+"""The smallest page size. The length of every database is a multiple of its page size."""
 LOCK_SECONDS = 0.2
 _PAUSE_SECONDS = 0.01
 _PENDING_BYTE = 0x40000000
@@ -45,49 +53,49 @@ _COUNTERS = ((24, 28), (92, 100))
 
 
 class LogMark(NamedTuple):
-    """What tells one generation of a log from the next: its kind (the ending of its name) and random numbers that
-    SQLite draws when it begins the log again."""
+    """What distinguishes one generation of a log from the next: the ending of its name, and random numbers that SQLite
+    draws when it restarts the log."""
 
     end: str
     numbers: bytes
 
 
 def may_be_database(size: int, *, has_log: bool) -> bool:
-    """Whether it is worth reading the first bytes of a file of this size."""
+    """Return whether the first bytes of a file of this size are worth reading."""
     return has_log or (size > 0 and size % PAGE == 0)
 
 
 def is_database(files: FileOperations, path: StrPath) -> bool:
-    """Return whether a file begins as an SQLite database does, or will once its first transaction is committed; False
-    where no file is. Raises OSError."""
+    """Return whether a file starts as an SQLite database does, or will once its first transaction is committed. Return
+    False for a missing file. Raises OSError."""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError, NotRegular):
         return _first_bytes(files, path, len(HEADER)) == HEADER or _is_begun(files, path)
     return False
 
 
 def _is_begun(files: FileOperations, path: StrPath) -> bool:
-    """Whether a file has pages of a first transaction that is still open: SQLite writes the first page last. Raises
-    OSError."""
+    """Return whether a file has pages of a first transaction that is still open: SQLite writes the first page last.
+    Raises OSError."""
     journal = _mark(files, path, JOURNAL)
-    return journal is not None and journal.numbers[4:8] == bytes(4)  # before the transaction it had no page
+    return journal is not None and journal.numbers[4:8] == bytes(4)  # the database had no page before the transaction
 
 
 def has_log(files: FileOperations, path: StrPath) -> bool:
-    """Whether SQLite would read a log into a database at this path. Raises OSError."""
+    """Return whether SQLite would read a log into a database at this path. Raises OSError."""
     log = _mark(files, path, WAL)
     return (log is not None and log.numbers.startswith(_WAL_MAGIC)) or _mark(files, path, JOURNAL) is not None
 
 
 class SideFile(NamedTuple):
-    """A file that SQLite keeps beside a database. `problem` says why it is not known whether it is one: the file that
-    would be the database cannot be read."""
+    """A file that SQLite keeps beside a database. `problem` says why this is not certain: the database cannot
+    be read."""
 
     entry: FolderEntry
     problem: str
 
 
 def find_side_files(files: FileOperations, entries: Iterable[FolderEntry]) -> dict[str, SideFile]:
-    """Return those of the entries of one folder, by name, that SQLite keeps beside a database that is there."""
+    """Return the entries of one folder, by name, that SQLite keeps beside an existing database."""
     named = {entry.name: entry for entry in entries if entry.name.endswith(SIDE_FILES)}
     if not named:
         return {}
@@ -105,7 +113,7 @@ def find_side_files(files: FileOperations, entries: Iterable[FolderEntry]) -> di
 
 
 def add_log_stat(key: StatKey, log: os.stat_result | None) -> StatKey:
-    """The stat of a database that has a write-ahead log: a commit may change the log alone."""
+    """Return the stat of a database including its write-ahead log, because a commit may change the log alone."""
     if log is None:
         return key
     newest = max(key.mtime_ns, log.st_mtime_ns), max(key.ctime_ns, log.st_ctime_ns)
@@ -113,7 +121,7 @@ def add_log_stat(key: StatKey, log: os.stat_result | None) -> StatKey:
 
 
 def differs_in_counters_only(old: bytes, new: bytes) -> bool:
-    """Whether two databases hold the same, and merely their headers count differently."""
+    """Return whether two databases are equal except for the counters in their headers."""
     if len(old) != len(new) or old == new or not (old.startswith(HEADER) and new.startswith(HEADER)):
         return False
     return _without_counters(old) == _without_counters(new) and old[100:] == new[100:]
@@ -132,10 +140,10 @@ _NO_LOG = b"\1\1"
 
 
 def find_damage(path: Path) -> str | None:
-    """What SQLite's `quick_check` finds wrong with a database that no program uses; None when nothing is. Leaves
-    nothing beside it. Raises OSError for a file that cannot be read."""
+    """Return what SQLite's `quick_check` finds wrong with a database that no program uses; None when it is sound.
+    Creates no file beside it. Raises OSError for a file that cannot be read."""
     with path.open("rb"):
-        pass  # SQLite would say no more than "unable to open database file"
+        pass  # gives a better error than SQLite's "unable to open database file"
     try:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
         with contextlib.closing(connection):
@@ -145,7 +153,7 @@ def find_damage(path: Path) -> str | None:
 
 
 def find_damage_in(data: bytes) -> str | None:
-    """What SQLite's `quick_check` finds wrong with the bytes of a database; None when nothing is."""
+    """Return what SQLite's `quick_check` finds wrong with the bytes of a database; None when they are sound."""
     body = bytearray(data)
     body[_MODE] = _NO_LOG
     try:
@@ -162,20 +170,20 @@ def find_damage_in(data: bytes) -> str | None:
 def read_database(files: FileOperations, path: StrPath, limit: int, scratch: Path) -> FileContent:
     """Return one committed state of a database, at most `limit` bytes, with the stat of the database and its log.
 
-    `scratch` is a private folder for the copy, made here and emptied again. Raises OverLimit, Unstable, OSError; also
-    for what SQLite cannot bring into a committed state.
+    `scratch` is a private folder for the copy, created if needed and emptied afterwards. Raises OverLimit, Unstable,
+    OSError; also for a database that SQLite cannot bring into a committed state.
     """
     for _ in range(TRIES):
         content = _read_once(files, path, limit, scratch)
         if content is not None:
-            # A write in the same tick of the file system's clock shows in no stat: look again at the next capture.
+            # A write in the same clock tick would not change the stat, so the next capture reads the file again.
             fresh = abs(time.time_ns() - content.key.mtime_ns) < TICKS_NS
             return content._replace(key=content.key._replace(ctime_ns=0)) if fresh else content
     raise Unstable(os.fspath(path))
 
 
 def _read_once(files: FileOperations, path: StrPath, limit: int, scratch: Path) -> FileContent | None:
-    """None when the database went on to something else meanwhile."""
+    """Read a database; return None when it changed its mode meanwhile."""
     log = _mark(files, path, WAL)
     if log is not None:
         return _copy(files, path, limit, scratch, log)
@@ -188,13 +196,13 @@ def _read_once(files: FileOperations, path: StrPath, limit: int, scratch: Path) 
     locked = _read_locked(files, path, limit)
     if locked is None:
         return _read_unlocked(files, path, limit, scratch)
-    # A program that was killed within a transaction has left a journal, but no lock.
+    # A program that was killed in a transaction leaves a journal, but no lock.
     return None if _mark(files, path, JOURNAL) is not None else _with_stat_of_log(files, path, locked)
 
 
 def _read_unlocked(files: FileOperations, path: StrPath, limit: int, scratch: Path) -> FileContent | None:
-    """A database that is being written into, or that its program keeps its lock on for as long as it runs; some file
-    systems know no locks. A file that was left alone for a while, and has no journal, is between two transactions."""
+    """Read a database that could not be locked: it is being written, its program holds its lock permanently, or the
+    file system has no locks. A file that was not written for a while and has no journal is between two transactions."""
     content = read_file(files, path, limit)
     if _mark(files, path, JOURNAL) is not None:
         return None
@@ -204,7 +212,7 @@ def _read_unlocked(files: FileOperations, path: StrPath, limit: int, scratch: Pa
 
 
 def _is_damaged(files: FileOperations, data: bytes, scratch: Path) -> bool:
-    """Whether what was read is of no one state: a transaction that keeps no journal may have written a part of it."""
+    """Return whether the bytes mix several states, as a transaction without a journal can leave them."""
     copy = scratch / "database"
     files.make_folders(scratch, 0o700)
     try:
@@ -221,13 +229,13 @@ def _remove_copy(files: FileOperations, copy: Path) -> None:
 
 
 def _read_locked(files: FileOperations, path: StrPath, limit: int) -> FileContent | None:
-    """The bytes of a database while SQLite's read lock keeps every writer out; None when it cannot be had.
+    """Return the bytes of a database under SQLite's read lock, which excludes writers; None when it is not available.
 
-    The lock is taken on the descriptor that is read, not through SQLite, which would look the path up once more and
-    follow a link that took the place of a folder. Raises OverLimit, OSError.
+    The lock is taken on the descriptor that is read. SQLite would look the path up again, and follow a link that
+    replaced a folder. Raises OverLimit, OSError.
     """
     descriptor = files.open_regular(path)
-    with os.fdopen(descriptor, "rb") as stream:  # closing it ends the lock
+    with os.fdopen(descriptor, "rb") as stream:  # closing the file releases the lock
         if not _lock_for_reading(descriptor):
             return None
         found = os.fstat(descriptor)
@@ -259,11 +267,10 @@ def _lock_for_reading(descriptor: int) -> bool:
 
 
 def _copy(files: FileOperations, path: StrPath, limit: int, scratch: Path, log: LogMark) -> FileContent | None:
-    """The state that a database's log makes of it, worked out in a copy.
+    """Copy a database with its log and let SQLite apply the log; return None when the log was restarted meanwhile.
 
-    The order makes the copy sound without a lock: first the database, then its log. The log has all that was written
-    into the database since the log was begun (the new pages of a checkpoint, the former pages of a transaction). None
-    when the log was begun again meanwhile.
+    The order makes the copy consistent without a lock: first the database, then its log. The log has everything that
+    was written into the database since the log was started (new pages of a checkpoint, former pages of a transaction).
     """
     copy = scratch / "database"
     files.make_folders(scratch, 0o700)
@@ -287,8 +294,8 @@ def _copy(files: FileOperations, path: StrPath, limit: int, scratch: Path, log: 
 
 
 def _without_super_journal(files: FileOperations, journal: bytes) -> bytes:
-    """A journal without the name of the file whose removal commits a transaction of several databases; nothing when
-    that file is gone. SQLite reads the file and removes it, whatever path the writer of the journal put there."""
+    """Return a journal without the name of its super-journal, whose removal commits a transaction of several databases;
+    nothing when that file is gone. SQLite would read and remove that file at whatever path the journal names."""
     names = []
     while journal.endswith(_JOURNAL_MAGIC) and len(journal) >= _SUPER_SIZE:
         size = int.from_bytes(journal[-16:-12], "big")
@@ -313,7 +320,7 @@ def _bytes_of(files: FileOperations, path: StrPath, limit: int) -> bytes:
 
 
 def _work_in_log(copy: Path) -> None:
-    """Let SQLite finish what the log of a copy says. Raises sqlite3.Error."""
+    """Let SQLite apply the log of a copy. Raises sqlite3.Error."""
     with contextlib.closing(sqlite3.connect(copy, isolation_level=None)) as connection:
         connection.execute("pragma synchronous=off")
         connection.execute("select 1 from sqlite_master limit 1").fetchone()  # rolls a broken transaction back
@@ -321,19 +328,20 @@ def _work_in_log(copy: Path) -> None:
 
 
 def _mark(files: FileOperations, path: StrPath, end: str) -> LogMark | None:
-    """The generation of a log; None when there is no log, or nothing in it that counts."""
+    """Return the generation of a log; None when there is no log or it is empty."""
     size = _WAL_HEADER if end == WAL else _JOURNAL_HEADER
     try:
         head = _first_bytes(files, f"{os.fspath(path)}{end}", size)
     except (FileNotFoundError, NotADirectoryError, NotRegular):
         return None
     except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENAMETOOLONG):  # a link, or too long: SQLite makes no such log
+        # a link or a name that is too long: SQLite creates no such log
+        if error.errno in (errno.ELOOP, errno.ENAMETOOLONG):
             return None
         raise
     if end == WAL:
         return LogMark(end, head) if len(head) == size else None
-    # How many records a journal has (bytes 8 to 12) changes while it is written.
+    # The number of records (bytes 8 to 12) changes while a journal is written.
     return LogMark(end, head[12:size]) if head.startswith(_JOURNAL_MAGIC) else None
 
 

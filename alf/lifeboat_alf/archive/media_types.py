@@ -1,4 +1,4 @@
-"""Media types by file name: a fixed table, so that every machine says the same."""
+"""Media types by file name, from a fixed table, so that every machine gives the same answer."""
 
 from __future__ import annotations
 
@@ -69,5 +69,5 @@ _BY_SUFFIX = {suffix: kind for kind, suffixes in _TYPES.items() for suffix in su
 
 
 def guess_media_type(path: str) -> str:
-    """The media type of a path, `application/octet-stream` where its name says nothing."""
+    """Return the media type of a path, `application/octet-stream` for an unknown ending."""
     return _BY_SUFFIX.get(PurePosixPath(path).suffix[1:].lower(), UNKNOWN)

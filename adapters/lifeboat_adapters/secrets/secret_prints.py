@@ -1,4 +1,4 @@
-"""Keyed prints of secrets: a value is known again without being kept. The key never leaves this machine."""
+"""Keyed prints of secrets, by which a value is recognised without being stored. The key never leaves this machine."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _TOKENS = (
     re.compile(rb"[A-Za-z0-9_.+/=:~@-]{16,4096}"),
     _WORD,
 )
-"""What may be a value of its own in a text."""
+"""Parts of a text that may be a value."""
 _RUN = re.compile(rb"[^\s\"'`<>()\[\]{},;|]{16,}")
 
 
 _BEGINNINGS = tuple(size << power for power in range(8) for size in (16, 24))
-"""Bytes of the beginnings of which prints are kept: 16, 24, 32, 48 and so on. A search for each length on its own would
-cost the lengths times the text."""
+"""Sizes in bytes of the beginnings that get prints. Searching for each length on its own would cost the number of
+lengths times the text."""
 
 
 class PrintShape(NamedTuple):
-    """What is kept beside the print of a value: what `length_to_keep` gave, and the print of a beginning that nobody
-    can guess with its size; 0 where there is none, as in earlier releases."""
+    """What is stored beside the print of a value: the length from `length_to_keep`, and the size and print of a
+    beginning that cannot be guessed (0 when there is none, as in earlier releases)."""
 
     length: int | None = None
     begin: int = 0
@@ -54,14 +54,14 @@ class SecretPrints:
         self._key = b""
 
     def of(self, value: bytes) -> str:
-        """The print of a value, hexadecimal."""
+        """Return the print of a value in hex."""
         if not self._key:
             self._key = bytes.fromhex(self._keys.fingerprint(self._subject))
         return hashlib.blake2b(value, key=self._key, digest_size=24).hexdigest()
 
     def shape_of(self, value: bytes) -> PrintShape:
-        """Return what is kept beside the print of a value. Of a beginning that could be guessed nothing is: whoever
-        finds it would have the rest to guess alone."""
+        """Return what is stored beside the print of a value. A beginning that could be guessed gets no print: finding
+        it would leave only the rest to guess."""
         length = length_to_keep(value)
         sizes = (size for size in _BEGINNINGS if size < len(value)) if length is not None else ()
         for size in sizes:
@@ -70,8 +70,8 @@ class SecretPrints:
         return PrintShape(length)
 
     def known_in(self, data: bytes, known: Mapping[str, PrintShape]) -> Iterator[KnownSecretMatch]:
-        """Values with one of the known prints that stand in a text as a word of their own. Every part of the text, or
-        of its runs, that begins like one of them is looked at; without a beginning, every part of its length."""
+        """Yield the values with a known print that stand in a text as words of their own. Every part of the text, or of
+        its runs, that starts like one of them is compared; without a stored beginning, every part of that length."""
         words = {hit.span() for pattern in _TOKENS for hit in pattern.finditer(data)}
         lengths = {shape.length for shape in known.values() if shape.length is not None and not shape.begin}
         begun = [shape for shape in known.values() if shape.begin]
@@ -83,7 +83,7 @@ class SecretPrints:
                 yield KnownSecretMatch(*span, value.decode("utf-8", "surrogateescape"))
 
     def _begun(self, data: bytes, shapes: list[PrintShape]) -> Iterator[tuple[int, int]]:
-        """Yield the parts of a text that begin like values of these shapes, and end with a word."""
+        """Yield the parts of a text that start like values of these shapes and end with a word."""
         by_kind = dict[tuple[bool, int], dict[str, set[int]]]()
         for shape in shapes:
             lengths = by_kind.setdefault((shape.is_in_run, shape.begin), {})
@@ -97,7 +97,7 @@ class SecretPrints:
 
 
 def _starts(data: bytes, size: int, *, is_in_run: bool) -> Iterator[int]:
-    """Where a value may begin that is longer than `size`."""
+    """Return the offsets where a value longer than `size` may start."""
     begins = _begins(size)
     if not is_in_run:
         return (hit.start() for hit in begins.finditer(data))
@@ -106,15 +106,15 @@ def _starts(data: bytes, size: int, *, is_in_run: bool) -> Iterator[int]:
 
 
 def length_to_keep(value: bytes) -> int | None:
-    """The length in bytes of a value that is more than one word: without it, nobody would find it again. Negative for
-    one without white space and quotes: of most texts, hardly anything has to be looked at to find that."""
+    """Return the length in bytes of a value of more than one word, which is needed to find it again. It is negative for
+    a value without white space and quotes, so that only the runs of a text have to be searched."""
     if _WORD.fullmatch(value):
         return None
     return -len(value) if _RUN.fullmatch(value) else len(value)
 
 
 def shapes_in(values: Mapping[str, Sequence[Any]]) -> dict[str, PrintShape]:
-    """The shapes that are kept beside prints, by print."""
+    """Return the shapes stored beside prints, by print."""
     return {mark: PrintShape(*kept[3:6]) for mark, kept in values.items()}
 
 
@@ -126,7 +126,7 @@ def _candidates(data: bytes, length: int) -> set[tuple[int, int]]:
 
 
 def _parts(data: bytes, length: int) -> set[tuple[int, int]]:
-    """Every part of a length that begins and ends where words do."""
+    """Return every part of this length that starts and ends at a word boundary."""
     begins = _begins(length)
     ends = {hit.start() for hit in _END.finditer(data)}
     starts = (hit.start() for hit in begins.finditer(data))
@@ -134,5 +134,5 @@ def _parts(data: bytes, length: int) -> set[tuple[int, int]]:
 
 
 def _begins(length: int) -> re.Pattern[bytes]:
-    """Where words begin, with so many bytes from there on."""
+    """Return a pattern for the starts of words that have this many bytes after them."""
     return re.compile(rb"(?:(?<![A-Za-z0-9_-])|(?=[^A-Za-z0-9_-]))(?=.{%d})" % length, re.DOTALL)

@@ -1,4 +1,4 @@
-"""Reading a file that others may be writing: either whole, or not at all."""
+"""Read a file that other programs may be writing: completely, or not at all."""
 
 from __future__ import annotations
 
@@ -9,16 +9,27 @@ from typing import NamedTuple
 
 from lifeboat_alf.seams.file_operations import FileOperations, StrPath
 from lifeboat_alf.states import entry_metas
-from lifeboat_core.capture.scan_cache import StatKey
 
 TRIES = 3
 PAUSE_SECONDS = 0.005
 TICKS_NS = 20_000_000
-"""Nanoseconds that are surely more than a tick."""
+"""More nanoseconds than a tick of any file system's clock."""
+
+
+class StatKey(NamedTuple):
+    """The stat values that must be equal for a file to be unchanged. `mode` is included because it is part of
+    the meta."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+    mode: int
 
 
 class FileContent(NamedTuple):
-    """The bytes of a file and the stat they belong to. `is_share`: only what is one agent's of a file of several."""
+    """The bytes of a file and the stat they belong to. `is_share`: only this agent's part of a file of several
+    agents."""
 
     data: bytes
     key: StatKey
@@ -26,17 +37,17 @@ class FileContent(NamedTuple):
 
 
 class OverLimit(Exception):
-    """The file is larger than what is read."""
+    """The file is larger than the limit."""
 
 
 class Unstable(Exception):
-    """The file changed during every try."""
+    """The file changed during every attempt."""
 
 
 def read_file(files: FileOperations, path: StrPath, limit: int) -> FileContent:
-    """The bytes of a regular file, at most `limit`, that did not change while they were read.
+    """Return the bytes of a regular file, at most `limit`, that did not change while they were read.
 
-    An append-only log (`.jsonl`) that keeps growing is taken up to its last whole line. Raises OverLimit, Unstable,
+    An append-only log (`.jsonl`) that keeps growing is read up to its last complete line. Raises OverLimit, Unstable,
     OSError.
     """
     for _ in range(TRIES):
@@ -52,21 +63,20 @@ def read_file(files: FileOperations, path: StrPath, limit: int) -> FileContent:
 
 
 def _is_fresh(key: StatKey) -> bool:
-    """Whether a write at this very moment could leave the stat as it is: file systems count time in ticks, so a second
-    write within one tick shows in no stat."""
+    """Return whether a write at this moment could leave the stat unchanged: file systems count time in ticks."""
     return abs(time.time_ns() - key.ctime_ns) < TICKS_NS
 
 
 def _is_still(files: FileOperations, path: StrPath, limit: int, data: bytes, key: StatKey) -> bool:
-    """Whether a second look, a moment later, finds the same bytes under the same stat. While it waits all other fresh
-    files grow old: in all a capture waits no longer than that takes, however many there are."""
+    """Return whether a second read a moment later finds the same bytes and stat. Other fresh files age during that
+    wait, so a capture waits about once, however many there are."""
     time.sleep(PAUSE_SECONDS)
     again, before, after = _read_once(files, path, limit)
     return before == after == key and again == data
 
 
 def _read_once(files: FileOperations, path: StrPath, limit: int) -> tuple[bytes, StatKey, StatKey]:
-    """One byte more than the file says it has is read, to see it grow; never all that somebody may go on writing."""
+    """Read one byte more than the size, to notice growth, but not everything that another program goes on writing."""
     descriptor = files.open_regular(path)
     with os.fdopen(descriptor, "rb") as stream:
         before = key_of(os.fstat(descriptor))
@@ -81,7 +91,7 @@ def key_of(found: os.stat_result) -> StatKey:
 
 
 def file_meta(key: StatKey, name_hex: str | None) -> dict[str, object]:
-    """What the bytes of a file do not say (see `lifeboat_alf.states.entry_metas`)."""
+    """Return what the bytes of a file do not say (see `lifeboat_alf.metas`)."""
     meta: dict[str, object] = {"mtime_ns": str(key.mtime_ns)}
     if key.mode & stat.S_IXUSR:
         meta["executable"] = True
@@ -93,7 +103,7 @@ def file_meta(key: StatKey, name_hex: str | None) -> dict[str, object]:
 
 
 def link_meta(files: FileOperations, path: StrPath, name_hex: str | None) -> dict[str, object]:
-    """A link is its target as text, never what it leads to. Raises OSError."""
+    """Return the meta of a link: its target as text, never the contents of the target. Raises OSError."""
     target = files.read_link(path)
     meta: dict[str, object] = {"type": "link", "target": os.fsencode(target).decode(errors="replace")}
     if os.fsencode(target).decode(errors="replace") != target:
@@ -104,16 +114,16 @@ def link_meta(files: FileOperations, path: StrPath, name_hex: str | None) -> dic
 
 
 def folder_meta(mode: int, name_hex: str | None) -> dict[str, object]:
-    """A folder; its time is not kept, every visitor changes it."""
+    """Return the meta of a folder. Its time is not kept, because it changes whenever a program lists or touches it."""
     meta: dict[str, object] = {"type": "folder"} if name_hex is None else {"type": "folder", "name_hex": name_hex}
     return _with_mode(meta, mode)
 
 
 def has_usual_rights(mode: int) -> bool:
-    """Whether a folder has the rights that one is made with, so that it needs no entry while something is in it."""
+    """Return whether a folder has default rights, so that it needs no entry while something is in it."""
     return os.name == "nt" or mode & 0o777 == entry_metas.mode_of({"type": "folder"})
 
 
 def _with_mode(meta: dict[str, object], mode: int) -> dict[str, object]:
-    """Windows has no such rights: what it says of them would make a file writable for everyone elsewhere."""
+    """Add the mode, except on Windows, where it would make a file writable for everyone after a restore elsewhere."""
     return meta if os.name == "nt" else entry_metas.with_mode(meta, mode)

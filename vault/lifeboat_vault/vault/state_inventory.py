@@ -1,11 +1,10 @@
-"""One pass over a state before anything is written: its digest, its entries, what its memories say now.
+"""Read a state once before anything is written: its digest, its entries, and what its memories say now.
 
-The signature covers the digest and the digest covers every leaf, so after this pass only bytes remain to be held
-against their leaf. `ProvenState` does that whenever they are read: whoever works on a restore gets the state through
-it.
+The signature covers the digest, and the digest covers every leaf, so after this pass only bytes have to be compared
+with their leaf. `ProvenState` does that at every read, and all code of a restore reads the state through it.
 
-Where something was purged, a signed redaction vouches for what stands in a leaf's place. From this pass on an entry is
-what it is now: the leaf of the bytes that stand there, cuts where they lie in those, no ids of purged records.
+Where something was purged, a signed redaction vouches for what replaced a leaf. From this pass on, an entry is what it
+is now: the leaf of the present bytes, cuts at their offsets in those, no ids of purged records.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ from lifeboat_vault.errors import VaultDamaged, VaultUnusable
 
 @dataclass(frozen=True, slots=True)
 class StateInventory:
-    """What a state holds. `memories` gives the content in force of every record id, None once it was deleted;
-    any id of a chain names its memory (ALF §3.1.5). `redactions` vouch for what is not as it was signed. `absent` are
-    paths of which only the description is held; `damaged` are left out of `entries` (see `prove_entries`).
-    `damaged_records` are not what was signed either: the partition of each, by id."""
+    """What a state holds. `memories` gives the content in force of every record id, None after deletion; any id of a
+    chain names its memory (ALF §3.1.5). `redactions` vouch for what differs from what was signed. `absent` are paths of
+    which only the description is stored; `damaged` ones are not in `entries` (see `prove_entries`). `damaged_records`
+    maps ids of records that differ from what was signed to their partition."""
 
     digest: bytes
     entries: dict[str, Entry]
@@ -48,7 +47,7 @@ class StateInventory:
 
     @property
     def damage(self) -> LifeboatError | None:
-        """Return what the first thing that does not hold raises, None where all holds."""
+        """Return the error of the first damage, None for an undamaged state."""
         if self.damaged:
             return self.damaged[0].error
         changed = next(iter(self.damaged_records.items()), None)
@@ -56,7 +55,7 @@ class StateInventory:
 
 
 class DamagedEntry(NamedTuple):
-    """An entry whose bytes are not those that its leaf commits to, or cannot be read, and what reading them raised."""
+    """An entry whose bytes do not match its leaf or cannot be read, and the error."""
 
     entry: Entry
     error: LifeboatError
@@ -78,7 +77,7 @@ class MemoriesInForce:
         self._successors: list[JsonObject] = []
 
     def add(self, record_id: str, line: _RecordFields) -> None:
-        """Take in a record, in append order."""
+        """Add a record, in append order."""
         self._contents[record_id] = None if line.status == "deleted" else line.content
         if line.supersedes and isinstance(line.supersedes, str):
             self._successors.append({"id": record_id, "status": line.status, "supersedes": line.supersedes})
@@ -88,36 +87,36 @@ class MemoriesInForce:
         return SuccessorChains.of(self._successors)
 
     def content(self, record_id: str) -> str | None:
-        """What a memory says now; None when it was deleted or is not known."""
+        """Return what a memory says now; None when it was deleted or is unknown."""
         if self._successors:
             record_id = self._chains.winner(record_id)
         return self._contents.get(record_id)
 
     def chain_of(self, record_id: str) -> tuple[str, ...]:
-        """All ids of a memory, by any of them."""
+        """Return all ids of a memory, given any of them."""
         return self._chains.chain_of(record_id) if self._successors else (record_id,)
 
     def winners(self) -> Iterator[str]:
-        """The memories there are, by the record that is in force and was not deleted."""
+        """Yield the existing memories, by the id of the record in force."""
         chained = {record_id for each in self._successors for record_id in (each["id"], each["supersedes"])}
         for record_id, text in self._contents.items():
             if text is not None and (record_id not in chained or self._chains.wins(record_id)):
                 yield record_id
 
     def in_force(self) -> int:
-        """How many memories there are."""
+        """Return the number of existing memories."""
         return sum(1 for _ in self.winners())
 
     def of(self, record_ids: list[str]) -> list[tuple[str, str]]:
-        """The memories of a file, each an id and what it says, in order."""
+        """Return the memories of a file, in order: id and content."""
         found = ((record_id, self.content(record_id)) for record_id in record_ids)
         return [(record_id, text) for record_id, text in found if text is not None]
 
 
 class ProvenState:
-    """A state whose entries are those of an inventory, and whose bytes are held against their leaves at every read.
+    """A state whose entries are those of an inventory, and whose bytes are compared with their leaves at every read.
 
-    What was looked at and what is used are thereby the same, also when the file or the vault behind it changes.
+    What was checked and what is used are therefore the same, even if the file or the vault behind it changes.
     """
 
     def __init__(self, state: State, inventory: StateInventory) -> None:
@@ -128,7 +127,7 @@ class ProvenState:
 
     @property
     def as_signed(self) -> State:
-        """The state with the leaves that were signed, where purges put something else in their place."""
+        """Return the state with the leaves that were signed, without the replacements by redactions."""
         return self._state
 
     @property
@@ -142,14 +141,15 @@ class ProvenState:
         return self._entries.get(path)
 
     def body(self, path: str) -> bytes:
-        """The bytes of an entry. Raises KeyError, BodyAbsent, SignatureError."""
+        """Return the bytes of an entry. Raises KeyError, BodyAbsent, SignatureError."""
         body = self._state.body(path)
         if not self._is_proven(self._entries[path], body):
             raise SignatureError(f"{path} was changed")
         return body
 
     def _is_proven(self, entry: Entry, body: bytes) -> bool:
-        """Bytes under the leaf of bytes that nobody held prove nothing; only a state without signature has them."""
+        """Return whether bytes match their leaf. Bytes under a leaf for absent bytes prove nothing; only an unsigned
+        state has them."""
         if entry.leaf.digest == ABSENT_LEAF:
             return self._state.sequence.signature is None
         return merkle.leaf_holds(entry.leaf, body)
@@ -169,8 +169,8 @@ class ProvenState:
 
 
 def take_inventory(state: State) -> StateInventory:
-    """Read a whole state but for the bytes of its entries. Raises SignatureError for a record that is left out although
-    no purge says so."""
+    """Read a whole state except for the bytes of its entries. Raises SignatureError for a record that is missing
+    although no redaction removed it."""
     entries, vouching = dict[str, Entry](), _RedactionVouching(state.redactions)
     memories = MemoriesInForce()
     items = []
@@ -186,7 +186,8 @@ def take_inventory(state: State) -> StateInventory:
 def prove_entries(
     state: State, inventory: StateInventory, wants: Callable[[Entry], bool] = lambda _: True
 ) -> StateInventory:
-    """Read the bytes of every wanted entry and hold them against its leaf. Return the inventory of what holds."""
+    """Read the bytes of every wanted entry and compare them with its leaf. Return the inventory without damaged
+    entries."""
     proven = ProvenState(state, inventory)
     absent, damaged = set[str](), dict[str, DamagedEntry]()
     for path, entry in inventory.entries.items():
@@ -203,14 +204,14 @@ def prove_entries(
 
 
 class _RedactionVouching:
-    """What redactions say of a state; `asked` are those by id that say something of it."""
+    """What redactions say about a state. `asked` are those that concern it, by id."""
 
     def __init__(self, known: Redactions) -> None:
         self._known = known
         self.asked: dict[str, Redaction] = {}
 
     def as_it_is(self, entry: Entry) -> Entry:
-        """An entry with its present meta; of a replaced one, the leaf of what stands there."""
+        """Return an entry with its present meta, and for a replaced one the leaf of its present bytes."""
         if not self._known:
             return entry
         made = entry._replace(meta=self._known.meta(entry.meta, entry.leaf.digest))
@@ -224,7 +225,7 @@ class _RedactionVouching:
         return made._replace(leaf=merkle.new_leaf(b""), sha256=None) if is_gone else made
 
     def holds(self, record: Record) -> bool:
-        """Whether a line is what was signed, or what a redaction put there."""
+        """Return whether a line is what was signed, or what a redaction put there."""
         if merkle.leaf_holds(record.leaf, record.line):
             return True
         self._ask(record.leaf)
@@ -255,7 +256,7 @@ def _record_items(
 
 
 def _records_of(state: State) -> Iterator[Record]:
-    """The records in append order; in the order of their partitions' names where the manifest is damaged."""
+    """Return the records in append order, or by partition name when the manifest is damaged."""
     try:
         partitions_of(state)
     except (AlfError, VaultDamaged, VaultUnusable, msgspec.DecodeError, TypeError, KeyError, AttributeError):
@@ -274,11 +275,11 @@ def _decoded(record: Record, decode: Any) -> _RecordFields:
 def check_signature(
     state: State, inventory: StateInventory, trusted: TrustedKeys | None, *, accept_others: bool = False
 ) -> SignatureVerdict:
-    """Hold a state, and every purge that says something of it, against their signatures. `trusted` says whose count,
-    None where there is no key.
+    """Verify the signatures of a state and of every redaction that concerns it. `trusted` are the accepted signers,
+    None when there is no key.
 
     Raises SignatureError when the state is not the one that was signed, SignedByAnother when another user signed it;
-    with `accept_others` that is UNKNOWN_SIGNER.
+    with `accept_others` the latter is UNKNOWN_SIGNER.
     """
     sequence = state.sequence
     if sequence.digest and sequence.digest != inventory.digest:
@@ -294,7 +295,7 @@ def check_signature(
 
 
 def _check_redaction(redaction: Redaction, trusted: TrustedKeys | None, *, accept_others: bool) -> None:
-    """Otherwise whoever hands out a state could leave memories out by claiming a purge."""
+    """Verify a redaction. Otherwise the sender of a state could leave memories out by claiming a purge."""
     try:
         redaction_signatures.verify_redaction(redaction, trusted)
     except SignedByAnother:
@@ -304,7 +305,7 @@ def _check_redaction(redaction: Redaction, trusted: TrustedKeys | None, *, accep
 
 
 def has_same_bytes(entry: Entry, data: bytes) -> bool:
-    """Whether bytes on disk are what an entry holds, without reading the entry."""
+    """Return whether bytes on disk are what an entry holds, without reading the entry."""
     if entry.leaf.salt:
         return merkle.leaf_holds(entry.leaf, data)
     return entry.sha256 is not None and hashlib.sha256(data).hexdigest() == entry.sha256

@@ -1,4 +1,4 @@
-"""A tenant of an endpoint in this process, as a second copy: what the HTTP server wraps, without the transport."""
+"""A tenant of an endpoint in this process as a remote, without the transport of the HTTP server."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class InProcessRemote:
         return self.space.redactions(agent_id)
 
     def redact(self, agent_id: str, document: JsonObject, *, owner: str | None = None) -> RemoteRedaction:
-        """Nobody asks for tokens here: whoever names any is believed to be the `owner`."""
+        """Take a redaction. There are no tokens here, so any `owner` confirms it."""
         return self.space.redact(agent_id, document, confirmed=owner is not None)
 
     def keys(self, agent_id: str) -> JsonObject | None:
