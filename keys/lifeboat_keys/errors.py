@@ -34,7 +34,6 @@ LifeboatError
 |       +-- UnknownSealing  sealed by another program, or not at all
 |           +-- AlgorithmRefused  sealed by this program, but its header names an algorithm that is not used here
 |   +-- AgeError            a whole encrypted file that cannot be made or opened
-|       +-- AgeMissing      the library of the age format is not installed
 |       +-- BadRecipient    not the recipient of an age key
 |       +-- NotAge          not a file in the age format, or in a form of it that is not known
 |       +-- NotForYourKey   encrypted, but not for the key of this home
@@ -245,12 +244,6 @@ class AlgorithmRefused(UnknownSealing):
 class AgeError(KeysError):
     code = "age"
     title = "The encrypted file cannot be used"
-
-
-class AgeMissing(AgeError):
-    code = "age_missing"
-    title = "The library for encrypted archives is not installed"
-    fix = "pipx inject agent-lifeboat pyrage"
 
 
 class BadRecipient(AgeError):

@@ -237,16 +237,6 @@ def test_every_damage_is_named(openclaw: StateFolder, tmp_path: Path, damage: ob
     assert scratch() == []
 
 
-def test_a_program_without_the_library_says_how_to_get_it(
-    openclaw: StateFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "pyrage", None)
-    target = tmp_path / "a.alf.age"
-    error = run("alf", "export", "openclaw", openclaw.workspace, "--encrypt", "-o", target, expect=1)["error"]
-    assert error["code"] == "age_missing" and error["fix"] == "pipx inject agent-lifeboat pyrage"
-    assert not target.exists()
-
-
 def _named_files(sealed: Path) -> set[Path]:
     """The files of the home once an archive was opened in it, which keeps second copies of keys' documents."""
     with open_archive(Context.open(), sealed):

@@ -101,7 +101,7 @@ def open_archive(
 def check_encryption(target: Path, encryption: ArchiveEncryption | None) -> None:
     """Refuse, before any work, what cannot be written, and a name that contradicts the content.
 
-    Raises MisleadingName, BadRecipient, PassphraseWrong, AgeMissing.
+    Raises MisleadingName, BadRecipient, PassphraseWrong.
     """
     is_age_name = target.name.lower().endswith(SUFFIX)
     if encryption is None and is_age_name:

@@ -22,7 +22,7 @@ def add_remote(
     """Make a second copy known, after it was asked who it is. One that is known under this name gets the new address;
     it must be the same one. Without `save` it is only asked: what it would be, and nothing of it stays.
 
-    Raises RemoteNameRefused, RemoteExists, BadSetting, AgeMissing, RemoteError.
+    Raises RemoteNameRefused, RemoteExists, BadSetting, RemoteError.
     """
     known = _known(context, name)
     if known is None:

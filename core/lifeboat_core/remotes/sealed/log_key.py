@@ -71,7 +71,7 @@ class LogKey:
             raise RemoteDamaged(f"what is kept as {kind} of the log is not what was written") from None
 
     def wrapped_for(self, user: UserPublic, former: Sequence[FormerKey] = ()) -> WrappedLogKey:
-        """With the keys that the user's key replaced. Raises AgeMissing."""
+        """With the keys that the user's key replaced."""
         target = io.BytesIO()
         with age_encryption.encrypt_stream(target, [age_encryption.age_recipient_of(user)]) as stream:
             stream.write(self._secret)
