@@ -176,6 +176,7 @@ class FolderPlace:
 
     def remove_vault(self, agent_id: str, vault_id: str | None = None) -> None:
         folder = self._vaults / agent_id
+        # A vault that cannot be read is removed too.
         if not folder.exists() or (vault_id is not None and _vault_in(folder) not in (None, vault_id)):
             return
         for path in sorted(folder.rglob("*"), reverse=True):

@@ -118,6 +118,7 @@ def _carry_audit(source: MetadataStore, target: MetadataStore) -> None:
     """Copy the rows after the newest copied one; all of them if the source was trimmed or rewritten meanwhile."""
     first, last, digest = audit_chain.chain_ends(target)
     kept = source.row("select hash from audit where number = ?", (last,))
+    # The source was trimmed or rewritten, so the copies no longer follow from each other.
     if last and (kept is None or bytes(kept[0]).hex() != digest or audit_chain.chain_ends(source)[0] != first):
         target.execute("delete from audit")
         last = 0

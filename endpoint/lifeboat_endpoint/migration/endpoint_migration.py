@@ -94,6 +94,7 @@ def migrate_endpoint(
     found = _settings(old, files)
     with _alone(old), contextlib.closing(MigrationTarget(new, found, files=files, clock=clock)) as target:
         leaving = MoveMarkers(old)
+        # An earlier attempt was killed between the commit and the markers.
         if target.is_finished():
             leaving.begin()
             leaving.finish()
@@ -165,6 +166,7 @@ def _carried(
     with source.control() as rows:
         wait_for_writers(rows)
         tenants = [tenant_id for (tenant_id,) in rows.rows(_TENANTS)]
+    # Tenants come first, then their vaults.
     jobs = [_CopyJob(tenant_id) for tenant_id in tenants]
     jobs += [_CopyJob(tenant_id, *agent) for tenant_id in tenants for agent in carrying.agents(tenant_id)]
     moved.tenants, moved.agents = len(tenants), len(jobs) - len(tenants)

@@ -92,6 +92,7 @@ class OpenConnections:
         """Count a new connection. Where a bound is reached, close the oldest unproven one, of this address for the
         bound per address. None if all of them are proven: then the new one is refused."""
         key = "" if self.bounds.is_proxy(address) else address_key(address)
+        # The limit per address does not apply to proxies, whose key is "".
         full = key and self._per_address[key] >= self.bounds.per_address
         if (full and not self._evict(key)) or (len(self) >= self.bounds.total and not self._evict("")):
             self.refused += 1

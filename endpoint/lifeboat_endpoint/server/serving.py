@@ -94,6 +94,7 @@ def serve_endpoint(
         public_url = _public_url(wanted, port)
         certificate = _certificate(wanted, public_url)
         served = ServedEndpoint(public_url, certificate.pin if certificate else "", wanted.host, port)
+        # A single process needs no shared limits.
         limits = rate_limiting.share_limits(wanted.folder / RUN_FOLDER / "limits") if wanted.workers > 1 else None
         authority = certificate.authority if certificate else b""
         settings = ServerSettings(public_url, authority, served.pin, wanted.pace, limits=limits)

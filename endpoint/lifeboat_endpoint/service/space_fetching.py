@@ -90,6 +90,7 @@ class SpaceFetching(SpaceParts):
             try:
                 with self._open(agent_id) as vault:
                     made = make(vault)
+            # The error may come from a purge in between.
             except LifeboatError:
                 if self._is_as_before(agent_id, before):
                     raise

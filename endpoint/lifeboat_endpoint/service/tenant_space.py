@@ -153,6 +153,7 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         """Register an agent; return it, and whether it is new."""
         check_id(agent_id)
         with as_remote():
+            # Look without a transaction first: most calls are for known agents.
             row = self.roster.find(agent_id)
             if row is not None:
                 return self._told(row), False

@@ -197,6 +197,7 @@ class Control:
         self._stores.check_unmoved()
         token_id = token_secrets.id_of(secret)
         row = None if token_id is None else self._stores.control(token=token_id).row(sql.AUTHENTICATE, (token_id,))
+        # Compare a digest for unknown tokens too, so that the duration does not tell whether a token exists.
         kept = _NOBODY if row is None else bytes(row[0])
         if not hmac.compare_digest(kept, token_secrets.digest_secret(secret)) or row is None or token_id is None:
             raise errors.RemoteDenied("this is no token of this endpoint")

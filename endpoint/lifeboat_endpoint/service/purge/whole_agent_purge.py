@@ -76,6 +76,7 @@ class WholeAgentPurge(TenantService):
 
     def _destroy(self, agent_id: str) -> int:
         """Destroy the data of an agent; return how many objects, sealed files and bodies of uploads there were."""
+        # Wait for the last writer before anything is destroyed.
         objects = self._vaults.end(agent_id)
         objects += self._uploads.drop_of(agent_id)
         with self._metadata.transaction():
