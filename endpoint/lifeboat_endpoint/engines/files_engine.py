@@ -93,9 +93,6 @@ class FilesEngine:
     def time(self) -> None:
         return None
 
-    def check(self) -> None:
-        self.control().row("select schema from control")
-
     def sweep(self, now: datetime) -> int:
         """Do nothing: vaults and tenants sweep their own folders."""
         return 0
@@ -107,13 +104,16 @@ class FilesEngine:
         return {}
 
     def checks(self) -> Mapping[str, Callable[[], None]]:
-        return {"database": self.check, "moved": self.check_unmoved}
+        return {"database": self._check_control, "moved": self.check_unmoved}
 
     def close_thread(self) -> None:
         self._control.close_thread()
 
     def close(self) -> None:
         """Do nothing: threads share no resources."""
+
+    def _check_control(self) -> None:
+        self.control().row("select schema from control")
 
     def _tenant_folder(self, tenant_id: str) -> Path:
         return self._folder / TENANTS / tenant_id

@@ -66,9 +66,9 @@ class PushResult:
 class BundleReceiver(TenantService):
     """Receives the bundles of one tenant. Belongs to one thread."""
 
-    def __init__(self, resources: TenantResources, held: WaitingRedactions) -> None:
+    def __init__(self, resources: TenantResources) -> None:
         super().__init__(resources)
-        self._held = held
+        self._held = WaitingRedactions(resources)
 
     def receive(self, agent_id: str, sent: SentBundle) -> PushResult:
         """Push a bundle. Raises as `Remote.push`."""

@@ -23,11 +23,9 @@ from lifeboat_endpoint.service.agent_roster import AgentFacts, AgentRow, Roster,
 from lifeboat_endpoint.service.agent_vaults import AgentVaults
 from lifeboat_endpoint.service.bundle_receiver import BundleReceiver, PushResult, SentBundle, make_remote_head
 from lifeboat_endpoint.service.endpoint_limits import EndpointLimits
-from lifeboat_endpoint.service.purge.crypto_shredding import CryptoShredding
 from lifeboat_endpoint.service.purge.endpoint_receipts import EndpointReceipts
 from lifeboat_endpoint.service.purge.purge_policy import PurgePolicy
 from lifeboat_endpoint.service.purge.tenant_redactions import TenantRedactions
-from lifeboat_endpoint.service.purge.waiting_redactions import WaitingRedactions
 from lifeboat_endpoint.service.purge.whole_agent_purge import WholeAgentPurge
 from lifeboat_endpoint.service.remote_errors import as_remote
 from lifeboat_endpoint.service.sealed_files import SealedFileStore
@@ -72,14 +70,12 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         self.place = place
         self.limits = limits
         self.roster = roster
-        held = WaitingRedactions(resources)
-        self._receiving = BundleReceiver(resources, held)
+        self._receiving = BundleReceiver(resources)
         self.uploads = Uploads(resources, self._receiving)
         self.sealed_files = SealedFileStore(resources)
         self._receipts = EndpointReceipts(resources)
-        self._whole_agents = WholeAgentPurge(resources, self.uploads, self.sealed_files, self._receipts)
-        shredding = CryptoShredding(resources) if place.leaves_remains else None
-        self._redacting = TenantRedactions(resources, self.uploads, held, self._whole_agents, self._receipts, shredding)
+        self._whole_agents = WholeAgentPurge(resources, self.uploads, self.sealed_files)
+        self._redacting = TenantRedactions(resources, self.uploads, self._whole_agents)
 
     def close(self) -> None:
         self._vaults.close()

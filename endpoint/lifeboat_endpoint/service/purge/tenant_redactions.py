@@ -29,22 +29,13 @@ from lifeboat_vault.vault.vault_purging import audit_record
 class TenantRedactions(TenantService):
     """The redactions of one tenant. Belongs to one thread."""
 
-    def __init__(
-        self,
-        resources: TenantResources,
-        uploads: Uploads,
-        holding: WaitingRedactions,
-        whole_agents: WholeAgentPurge,
-        receipts: EndpointReceipts,
-        shredding: CryptoShredding | None,
-    ) -> None:
-        """`shredding` is set if deleted rows leave remains."""
+    def __init__(self, resources: TenantResources, uploads: Uploads, whole_agents: WholeAgentPurge) -> None:
         super().__init__(resources)
         self._uploads = uploads
-        self._holding = holding
         self._whole_agents = whole_agents
-        self._receipts = receipts
-        self._shredding = shredding
+        self._holding = WaitingRedactions(resources)
+        self._receipts = EndpointReceipts(resources)
+        self._shredding = CryptoShredding(resources) if resources.place.leaves_remains else None
 
     # Requests of machines ---------------------------------------------------------------------------------------
 
